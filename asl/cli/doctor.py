@@ -1,5 +1,7 @@
 """`asl doctor`: whether a store is whole."""
 
+import sys
+
 import click
 
 from asl.cli import streams
@@ -7,6 +9,12 @@ from asl.cli.exits import Exit
 from asl.cli.stores import STORE, opened
 
 __all__ = ["command"]
+
+
+def _report(part: str) -> None:
+    """Show on a terminal what is looked at: a large store takes a while."""
+    if streams.on_terminal(sys.stderr):
+        streams.say(f"asl: looking at {part}")
 
 
 @click.command("doctor")
@@ -22,7 +30,7 @@ def command(store_file: str | None) -> Exit:
     count = 0
     try:
         with opened(store_file) as store:
-            for fault in store.faults():
+            for fault in store.faults(_report):
                 count += 1
                 streams.line(fault)
     except StoreDamaged as damage:  # it cannot even be opened

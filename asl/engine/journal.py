@@ -119,6 +119,10 @@ class Journal(Protocol):
         """
         ...
 
+    def drop_request(self, asked: Asked) -> None:
+        """Forget a request and its answer."""
+        ...
+
     def decision(self, asked: Asked) -> Json:
         """Return the recorded decision on a request, None while there is none."""
         ...

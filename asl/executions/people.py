@@ -49,9 +49,19 @@ def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Js
                 raise AnswerRefused(
                     f"the answer comes too late: resume the execution {name!r}", late=True
                 )
+        _check_unchanged(file, asked)
         verdict = asked.judged(given, now, "user")
         _put_verdict(file, asked, verdict, text, now)
     return None if verdict.decision is None else verdict.decision["record"]
+
+
+def _check_unchanged(file: SqliteStore, asked: Asked) -> None:
+    """Raise StoreDamaged for a request that asks something else than the history says."""
+    from asl.stores.log import Log
+
+    ((number,),) = file.rows("SELECT execution FROM request WHERE id = ?", asked.id)
+    recorded = Log(file, number).digest_of(asked.id)
+    file.check(recorded in (None, asked.content_digest), f"what the request {asked.id} asks")
 
 
 def _repeated(

@@ -389,11 +389,15 @@ class Store:
             journal.put_end("ABORTED", now, None, error, cause)
             self.file.flush()
 
-    def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the file, a sentence for each fault; nothing for a whole one."""
+    def faults(self, report: Callable[[str], object] = lambda part: None) -> Iterator[str]:
+        """Yield what is wrong with the file, a sentence for each fault; nothing for a whole one.
+
+        Args:
+            report: Takes the name of each part before it is looked at.
+        """
         from asl.stores.doctor import faults
 
-        return faults(self.file)
+        return faults(self.file, report)
 
     # Looking
 

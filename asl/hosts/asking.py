@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Asking"]
 
 ESCALATED = "ApprovalEscalated"
+REQUESTED = "ApprovalRequested"
 PATIENCE = 30.0
 """Seconds that sending one notification may take."""
 
@@ -69,7 +70,8 @@ class Asking:
         """Say that the request was made."""
         asked = self.asked
         self.at.now = asked.created
-        self.at.note("ApprovalRequested", {"requestId": asked.id, "prompt": asked.body["prompt"]})
+        details = {"requestId": asked.id, "prompt": asked.body["prompt"]}
+        self.at.note(REQUESTED, {**details, "digest": asked.content_digest})
         channels = asked.body.get("notifications", {}).get("Channels", ())
         at_once = [each for each in channels if "OnlyAfter" not in each]
         await self._tell("request", {"channels": at_once} if at_once else {})

@@ -251,6 +251,8 @@ class DurableHost(KeptHost):
         journal = self.journal
         answer = journal.answers.pop(asked.key, None)
         known = journal.requests.pop(asked.key, None)
+        if known is not None and self._is_replaced(known, asked):
+            answer = known = None
         if known is not None:
             known.unheard = dict(journal.answers.pop(asked.key + UNHEARD, ()))
         if answer is None and known is not None:
@@ -277,6 +279,13 @@ class DurableHost(KeptHost):
             return decision
         finally:
             journal.put_request(asked, asked.received is not before)
+
+    def _is_replaced(self, known: Asked, asked: Asked) -> bool:
+        """Whether a redrive has changed what is asked; then no answer to the former counts."""
+        if not self.execution.redrives or known.content_digest == asked.content_digest:
+            return False
+        self.journal.drop_request(known)
+        return True
 
     def told(self, asked: Asked) -> None:
         """Keep which notices were sent: what the history says of them depends on it."""
@@ -314,11 +323,11 @@ class DurableHost(KeptHost):
         """Ask people about the execution as a whole, once."""
         journal = self.journal
         answer, known = journal.answers.pop(key, None), journal.requests.pop(key, None)
+        asked = known or Asked.make(at.execution_id, key, *question, self.now(), self._redrives(at))
         if answer is not None:
-            if journal.take_up(f"{at.execution_id}:{key}"):
+            if journal.take_up(asked.id):
                 journal.put_answer(key, answer)
             return answer[2]
-        asked = known or Asked(f"{at.execution_id}:{key}", key, *question, self.now())
         if known is None:
             journal.put_request(asked)
             await journal.commit(self.shares)

@@ -189,7 +189,13 @@ class LocalHost(CallingHost):
         kind, body, plan = question
         if self.deadline is not None:  # when it has passed, nobody is asked any more
             plan = {**plan, "deadline": self.deadline - now}
-        return Asked(f"{at.execution_id}:{key}", key, kind, body, plan, now)
+        return Asked.make(at.execution_id, key, kind, body, plan, now, self._redrives(at))
+
+    @staticmethod
+    def _redrives(at: Any) -> int:
+        """Return how often the execution of a machine went on after its end."""
+        redrives: int = at.execution.redrives
+        return redrives
 
     async def inquire(self, at: Frame, asked: Asked) -> Json:
         """Bring a request to its decision."""
@@ -209,7 +215,7 @@ class LocalHost(CallingHost):
         from asl.hosts.meter import BudgetAsking
         from asl.states.decisions import Asked
 
-        asked = Asked(f"{at.execution_id}:{key}", key, *question, self.now())
+        asked = Asked.make(at.execution_id, key, *question, self.now(), self._redrives(at))
         return await BudgetAsking(self, at, asked).decision()
 
     @cached_property

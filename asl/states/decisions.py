@@ -17,7 +17,11 @@ from asl.expr.times import format_timestamp, is_timestamp
 
 __all__ = ["ANYTHING", "AnswerRefused", "Asked", "Notice", "Verdict", "notices"]
 
-OWN_KEYS = frozenset({"approval", "approver", "timestamp", "comment", "edited_content", "roles"})
+OWN_KEYS = frozenset(
+    {"approval", "approver", "timestamp", "comment", "edited_content", "roles", "digest"}
+)
+ID_DIGITS = 12
+"""How many digits of the digest of what is asked are in the id of a request."""
 MAX_REPEATS = 1000
 """How often an escalation without a limit of its own is repeated."""
 ANYTHING = "*"
@@ -99,10 +103,40 @@ class Asked:
         """Why notices could not be sent, by their numbers; that of the request itself is 1."""
         self.status = "open"
 
+    @classmethod
+    def make(
+        cls,
+        execution_id: str,
+        key: str,
+        kind: str,
+        body: Mapping[str, Json],
+        plan: Mapping[str, Json],
+        created: float,
+        redrives: int,
+    ) -> "Asked":
+        """Return a new request of an execution.
+
+        After a redrive the same effect may ask something else, so the id names what is asked.
+        """
+        made = cls(f"{execution_id}:{key}", key, kind, body, plan, created)
+        if redrives:
+            made.id += f":{made.content_digest[:ID_DIGITS]}"
+        return made
+
+    @property
+    def content_digest(self) -> str:
+        """SHA-256 of what is asked and what happens without an answer, as compact JSON.
+
+        It stays the same whatever is answered, and however long the execution may still take.
+        """
+        plan = {key: value for key, value in self.plan.items() if key != "deadline"}
+        return _sha256({"type": self.kind, **self.body, "plan": plan})
+
     @property
     def shown(self) -> dict[str, Json]:
         """The request as people see it."""
         shown: dict[str, Json] = {"type": self.kind, "requestId": self.id, **self.body}
+        shown["digest"] = self.content_digest
         shown["createdAt"] = format_timestamp(self.created)
         if "policy" in shown:
             shown["policy"] = {**shown["policy"], "received": self.received}
@@ -126,16 +160,21 @@ class Asked:
     @property
     def digest(self) -> str:
         """SHA-256 of exactly what people see, as compact JSON."""
-        from hashlib import sha256
-
-        return sha256(compact(self.shown).encode()).hexdigest()
+        return _sha256(self.shown)
 
     def judged(self, answer: Json, now: float, by: str) -> Verdict:
         """Return what an answer comes to, given at *now* by whoever it names, else by *by*.
 
         A decision has the `digest` of what was shown to whoever has taken it. Raises AnswerRefused
-        for an answer outside of the rules.
+        for an answer outside of the rules, and for one to another prompt, whose `digest` it has.
         """
+        if (
+            type(answer) is dict
+            and answer.get("digest", self.content_digest) != self.content_digest
+        ):
+            raise AnswerRefused(
+                "what is asked has changed since it was shown: look at it again, then answer"
+            )
         verdict = _check_answer(self.body, answer, self.received, now, by)
         if verdict.decision is None:
             return verdict
@@ -158,6 +197,12 @@ class Asked:
         """When something happens next without an answer, in epoch seconds; None for never."""
         notice = next(islice(self.notices(), max(0, self.told - 1), None), None)
         return None if notice is None else self.created + notice.after
+
+
+def _sha256(value: Json) -> str:
+    from hashlib import sha256
+
+    return sha256(compact(value).encode()).hexdigest()
 
 
 # Answers

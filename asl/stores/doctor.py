@@ -1,11 +1,13 @@
 """What can be wrong with a store, and is looked for on request only."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
-from asl.stores.log import Log
+from asl.engine.checkpoints import Checkpoint
+from asl.stores.histories import History, chain_faults, read_histories
 from asl.stores.schema import GUARDED
-from asl.stores.sqlite import SqliteStore, StoreDamaged, StoreError, is_hashed
+from asl.stores.sqlite import STORED, TASKS, SqliteStore, StoreDamaged, StoreError, is_hashed
 
 __all__ = ["faults", "of_file"]
 
@@ -21,23 +23,28 @@ VALUES = {
     "execution": ("input", "output", "usage"),
     "request": ("body", "received", "answer"),
     "checkpoint": ("body",),
+    "tab": ("body",),
 }
 """The columns that hold values."""
-ADDED = (
-    "SELECT name, count(*) - step FROM execution JOIN head ON head.execution = execution.number "
-    "JOIN step ON step.execution = execution.number GROUP BY execution.number "
-    "HAVING count(*) > head.step"
-)
-"""The executions that have more steps than stand in their history, and how many more."""
+OWNERS = {
+    "execution": "number", "request": "execution", "checkpoint": "execution", "tab": "name"
+}  # fmt: skip
+"""The columns that say to what a value belongs."""
+Progress: TypeAlias = Callable[[str], object]
+"""Takes the name of what is looked at next."""
 
 
-def faults(store: SqliteStore) -> Iterator[str]:
+def _nothing(part: str) -> None:
+    """Report no progress."""
+
+
+def faults(store: SqliteStore, report: Progress = _nothing) -> Iterator[str]:
     """Yield a sentence for each fault.
 
     Of the file, of the histories, of what refers to nothing, of values that were changed.
     """
     try:
-        yield from _faults(store)
+        yield from _faults(store, report)
     except StoreDamaged as damage:  # the file cannot be read any further
         yield from of_file(store.path)
         yield f"the file: {damage.what}"
@@ -59,11 +66,29 @@ def of_file(path: Path) -> Iterator[str]:
         yield f"the file: it was truncated, {size:,} bytes of {whole:,} are there"
 
 
-def _faults(store: SqliteStore) -> Iterator[str]:
+def _faults(store: SqliteStore, report: Progress) -> Iterator[str]:
+    report("the file")
     for (said,) in store.rows("PRAGMA integrity_check"):
         if said != "ok":
             yield f"the file: {said}"
-    yield from _chains(store)
+    report("histories")
+    histories = read_histories(store)
+    for number, history in histories.items():
+        if not history.whole:
+            yield from chain_faults(store, number, history)
+    report("rows")
+    yield from _orphans(store)
+    yield from _documents(store)
+    yield from _executions(store)
+    yield from _changed(store)
+    yield from _requests(store, histories)
+    yield from _checkpoints(store, histories)
+    report("values")
+    yield from _values(store)
+    yield from _large(store, histories)
+
+
+def _orphans(store: SqliteStore) -> Iterator[str]:
     for table, what in ORPHANS.items():
         query = (
             f"SELECT count(*) FROM {table} WHERE execution NOT IN (SELECT number FROM execution)"
@@ -71,50 +96,99 @@ def _faults(store: SqliteStore) -> Iterator[str]:
         ((count,),) = store.rows(query)
         if count:
             yield f"{count} {what} belong to no execution"
-    for name, document in store.rows("SELECT name, document FROM execution"):
+
+
+def _documents(store: SqliteStore) -> Iterator[str]:
+    """Every document is what was written, and those of all executions are there."""
+    used = {key: name for name, key in store.each("SELECT name, document FROM execution")}
+    for key, name in used.items():
         try:
-            store.execution(name)
-            store.document(document)
+            store.document(key)
         except StoreDamaged as fault:
             yield f"{name}: {fault.what}"
+
+
+def _executions(store: SqliteStore) -> Iterator[str]:
+    """Every execution can be read, and one that has succeeded has an output."""
+    query = f"SELECT {STORED}, output IS NULL FROM execution"
+    for *row, without_output in store.each(query):
+        try:
+            known = store.stored(row)
+        except StoreDamaged as fault:
+            yield f"{row[1]}: {fault.what}"
+        else:
+            if known.status == "SUCCEEDED" and without_output:
+                yield f"{known.name}: the output of an execution is missing"
+
+
+def _changed(store: SqliteStore) -> Iterator[str]:
+    """The columns that have no checksums of their own are what was written."""
     for table, columns in GUARDED.items():
         name = "name" if table == "execution" else "id"
         changed = f"SELECT {name} FROM {table} WHERE guard({columns}) IS NOT guard"
         for (which,) in store.rows(changed):
             yield f"the {table} {which!r} was changed"
-    yield from _values(store)
 
 
-def _chains(store: SqliteStore) -> Iterator[str]:
-    """Each step carries the hash of itself and of all before it; what it refers to is there."""
-    damaged = set()
-    for number, name in store.rows("SELECT number, name FROM execution"):
+def _requests(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str]:
+    """Every request asks what the history says, and none is missing."""
+    there = set()
+    asked = f"SELECT id, execution FROM request WHERE kind NOT IN {TASKS}"
+    for id, number in store.rows(asked):
+        there.add(id)
+        history = histories.get(number)
+        recorded = None if history is None else history.digests.get(id)
         try:
-            for _ in Log(store, number).read():
-                pass
+            for request in store.requests("id = ?", id) if recorded is not None else ():
+                store.check(request.content_digest == recorded, f"what the request {id} asks")
         except StoreDamaged as fault:
-            damaged.add(name)
-            yield f"{name}: {fault.what}"
-    for name, count in store.rows(ADDED):
-        if name not in damaged:
-            yield f"{name}: steps of the history were added: {count}"
+            yield f"{_name(store, number)}: {fault.what}"
+    for history in histories.values():
+        for id in sorted(history.requests - there):
+            yield f"{history.name}: the request {id} is missing"
+
+
+def _checkpoints(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str]:
+    """Every checkpoint has the name under which it was saved, and none is missing."""
+    count: dict[int, int] = {}
+    for number, id, name, body in store.each("SELECT execution, id, name, body FROM checkpoint"):
+        count[number] = count.get(number, 0) + 1
+        try:
+            saved = Checkpoint.read(store.unpacked(body))
+            store.check((saved.id, saved.name) == (id, name), f"the checkpoint {name!r}")
+        except StoreDamaged as fault:
+            yield f"{_name(store, number)}: {fault.what}"
+    for number, history in histories.items():
+        missing = history.checkpoints - count.get(number, 0)
+        if missing > 0:
+            yield f"{history.name}: checkpoints are missing: {missing}"
 
 
 def _values(store: SqliteStore) -> Iterator[str]:
     """Every value is what was written, and the large ones are there."""
     for table, columns in VALUES.items():
-        key = "number" if table == "execution" else "execution"
+        key = OWNERS[table]
         for column in columns:
             query = f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL"
-            for number, body in store.rows(query):
+            for owner, body in store.rows(query):
                 try:
                     store.unpacked(body)
                 except StoreDamaged as fault:
-                    yield f"{_name(store, number)}: {column} of {table}: {fault.what}"
-    for key, body in store.rows("SELECT hash, body FROM blob"):
+                    of = owner if table == "tab" else _name(store, owner)
+                    yield f"{of}: {column} of {table}: {fault.what}"
+
+
+def _large(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str]:
+    """Every large value has its hash, and those that steps refer to are there."""
+    there = set()
+    for key, body in store.each("SELECT hash, body FROM blob"):
+        there.add(key.hex() if type(key) is bytes else None)
         if type(key) is not bytes or not is_hashed(body, key):
             name = key.hex()[:12] if type(key) is bytes else repr(key)
             yield f"the large value {name} was changed"
+    for history in histories.values():
+        for key in sorted(history.large - there):
+            yield f"{history.name}: the large value {key[:12]} is missing"
 
 
 def _name(store: SqliteStore, number: int) -> str:

@@ -128,21 +128,27 @@ class SqliteJournal(Log):
         for id, name in store.rows(checkpoints, number):
             store.check(type(id) is type(name) is str, "the name of a checkpoint")
             self.saved.append((id, name))
-        for asked in store.requests("execution = ?", number):
-            self.requests[asked.key] = asked
+        asked_of = store.requests("execution = ?", number)
+        self.requests.update((asked.key, asked) for asked in asked_of)
         for task in store.tasks("execution = ?", number):
             self.tasks[task.key] = task
-        alive = Alive(self.positions, self.answers)
+        alive, digests = Alive(self.positions, self.answers), dict[str, str]()
         for steps, chain, entries in self.read():
             self.steps, self.chain = steps, chain
             for what, where, *content in entries:
                 if what in RECORDS:
                     self._count(where, *content)
+                    digests.update(self.requested(content[0], entries))
                     if what == "last":
                         alive.answer(where, self.outcome(content[0], entries))
                 elif what != "filled":
                     getattr(alive, what)(where, *content)
         self.found = self.steps
+        for asked in asked_of:
+            store.check(
+                asked.content_digest == digests.get(asked.id, asked.content_digest),
+                f"what the request {asked.id} asks",
+            )
         for key, answer in self.answers.items():
             if key.endswith(STARTED):
                 self._started[key.removesuffix(STARTED)] = answer[0]
@@ -242,6 +248,11 @@ class SqliteJournal(Log):
         is_new = id in self._decided
         self._decided.discard(id)
         return is_new
+
+    def drop_request(self, asked: Asked) -> None:
+        """Forget a request and its answer."""
+        requests.drop_request(self.store, asked.id)
+        self.drop_answer(asked.key)
 
     def decision(self, asked: Asked) -> Json:
         """Return the recorded decision on a request, None while there is none.

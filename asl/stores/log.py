@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from asl.core.values import Json, compact, encoded
 from asl.engine.journal import WHOLE_PATH
+from asl.engine.records import NOTED
 from asl.stores.schema import LARGE, MOST
 from asl.stores.sqlite import StoreDamaged
 
@@ -57,6 +58,8 @@ BACK = (
 STEPS = (
     "SELECT hash, body FROM step WHERE place IN (SELECT value FROM json_each(?)) ORDER BY number"
 )
+REQUESTED = "ApprovalRequested"
+"""The event that says what people are asked."""
 RECORDS = ("record", "last")
 """The entries that hold a record."""
 TOGETHER = 100
@@ -162,6 +165,27 @@ class Log:
                 value = entries[slot["entry"]][2][2]
                 return value if type(value) is str else {"json": value}
         return slot
+
+    def requested(self, record: list[Json], entries: list[Json]) -> Iterator[tuple[str, str]]:
+        """Yield the id of the request that a record tells of, and the digest of what it asks."""
+        if record[0] == NOTED and record[4] == REQUESTED:
+            details = self._slot(record[5], entries)["json"]
+            if "digest" in details:  # older stores keep none
+                yield details["requestId"], details["digest"]
+
+    def digest_of(self, request: str) -> str | None:
+        """Return the recorded digest of what a request asks, None where there is none."""
+        _, end, place = self.ends()
+        query = f"{BACK} SELECT number FROM back JOIN step USING (place, number) "
+        query += "WHERE instr(body, ?) ORDER BY number DESC"
+        for (number,) in self.store.rows(query, place, end, 1, encoded(request)):
+            for _, _, entries in self.read(number - 1, number):
+                for what, _, *content in entries:
+                    found = self.requested(content[0], entries) if what in RECORDS else ()
+                    for id, digest in found:
+                        if id == request:
+                            return digest
+        return None
 
     def begin(self, reader: RecordReader) -> None:
         """Let *reader* read by the document with which the execution began."""

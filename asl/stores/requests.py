@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "addressed",
     "close_requests",
+    "drop_request",
     "drop_vain_requests",
     "put_outcome",
     "put_request",
@@ -118,6 +119,11 @@ def take_up(store: SqliteStore, id: str) -> None:
 def close_requests(store: SqliteStore, number: int, within: str = "") -> None:
     """Let nobody decide any more on what is open, of machines whose paths begin so."""
     store.write(CLOSED, number, len(within), within)
+
+
+def drop_request(store: SqliteStore, id: str) -> None:
+    """Forget a request."""
+    store.write(FORGOTTEN, id)
 
 
 def drop_vain_requests(store: SqliteStore, number: int) -> None:

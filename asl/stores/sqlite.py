@@ -38,12 +38,15 @@ if TYPE_CHECKING:
 __all__ = [
     "BELOW",
     "FAIL_POINTS",
+    "STORED",
+    "TASKS",
     "SqliteStore",
     "StoreDamaged",
     "StoreError",
     "Stored",
     "guard",
     "is_hashed",
+    "packed_text",
 ]
 
 BUSY = 10.0
@@ -99,7 +102,7 @@ class Stored:
     """When it last went on after its end."""
 
 
-_STORED = f"{', '.join(Stored.__slots__)}, guard({GUARDED['execution']}) = guard"
+STORED = f"{', '.join(Stored.__slots__)}, guard({GUARDED['execution']}) = guard"
 _ASKED = f", guard({GUARDED['request']}) = guard"
 """Whether the columns of a row are what was written."""
 _TEXT, _NUMBER, _TIME = (str,), (int,), (float,)
@@ -415,7 +418,7 @@ class SqliteStore:
     def packed(self, body: bytes) -> bytes:
         """Return JSON text as it is stored: with a checksum, or the hash of a large one."""
         if len(body) < LARGE:
-            return b"=%08x%s" % (crc32(body), body)
+            return packed_text(body)
         return b"#" + self.put_large(body)
 
     def put_large(self, body: bytes) -> bytes:
@@ -463,16 +466,22 @@ class SqliteStore:
         with self._errors():
             return self._file.execute(statement, values).fetchall()
 
+    def each(self, statement: str) -> Iterator[Any]:
+        """Yield the rows of a query one by one, with all that is gathered written first."""
+        self.flush()
+        with self._errors():
+            yield from self._file.execute(statement)
+
     def _one(self, statement: str, *values: Any) -> Any:
         found = self.rows(statement, *values)
         return found[0] if found else None
 
     def execution(self, name: str) -> Stored | None:
         """Return the execution of this name, None where there is none."""
-        query = f"SELECT {_STORED} FROM execution WHERE name = ?"
+        query = f"SELECT {STORED} FROM execution WHERE name = ?"
         with self._errors():
             found = self._file.execute(query, (name,)).fetchone()
-        return None if found is None else self._stored(found)
+        return None if found is None else self.stored(found)
 
     def requests(self, condition: str, *values: Any) -> list[Asked]:
         """Return the requests of people that meet a condition, in the order they were made."""
@@ -546,19 +555,19 @@ class SqliteStore:
                 raise AslError(f"an execution is {', '.join(others)} or {last}, not {status!r}")
             condition, values = f"status = ? AND {condition}", [status, *values]
         found = self.rows(
-            f"SELECT {_STORED} FROM execution WHERE {condition} ORDER BY number DESC LIMIT ?",
+            f"SELECT {STORED} FROM execution WHERE {condition} ORDER BY number DESC LIMIT ?",
             *values,
             limit,
         )
-        return [self._stored(row) for row in found]
+        return [self.stored(row) for row in found]
 
     def below(self, number: int) -> list[Stored]:
         """Return the executions that one has started, and those that they have, in this order."""
         found = self.rows(
-            f"{BELOW} SELECT {_STORED} FROM execution JOIN below USING (number) ORDER BY number",
+            f"{BELOW} SELECT {STORED} FROM execution JOIN below USING (number) ORDER BY number",
             number,
         )
-        return [self._stored(row) for row in found]
+        return [self.stored(row) for row in found]
 
     def top(self, name: str) -> str:
         """Return the name of the execution that stands above all that have led to this one."""
@@ -571,7 +580,8 @@ class SqliteStore:
         found = self._one(query, name)
         return name if found is None else str(found[0])
 
-    def _stored(self, row: Sequence[Any]) -> Stored:
+    def stored(self, row: Sequence[Any]) -> Stored:
+        """Return the execution of a row of the columns `STORED`; raises StoreDamaged."""
         *columns, whole = row
         values = dict(zip(Stored.__slots__, columns, strict=True))
         for column, value in values.items():
@@ -670,6 +680,11 @@ def _exists(path: Path) -> bool:
 def is_hashed(body: Any, key: bytes) -> bool:
     """Whether a column holds the text of this hash."""
     return isinstance(body, bytes) and sha256(body).digest() == key
+
+
+def packed_text(body: bytes) -> bytes:
+    """Return a small JSON text with its checksum."""
+    return b"=%08x%s" % (crc32(body), body)
 
 
 def guard(*columns: Any) -> int:

@@ -1,0 +1,106 @@
+"""One pass over the steps of all executions: whether the chains hold, and what they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from asl.core.values import Json
+from asl.engine.events import CREATED
+from asl.engine.records import NOTED, WHOLE
+from asl.stores.log import RECORDS, REQUESTED, Log
+from asl.stores.sqlite import StoreDamaged
+
+if TYPE_CHECKING:
+    from asl.stores.sqlite import SqliteStore
+
+__all__ = ["History", "chain_faults", "read_histories"]
+
+REDRIVEN = "ExecutionRedriven"
+NOTABLE = (b'"large":', REQUESTED.encode(), CREATED.encode(), REDRIVEN.encode())
+"""What stands in the steps that are read; of all others the hash is enough."""
+
+
+@dataclass(slots=True)
+class History:
+    """The history of one execution, as far as it was read."""
+
+    name: str
+    hash: bytes
+    """The hash of the last step, or before the first one."""
+    steps: int = 0
+    place: int = 0
+    whole: bool = True
+    digests: dict[str, str] = field(default_factory=dict)
+    """The digest of what each request asks, by its id."""
+    requests: set[str] = field(default_factory=set)
+    """The requests that must be in the store: those since the last redrive."""
+    checkpoints: int = 0
+    large: set[str] = field(default_factory=set)
+    """The hashes of the large values that its steps refer to."""
+
+    def add(self, place: int, number: int, before: int, hash: bytes, body: bytes) -> bool:
+        """Take the next step; return whether it continues the chain."""
+        if not type(self.hash) is type(hash) is type(body) is bytes:
+            return False
+        follows = number == self.steps + 1 and before == self.place
+        if not follows or sha256(self.hash + body).digest() != hash:
+            return False
+        self.steps, self.place, self.hash = number, place, hash
+        return True
+
+    def note(self, entries: list[Json]) -> None:
+        """Take note of what the entries of a step refer to."""
+        for what, _, *content in entries:
+            for slot in content[0] if what in RECORDS else content:
+                if type(slot) is dict and "large" in slot:
+                    self.large.add(slot["large"])
+            if what in RECORDS:
+                self._note_record(content[0])
+
+    def _note_record(self, record: list[Json]) -> None:
+        kind, event = record[0], record[4]
+        if kind == WHOLE and event == REDRIVEN:
+            self.requests.clear()
+        elif kind == NOTED and event == CREATED:
+            self.checkpoints += 1
+        elif kind == NOTED and event == REQUESTED and "json" in record[5]:
+            details = record[5]["json"]
+            self.requests.add(details["requestId"])
+            if "digest" in details:  # older stores keep none
+                self.digests[details["requestId"]] = details["digest"]
+
+
+def read_histories(store: SqliteStore) -> dict[int, History]:
+    """Return the history of each execution by its number; damaged ones are not `whole`."""
+    found = {
+        number: History(name, chain)
+        for number, name, chain in store.rows("SELECT number, name, chain FROM execution")
+    }
+    steps = "SELECT place, execution, number, before, hash, body FROM step ORDER BY place"
+    for place, execution, number, before, hash, body in store.each(steps):
+        history = found.get(execution)
+        if history is None or not history.whole:
+            continue
+        history.whole = history.add(place, number, before, hash, body)
+        if history.whole and any(each in body for each in NOTABLE):
+            history.note(store.read(body))
+    heads = {
+        number: ends for number, *ends in store.rows("SELECT execution, step, place FROM head")
+    }
+    for number, history in found.items():
+        history.whole &= heads.get(number) == [history.steps, history.place]
+    return found
+
+
+def chain_faults(store: SqliteStore, number: int, history: History) -> Iterator[str]:
+    """Yield a sentence on the chain of a damaged history."""
+    try:
+        for _ in Log(store, number).read():
+            pass
+    except StoreDamaged as fault:
+        yield f"{history.name}: {fault.what}"
+        return
+    yield f"{history.name}: steps of the history were added or do not follow one another"
