@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from asl.hosts.trial import StateResult
     from asl.program import Program
     from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
-    from asl.states.decisions import AnswerRefused
+    from asl.states.decisions import AnswerRefused, request_digest
     from asl.stores.sqlite import StoreDamaged, StoreError
 
 __version__ = "0.1.0"
@@ -125,6 +125,7 @@ __all__ = [
     "load_mocks",
     "open_store",
     "plan",
+    "request_digest",
     "resume",
     "run",
     "test_state",
@@ -170,6 +171,7 @@ _LAZY = {
     "give_feedback": "asl.runs",
     "load_mocks": "asl.runs",
     "open_store": "asl.executions",
+    "request_digest": "asl.states.decisions",
     "resume": "asl.runs",
     "run": "asl.runs",
     "test_state": "asl.runs",

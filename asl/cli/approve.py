@@ -39,7 +39,9 @@ RESERVED = (
 @click.option("--set", "extras", metavar="KEY=VALUE", multiple=True, help="Add to the record.")
 @click.option("--approved", metavar="INDEX,...", help="Of a batch, the items to approve.")
 @click.option("--rejected", metavar="INDEX,...", help="Of a batch, the items to reject.")
-@click.option("--as", "user", metavar="USER", help="Who decides.")
+@click.option(
+    "--as", "user", metavar="USER", help="Who decides; the user of the operating system if absent."
+)
 @click.option("--role", "roles", metavar="ROLE", multiple=True, help="A role of whoever decides.")
 def command(
     execution: str,
@@ -79,7 +81,7 @@ def command(
             record = store.answer(
                 request["requestId"],
                 _first(request) if option is None and not items else option,
-                by=user,
+                by=_user() if user is None else user,
                 comment=comment,
                 edited=edited or None,
                 roles=roles,
@@ -100,6 +102,16 @@ def command(
     streams.result(streams.as_text(record))
     streams.say(f"asl: decided; {go_on} goes on with it")
     return Exit.OK
+
+
+def _user() -> str:
+    """Return the user of the operating system, `user` where it has no name."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return "user"
 
 
 def _first(request: dict[str, Json]) -> str:

@@ -6,14 +6,18 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, continue_command, opened
+from asl.cli.stores import STORE, command_for, continue_command, opened
 from asl.core.printable import printable
 from asl.expr.times import format_timestamp
 
 __all__ = ["command"]
 
 STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-COLOURS = {"SUCCEEDED": "green", "FAILED": "red", "TIMED_OUT": "red", "PAUSED": "yellow"}
+COLOURS = {
+    "SUCCEEDED": "green",
+    **dict.fromkeys(("FAILED", "TIMED_OUT", "DAMAGED"), "red"),
+    "PAUSED": "yellow",
+}
 
 
 @click.command("ls")
@@ -52,6 +56,8 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
         if coloured:
             label = click.style(label, fg=COLOURS.get(each.status))
         why = f"  {each.error}" if each.error else ""
+        if each.status == "DAMAGED":
+            why = f"  {each.cause}: {command_for('doctor')} says more"
         if each.name in left:
             why = f"  nobody is at work on it: {left[each.name]}"
         what = printable(each.workflow + why)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Unpack
 
 from asl.bindings import (
@@ -26,7 +27,7 @@ from asl.executions.kept import FINAL, Kept
 from asl.executions.running import Again, Running
 from asl.hosts.driving import Driver
 from asl.stores.opened import Opened
-from asl.stores.sqlite import Stored
+from asl.stores.sqlite import Stored, StoreDamaged
 
 if TYPE_CHECKING:
     from asl.core.document import Document, What
@@ -362,7 +363,12 @@ class Store:
         query = (
             "SELECT name FROM execution WHERE status = 'RUNNING' AND parent IS NULL ORDER BY number"
         )
-        return [name for (name,) in self.file.rows(query) if self.left_behind(name)]
+        found = []
+        for (name,) in self.file.rows(query):
+            with suppress(StoreDamaged):  # a damaged one holds up no others; `executions` shows it
+                if self.left_behind(name):
+                    found.append(name)
+        return found
 
     def stop(self, name: str, *, error: str | None = None, cause: str | None = None) -> None:
         """End an execution that nobody is at work on; its status becomes ABORTED.

@@ -12,6 +12,7 @@ from asl.expr.rules import Predicate
 from asl.program import Finish, Step
 from asl.states.approval_rules import check_approval
 from asl.states.base import Compiler, StateType
+from asl.states.decisions import person
 from asl.states.durations import duration, unfit
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Question
@@ -48,7 +49,7 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
     assert prompt is not None
     editable, policy = _editable(compiler), _policy(compiler)
     items, channels = _items(compiler), compiler.template("Notifications")
-    plan = _plan(compiler)
+    plan, merges = _plan(compiler), "ResultPath" not in compiler.state
 
     def ask(raw: Json, frame: StateFrame) -> Question:
         data = effective_input(raw, frame)
@@ -65,6 +66,8 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
         if editable is not None:
             editable(body, data, frame)
         limits = plan(data, frame)
+        if merges and type(raw) is dict and raw:
+            limits["keeps"] = list(raw)
         if "written" in limits:
             body["timeout"] = limits.pop("written")
         if policy is not None:
@@ -154,8 +157,9 @@ def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
     Raises StateError where fewer are listed than are *needed*.
     """
     users, roles = listed.texts("Users"), listed.texts("Roles")
-    if users and roles is None and needed > len(set(users)):
-        most = f"at most {len(set(users))}, so many may decide"
+    people = {person(user).casefold() for user in users or ()}
+    if people and roles is None and needed > len(people):
+        most = f"at most {len(people)}, so many may decide"
         raise unfit("Policy.RequiredApprovals", most, needed)
     lists = {"users": users, "roles": roles}
     return {key: names for key, names in lists.items() if names is not None} or {"users": []}

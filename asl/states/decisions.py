@@ -9,17 +9,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import NamedTuple
+from unicodedata import category, normalize
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, is_integer
 from asl.expr.times import format_timestamp, is_timestamp
 
-__all__ = ["ANYTHING", "AnswerRefused", "Asked", "Notice", "Verdict", "notices"]
+__all__ = ["ANYTHING", "AnswerRefused", "Asked", "Notice", "Verdict", "notices", "request_digest"]
 
 OWN_KEYS = frozenset(
     {"approval", "approver", "timestamp", "comment", "edited_content", "roles", "digest"}
 )
+CHANGING = frozenset({"requestId", "createdAt", "expiresAt", "escalatedTo"})
+"""The keys of a request that say nothing of what is asked."""
+INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+"""Categories of characters that no name consists of: controls, formats and the unassigned."""
+FILLERS = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800"
+    + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+)
+"""Invisible characters of other categories (Unicode, Default_Ignorable_Code_Point)."""
 ID_DIGITS = 12
 """How many digits of the digest of what is asked are in the id of a request."""
 MAX_REPEATS = 1000
@@ -136,7 +146,6 @@ class Asked:
     def shown(self) -> dict[str, Json]:
         """The request as people see it."""
         shown: dict[str, Json] = {"type": self.kind, "requestId": self.id, **self.body}
-        shown["digest"] = self.content_digest
         shown["createdAt"] = format_timestamp(self.created)
         if "policy" in shown:
             shown["policy"] = {**shown["policy"], "received": self.received}
@@ -166,19 +175,29 @@ class Asked:
         """Return what an answer comes to, given at *now* by whoever it names, else by *by*.
 
         A decision has the `digest` of what was shown to whoever has taken it. Raises AnswerRefused
-        for an answer outside of the rules, and for one to another prompt, whose `digest` it has.
+        for an answer outside of the rules, and for one with the `digest` of another prompt
+        (`request_digest`).
         """
-        if (
-            type(answer) is dict
-            and answer.get("digest", self.content_digest) != self.content_digest
-        ):
+        known = (request_digest(self.shown), self.digest)
+        if type(answer) is dict and answer.get("digest", known[0]) not in known:
             raise AnswerRefused(
                 "what is asked has changed since it was shown: look at it again, then answer"
             )
+        if type(answer) is dict:
+            self._refuse_overwriting(answer)
         verdict = _check_answer(self.body, answer, self.received, now, by)
         if verdict.decision is None:
             return verdict
         return verdict._replace(decision={**verdict.decision, "digest": self.digest})
+
+    def _refuse_overwriting(self, answer: dict[str, Json]) -> None:
+        """Raise AnswerRefused for a key of the record that would replace a value of the data."""
+        more = answer.keys() - OWN_KEYS - BATCH_KEYS - {"decision"}
+        for key in sorted(more.intersection(self.plan.get("keeps", ()))):
+            raise AnswerRefused(
+                f"{key!r} would replace a value of the data: name it in 'Editable', or give the "
+                "state a 'ResultPath'"
+            )
 
     def repeated(self, answer: Json, now: float, by: str) -> bool:
         """Whether it is what somebody has said before the one who has decided it."""
@@ -197,6 +216,41 @@ class Asked:
         """When something happens next without an answer, in epoch seconds; None for never."""
         notice = next(islice(self.notices(), max(0, self.told - 1), None), None)
         return None if notice is None else self.created + notice.after
+
+
+def request_digest(request: Mapping[str, Json]) -> str:
+    """Return the digest of what a request asks, which an answer may carry as `digest`.
+
+    Args:
+        request: A request as people see it (`result.pending`, `store.pending()`).
+
+    Returns:
+        SHA-256 in hexadecimal digits. It stays the same while others answer, and when the request
+        is escalated.
+    """
+    asked = {key: value for key, value in request.items() if key not in CHANGING}
+    if "policy" in asked:
+        asked["policy"] = {**asked["policy"], "received": []}
+    return _sha256(asked)
+
+
+def person(name: str) -> str:
+    """Return the name of a person in its normal form.
+
+    NFKC, without invisible characters, and with single blanks between its words.
+    """
+    plain = normalize("NFKC", name)
+    seen = "".join(
+        each
+        for each in plain
+        if each.isspace() or not (category(each) in INVISIBLE or each in FILLERS)
+    )
+    return " ".join(seen.split())
+
+
+def _same_person(name: str, names: Sequence[str | None]) -> bool:
+    """Whether a name is one of *names*, however they are written."""
+    return person(name).casefold() in [person(each).casefold() for each in names if each]
 
 
 def _sha256(value: Json) -> str:
@@ -236,7 +290,7 @@ def _check_answer(
         )
     approver, comment = answer.get("approver", by), answer.get("comment")
     timestamp = answer.get("timestamp", format_timestamp(now))
-    if type(approver) is not str or not approver:
+    if type(approver) is not str or not (approver := person(approver)):
         raise AnswerRefused("'approver' is the name of whoever decides")
     if comment is not None and type(comment) is not str:
         raise AnswerRefused("'comment' is a text")
@@ -275,7 +329,7 @@ def _check_answer(
 def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:
     """Return the answers so far with this one; a person's later one replaces the earlier."""
     for index, each in enumerate(received):
-        if each["approver"] == answer["approver"]:
+        if _same_person(answer["approver"], [each["approver"]]):
             if {**each, "timestamp": None} == {**answer, "timestamp": None}:
                 return received
             return [*received[:index], *received[index + 1 :], answer]
@@ -305,7 +359,7 @@ def _check_amounts(answer: Mapping[str, Json]) -> None:
 def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> None:
     if type(roles) is not list or not all(type(role) is str for role in roles):
         raise AnswerRefused("'roles' is a list of names")
-    if approver == policy.get("excludes"):
+    if _same_person(approver, [policy.get("excludes")]):
         raise AnswerRefused(
             f"{approver!r} asked for the decision and may not take it", forbidden=True
         )
@@ -313,7 +367,7 @@ def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> N
     if not approvers:
         return
     users, wanted = approvers.get("users", []), approvers.get("roles", [])
-    if approver in users or not set(roles).isdisjoint(wanted):
+    if _same_person(approver, users) or not set(roles).isdisjoint(wanted):
         return
     who = " or ".join(
         [*([f"one of {_listed(users)}"] if users else []),

@@ -116,6 +116,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 """The types of what is known of an execution."""
 STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+DAMAGED = "DAMAGED"
+"""Stands for the status of an execution whose row was changed."""
 TASKS = "('token', 'activity')"
 """The kinds of requests that are answered by task token, not by people."""
 BELOW = (
@@ -545,7 +547,8 @@ class SqliteStore:
     ) -> list[Stored]:
         """Return a page of executions, the newest first; *before* is the number of the last one.
 
-        Those that others have started are not among them. Raises AslError for what is no status.
+        Those that others have started are not among them. A row that was changed has the status
+        `DAMAGED`, and its `cause` says what was. Raises AslError for what is no status.
         """
         condition = "parent IS NULL AND number < ?"
         values: list[Any] = [2**62 if before is None else before]
@@ -559,7 +562,18 @@ class SqliteStore:
             *values,
             limit,
         )
-        return [self.stored(row) for row in found]
+        return [self._listed(row) for row in found]
+
+    def _listed(self, row: Sequence[Any]) -> Stored:
+        """Return the execution of a row, also of one that was changed."""
+        try:
+            return self.stored(row)
+        except StoreDamaged as damage:
+            number, name, workflow = row[:3]
+            return Stored(
+                number, str(name), str(workflow), "", "", False, None, DAMAGED, 0.0, None, None,
+                None, damage.what, 0, None, None,
+            )  # fmt: skip
 
     def below(self, number: int) -> list[Stored]:
         """Return the executions that one has started, and those that they have, in this order."""
@@ -615,10 +629,12 @@ class SqliteStore:
 
     def document(self, key: str) -> Json:
         """Return a document by its hash."""
+        self.check(isinstance(key, str), "the document of an execution")
         found = self._one("SELECT body FROM document WHERE hash = ?", key)
-        if found is None or not is_hashed(found[0], bytes.fromhex(key)):
+        body = None if found is None else found[0]
+        if not isinstance(body, bytes) or sha256(body).hexdigest() != key:
             raise StoreDamaged(self.path, f"the document {key[:12]} is missing or was changed")
-        return self.unpacked(found[0])
+        return self.unpacked(body)
 
 
 _OPEN: WeakSet[SqliteStore] = WeakSet()

@@ -394,3 +394,28 @@ def _put(path: Path, table: str, column: str, value: Any) -> None:
             file.execute(f"UPDATE {table} SET {column} = ?", (value,))
         for _, sql in triggers:
             file.execute(sql)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("status", "BROKEN"), ("started", "noon"), ("redrives", "x")]
+)
+def test_one_damaged_row_hides_no_others(column: str, value: Any, tmp_path: Path) -> None:
+    """It is listed as damaged; all else works."""
+    path = tmp_path / "runs.db"
+    done = {"StartAt": "P", "States": {"P": {"Type": "Succeed"}}}
+    with opened(path) as store:
+        for name in ("one", "two", "three"):
+            store.start(done, {}, name=name)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("DROP TRIGGER execution_changed")
+        file.execute(f"UPDATE execution SET {column} = ? WHERE name = 'two'", (value,))
+        file.commit()
+    with opened(path) as store:
+        listed = {each.name: each.status for each in store.executions()}
+        assert listed == {"one": "SUCCEEDED", "two": "DAMAGED", "three": "SUCCEEDED"}
+        assert store.result("one").ok
+        assert store.start(done, {}, name="four").ok
+        assert store.due() == store.all_left_behind() == []
+        with pytest.raises(asl.StoreDamaged):
+            store.get("two")
+        assert any("two" in fault for fault in store.faults())
