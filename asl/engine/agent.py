@@ -179,6 +179,11 @@ class Call:
         return None if self._options is None else self._options.blocks.get(name)
 
     @property
+    def reservation(self) -> Any:
+        """The reservation of the call (`asl.engine.reservations`), None where it has none."""
+        return None if self._options is None else self._options.within
+
+    @property
     def execution_id(self) -> str:
         """The id of the execution."""
         return self.at.execution_id

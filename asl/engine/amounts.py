@@ -10,6 +10,7 @@ from asl.states.blocks.budget import Amounts
 
 __all__ = [
     "NOTHING",
+    "UNKNOWN",
     "amounts",
     "beyond",
     "kept",
@@ -47,6 +48,8 @@ def spending(used: Used) -> Amounts:
 
 
 NOTHING: Final = amounts(Used(ZERO, 0, 0, 0, None))
+UNKNOWN: Final[Amounts] = {}
+"""The amounts of a call of which nothing is known."""
 
 
 def kept(amounts: Amounts) -> dict[str, str]:

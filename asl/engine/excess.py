@@ -5,10 +5,10 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.accounts import Account
 from asl.engine.amounts import told
 from asl.engine.execution import Used
 from asl.engine.frame import Frame
+from asl.engine.limits import Account
 from asl.states.errors import Exhausted
 
 __all__ = ["alert", "doubt", "excess", "failure", "tell_excess"]
@@ -81,7 +81,7 @@ def alert(at: Frame, account: Account) -> None:
     alerts, name = account.limits.alerts, account.alerting
     while account.alerted < len(alerts):
         found = alerts[account.alerted]
-        if not account.reached(name, found.percent):
+        if not account.has_reached(name, found.percent):
             return
         account.alerted += 1
         account.watch()

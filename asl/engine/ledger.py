@@ -1,16 +1,15 @@
 """The ledger of one execution: what each level has spent, and whether it may spend more (8.11).
 
 A level is the workflow or one visit of a state. Each has an account. Before a call of an agent all
-accounts around it are asked (`admit`), and some of what is left is held for the call; after it,
-what was used is counted (`settle`) and what was held is given back (`release`). So calls that run
-at the same time cannot spend together what each of them could spend alone.
+accounts around it are asked (`admit`), and a part of what is left is reserved for the call; after
+it, what was used is counted and the reservation is given back (`settle`, `release`). So concurrent
+calls cannot spend together what each of them could spend alone.
 
 Nothing here waits: the host does (`asl.hosts.meter`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from itertools import zip_longest
 from math import ceil
 from typing import Any
 from weakref import WeakValueDictionary
@@ -19,17 +18,37 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.engine.accounts import HARD, Account, Lent
-from asl.engine.admission import BROKEN, LOST, UNKNOWN, UNUSED, Admission, Later, Pause, Terms
-from asl.engine.amounts import NOTHING, beyond, kept, larger, read_back, spending, summed, told
+from asl.engine.amounts import (
+    NOTHING,
+    UNKNOWN,
+    beyond,
+    kept,
+    larger,
+    read_back,
+    spending,
+    summed,
+    told,
+)
 from asl.engine.attribution import Attribution
 from asl.engine.excess import alert, doubt, failure, tell_excess
 from asl.engine.execution import ZERO, Execution, Spent, Usage, Used
 from asl.engine.fallbacks import heed
-from asl.engine.foresight import Foresight
 from asl.engine.frame import Frame
-from asl.engine.tabs import Tab, Tabs, Taken
-from asl.engine.within import Within
+from asl.engine.limits import HARD, Account, Lent
+from asl.engine.past_usage import PastUsage
+from asl.engine.pools import PoolReservation, SharedBudget, SharedBudgets
+from asl.engine.reservations import (
+    BROKEN,
+    LOST,
+    UNUSED,
+    Admission,
+    Estimate,
+    Later,
+    NestedCalls,
+    Pause,
+    Refusal,
+    Reservation,
+)
 from asl.expr.times import format_timestamp
 from asl.states.blocks.budget import Amounts, Limits, amount
 from asl.states.errors import Exhausted
@@ -42,7 +61,7 @@ UNSAID = {
     ),
     BROKEN.fault: "the tool did not say what it used: it counts as the most that it used before",
 }
-"""What is told of calls that reported nothing, by what is known of them."""
+"""The reason in the warning about a call that reported nothing, by the fault of its usage."""
 
 
 class Ledger:
@@ -59,11 +78,11 @@ class Ledger:
         """The accounts of visits that have machines below them, by the key of the visit."""
         self.kept: dict[str, Json] = {}
         """Such accounts as they were found at recovery."""
-        self.foresight = Foresight()
+        self.past_usage = PastUsage()
         self.attribution = Attribution(limits.track_by)
-        self.calling: dict[int, Terms] = {}
-        """The calls under way by their machines: all others of one are made within its call."""
-        self.open: dict[str, Terms] = {}
+        self.calling: dict[int, Reservation] = {}
+        """The outermost calls under way, by their machines."""
+        self.open: dict[str, Reservation] = {}
         """The calls under way by their entries, where another process may have to find them."""
         self.keeps = False
         """Whether they have: the execution is kept, so that another process may go on with it."""
@@ -78,14 +97,16 @@ class Ledger:
 
     # Accounts
 
-    def share(self, tabs: Tabs, pools: Mapping[str, Decimal], now: float) -> None:
+    def share(self, budgets: SharedBudgets, pools: Mapping[str, Decimal], now: float) -> None:
         """Take part in what limits other executions of the workflow, or those with the same pool.
 
         *pools* says how much there is in each. Raises StateError for one that nobody has filled.
         """
         limits, workflow = self.workflow.limits, self.execution.workflow_id
         around: list[Account] = [
-            Tab(tabs, f"{each.field} {workflow}", each.field, each.most, limits, each.length)
+            SharedBudget(
+                budgets, f"{each.field} {workflow}", each.field, each.most, limits, each.length
+            )
             for each in limits.windows
         ]
         if limits.pool is not None:
@@ -97,36 +118,44 @@ class Ledger:
                     f"the pool {pool.name!r} is empty{f' ({hint})' if hint else ''}: fill it with "
                     f"pools={{{pool.name!r}: AMOUNT}}, or --pool {pool.name}=AMOUNT",
                 )
-            tab = Tab(tabs, f"Pool {pool.name}", "Pool", pools[pool.name], limits, limits.reset)
+            shared = SharedBudget(
+                budgets, f"Pool {pool.name}", "Pool", pools[pool.name], limits, limits.reset
+            )
             if pool.most is None:
-                around.append(tab)
+                around.append(shared)
             else:
                 spent, name = self.execution.usage.cost, self.execution.id
-                around.append(Taken(tab, name, pool.most, limits, spent, now))
+                around.append(PoolReservation(shared, name, pool.most, limits, spent, now))
         self._surround(around, now, self.assumed)
 
-    def borrow(self, lenders: Iterable[Account], counted: Spent, now: float) -> None:
-        """Spend what the accounts around the state allow that has started this execution.
+    def borrow(self, parent: "Ledger", at: Frame, counted: Spent, now: float) -> None:
+        """Spend from the accounts of a parent execution, too.
 
-        *counted* is what they have counted already.
+        Args:
+            parent: Its ledger.
+            at: The machine of the state that has started this execution.
+            counted: What of the usage of this execution is counted there already.
+            now: The present time, in epoch seconds.
         """
-        spent = self.execution.usage
+        parent.past_usage.restore(self.past_usage.written())
+        self.past_usage = parent.past_usage
+        lenders, spent = parent.accounts(at), self.execution.usage
         own = {
             **NOTHING,
             "MaxCost": spent.cost - counted.usage.cost,
             "MaxTokens": spent.tokens - counted.usage.tokens,
         }
         assumed = beyond(self.assumed, counted.assumed)
-        tabs = {each.name for each in self.around if isinstance(each, Tab)}
+        shared = {each.name for each in self.around if isinstance(each, SharedBudget)}
         for lender in lenders:
-            if not isinstance(lender, Tab):
+            if not isinstance(lender, SharedBudget):
                 self._surround([Lent(lender, own)], now, assumed)
-            elif lender.name not in tabs:
+            elif lender.name not in shared:
                 self._surround([lender], now, assumed)
 
     def _surround(self, accounts: Iterable[Account], now: float, assumed: Amounts) -> None:
         for account in accounts:
-            if isinstance(account, Tab):
+            if isinstance(account, SharedBudget):
                 if self.cut:
                     account.give_up(self.cut, now)
             else:
@@ -138,7 +167,7 @@ class Ledger:
         """Let others have what this execution does not need any more."""
         pool = self.workflow.limits.pool
         for account in self.around:
-            if isinstance(account, Taken) and pool is not None:
+            if isinstance(account, PoolReservation) and pool is not None:
                 account.close(pool.release, now)
 
     def give_back(self) -> None:
@@ -196,37 +225,51 @@ class Ledger:
 
     # Before a call
 
-    def admit(self, at: Frame, agent: str, sizes: Amounts) -> Admission:
-        """Return the terms of a call, None where it has to wait for others to end.
+    def admit(
+        self,
+        at: Frame,
+        agent: str,
+        model: str | None = None,
+        estimate: Estimate | None = None,
+        parent: Reservation | None = None,
+    ) -> Admission:
+        """Return the reservation of a call, or why it cannot be made now.
 
-        *sizes* are upper bounds of what it will use, as far as they are known. Raises StateError,
-        or Exhausted where it is a state around that fails.
+        Args:
+            at: The machine that calls.
+            agent: The agent to call.
+            model: The model that the state prefers.
+            estimate: Upper bounds of its tokens, if the document gives them.
+            parent: The call within which it is made, None for an outermost one.
+
+        Raises:
+            StateError: The state may not call.
+            Exhausted: A state around it fails.
         """
-        if self.around or self.workflow.limits.reset is not None:
-            self._refresh(at)
-        accounts = self.accounts(at)
-        own = accounts[-1] if accounts[-1].frame is at else None
-        outer, foresight = self.calling.get(id(at)), self.foresight
-        known = foresight.of(agent, own) if outer is None else foresight.of_inner(agent, own)
-        terms = Terms(at, agent, accounts, known)
-        if agent in foresight.within:
-            terms.within = foresight.within[agent]
-        if sizes:
-            terms.sizes = sizes
-            terms.known = {**known, **summed(terms.within, sizes)}
-        for account in accounts:
+        self._refresh(at)
+        call = Reservation(at, agent, self.accounts(at), parent)
+        for account in call.accounts:
             if not account.quiet:
-                pause = heed(at, terms, self.workflow)
+                pause = heed(at, call, self.workflow)
                 if pause is not None:
                     return pause
                 break
-        if outer is not None:
-            self._begin(terms, outer)
-            return terms
-        return self._hold(at, terms, own)
+        model = call.model or model
+        agent = call.instead or agent
+        call.key = agent if model is None else f"{agent} {model}"
+        if estimate is not None:
+            price = None if model is None else self.execution.prices.get(model)
+            call.sizes = estimate.amounts(price)
+        call.own, call.known = self.past_usage.expect(call.key, call.sizes)
+        if parent is not None:
+            return self.begin(call)
+        own = call.accounts[-1]
+        if own.frame is at:
+            call.expect(own)
+        return self._reserve(call)
 
     def _refresh(self, at: Frame) -> None:
-        """Look at what others have spent, and whether a new period has begun."""
+        """Read what others have spent, and whether a new period has begun."""
         for account in self.around:
             account.refresh(at.now)
         reset = self.workflow.limits.reset
@@ -236,113 +279,149 @@ class Ledger:
                 self.before += self.workflow.start_again(period)["MaxCost"]
                 self.show_limit()
 
-    def _hold(self, at: Frame, terms: Terms, own: Account | None) -> Admission:
-        """Hold for the call what it may use, or say that it is not there now.
-
-        The state itself makes one call at a time, so nothing is held of what is its own.
-        """
-        known, held = terms.known, terms.held
+    def _reserve(self, call: Reservation) -> Admission:
+        """Reserve in all accounts what an outermost call may use."""
+        at = call.frame
         if self.around or self.keeps:
-            terms.entry = f"{self.execution.id}:{at.key}"
-        for account in terms.accounts:
-            if account is not own:
-                share = account.hold(known, terms.entry, at.now)
-                if share is None:
-                    self.release(terms)
-                    return Later if isinstance(account, Tab) else None
-                held.append(share)
-        self._mark()
-        self.calling[id(at)] = terms
+            call.entry = f"{self.execution.id}:{at.key}"
+        for account in call.accounts:
+            share = account.reserve(call, at.now)
+            if share is None:
+                self.release(call)
+                return Later if isinstance(account, SharedBudget) else None
+            call.held.append(share)
+        self._admitted(call)
+        self.calling[id(at)] = call
         if self.keeps:
-            self.open[terms.entry] = terms
-        return terms
+            self.open[call.entry] = call
+        return call
 
-    def _mark(self) -> None:
+    def _admitted(self, call: Reservation) -> None:
+        """Count a call that is about to be made, and the highest sum of reservations."""
+        for account in call.accounts:
+            if account.counted:
+                account.count(call)
         for account in self.whole:
             if account.held is not account.marked:
                 account.mark()
 
-    def _begin(self, terms: Terms, outer: Terms) -> None:
-        """Set something aside for a call within another one."""
-        if outer.inner is None:
-            outer.inner = Within(outer)
-        outer.inner.begin(terms, terms.frame.now)
-        self._mark()
+    def begin(self, call: Reservation) -> Reservation | None:
+        """Reserve for a call within another one; None if it has to wait for others.
+
+        Raises as `admit`.
+        """
+        root, parent = call.root, call.parent
+        if parent is None or not root.held:  # the outermost call has ended
+            return call
+        if root.nested is None:
+            root.nested = NestedCalls(root)
+        parent.below += 1
+        begun = root.nested.begin(call, call.frame.now)
+        if begun is True:
+            self._admitted(call)
+            return call
+        parent.below -= 1
+        if type(begun) is Refusal:
+            raise failure(begun.account, begun.name, call.frame)
+        return None
 
     # After a call
 
-    def release(self, terms: Terms) -> None:
-        """Give back what is held for a call."""
-        if terms.inside is not None:
-            terms.inside.end(terms, terms.frame.now)
-        if terms.held:
-            self._close(terms)
-            for account, held in zip(terms.accounts, terms.held, strict=False):
-                account.release(held, terms.entry, terms.frame.now)
-            terms.held = []
+    def release(self, call: Reservation) -> None:
+        """Give back what is reserved for a call."""
+        now = call.frame.now
+        if call.under_way:
+            nested, parent = call.root.nested, call.parent
+            assert nested is not None
+            assert parent is not None
+            parent.below -= 1
+            nested.end(call, now)
+        if call.held:
+            self._close(call)
+            for account, held in zip(call.accounts, call.held, strict=False):
+                account.release(call, held, now)
+            call.held = []
 
-    def _close(self, terms: Terms) -> None:
-        self.calling.pop(id(terms.frame), None)
+    def _close(self, call: Reservation) -> None:
+        self.calling.pop(id(call.frame), None)
         if self.keeps:
-            self.open.pop(terms.entry, None)
+            self.open.pop(call.entry, None)
 
-    def settle(self, terms: Terms, state: str, failed: bool = False) -> None:
+    def settle(self, call: Reservation, state: str, failed: bool = False) -> None:
         """Count what a call has used; raises as `admit` does where that exceeds a limit.
 
-        What cannot be known (the report is none, or the price) counts as it was held, and is a
+        What cannot be known (there is no report, or no price) counts as what was reserved, and is a
         failure by itself unless the call has *failed* already.
         """
-        used, unknown = terms.used, None
-        at, accounts, sizes, entry = terms.frame, terms.accounts, terms.held, terms.entry
-        counted = terms.counted = spending(used)
-        if terms.inner is not None:
-            terms.inner.close(at.now)
+        used, unknown, at = call.used, None, call.frame
+        counted = call.counted = spending(used)
+        if call.nested is not None:
+            call.nested.close(at.now)
         if used.fault is None and not used.unpriced:
-            within = UNKNOWN if terms.inner is None else terms.inner.used
-            self.foresight.learn(terms.agent, counted, within)
+            within = UNKNOWN if call.nested is None else call.nested.used
+            if call.key:
+                self.past_usage.learn(call.key, counted, within, call.sizes)
         else:
             unknown = doubt(state, used)
         if used.cost or used.tokens:
-            self.attribution.add(accounts[-1].limits, used)
+            self.attribution.add(call.accounts[-1].limits, used)
         failures: list[StateError | Exhausted] = []
-        if sizes:
-            self._close(terms)
+        held = call.held
+        if held:
+            self._close(call)
+        shares = held or (call.shares if call.under_way else [UNKNOWN] * len(call.accounts))
         done = 0
         try:
-            for account, held in zip_longest(accounts, sizes):
-                account.add(counted, held, entry, at.now)
+            for account, share in zip(call.accounts, shares, strict=False):
+                if held:
+                    account.settle(call, counted, share, at.now)
+                else:
+                    account.add(counted, at.now)
                 done += 1
-                if unknown is not None and self._assume(terms, account, held):
+                if unknown is not None and self._assume(call, account, share):
                     failures.append(unknown)
                 if not account.quiet:
                     failures += self._heeded(at, account)
         except BaseException:  # the rest is given back, not settled
-            terms.accounts, terms.held = accounts[done:], sizes[done:]
+            if held:
+                call.accounts, call.held = call.accounts[done:], held[done:]
             raise
-        terms.held = []
+        call.held = []
         if unknown is not None:
-            if terms.assumed:
-                self._tell_assumed(at, terms.assumed, used)
+            if call.assumed:
+                self._tell_assumed(at, call.assumed, used)
             if failed:  # by an error of its own; limits that are gone are those of later calls
                 return
         if failures:
             raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
 
-    def _assume(self, terms: Terms, account: Account, held: Amounts | None) -> bool:
-        """Count what a call may have used beyond its report; say whether that must be known."""
-        sizes = account.share(terms.known) if held is None else held
-        if terms.used.fault is None:  # its tokens are known
+    def _assume(self, call: Reservation, account: Account, share: Amounts) -> bool:
+        """Count what a call may have used beyond its report; return whether that must be known.
+
+        Where nothing is known of its size, one that breaks off counts as a share of the limit, but
+        from the second on, and where its report is wrong, as all that is left.
+        """
+        sizes, fault = dict(share), call.used.fault
+        if fault is None:  # its tokens are known
             sizes = {name: sizes[name] for name in ("MaxCost",) if name in sizes}
-        rest = beyond(sizes, spending(terms.used))
+        elif fault == BROKEN.fault:
+            sizes = {name: size for name, size in sizes.items() if name in call.known}
+        if account.action in HARD:
+            for name in sizes:
+                if name not in call.known and (account.guessed or fault != LOST.fault):
+                    left = account.most[name] - account.used(name) + call.counted.get(name, 0)
+                    sizes[name] = max(left, sizes[name])
+            account.guessed = account.guessed or not call.known.keys() >= sizes.keys()
+        rest = beyond(sizes, spending(call.used))
         if rest:
-            account.assume(rest, terms.entry, terms.frame.now)
-            terms.assumed = larger(terms.assumed, rest)
-            if account.frame is terms.frame:
-                terms.counted = {**terms.counted, **summed(terms.counted, rest)}
+            account.assume(rest, call.frame.now)
+            call.assumed = larger(call.assumed, rest)
+            if account.frame is call.frame:
+                call.counted = {**call.counted, **summed(call.counted, rest)}
         return bool(sizes) and account.action in HARD
 
     def _tell_assumed(self, at: Frame, assumed: Amounts, used: Used) -> None:
-        """Remember what a call counts as, and tell of one that has not even reported anything."""
+        """Record what a call counts as, with a warning for one that has not reported anything."""
         self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
         self.show_limit()
         if used.fault in UNSAID:
@@ -350,7 +429,7 @@ class Ledger:
             at.note("UsageWarning", {"reason": UNSAID[used.fault], "assumed": details})
 
     def _heeded(self, at: Frame, account: Account) -> Iterator[StateError | Exhausted]:
-        """Tell of limits and shares that are reached; yield the failure that comes of one."""
+        """Emit events for limits and shares that are reached; yield the failure of an excess."""
         if account.limits.alerts:
             alert(at, account)
         name = account.exceeded
@@ -360,67 +439,63 @@ class Ledger:
                 yield failure(account, name, at)
 
     def absorb(self, at: Frame, used: Used, assumed: Amounts, found: bool = False) -> None:
-        """Count what an execution has used that a state has started; raises as `settle` does.
+        """Count what a child execution has used; raises as `settle` does.
 
-        Its calls are on all tabs already. *assumed* is what they count as beyond that; if it was
-        *found* at its end, no account here knows of that yet.
+        Args:
+            at: The machine of the state that has started it.
+            used: Its usage; its calls are in all shared budgets already.
+            assumed: What its calls count as beyond that.
+            found: Whether it was found at its end, so that no account here knows of *assumed*.
         """
-        accounts = [each for each in self.accounts(at) if not isinstance(each, Tab)]
-        own = accounts[-1] if accounts[-1].frame is at else None
-        terms = Terms(at, "", accounts, self.foresight.of("", own))
-        terms.used = used
+        accounts = [each for each in self.accounts(at) if not isinstance(each, SharedBudget)]
+        call = Reservation(at, "", accounts)
+        call.used = used
         if assumed:
             for account in accounts if found else ():
                 account.recover(assumed)
             self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
             self.show_limit()
-        self.settle(terms, at.step.name)
+        self.settle(call, at.step.name)
 
     # Tools, which are used within the call of an agent
 
-    def allow_tool(self, at: Frame) -> None:
-        """Raise as `admit` does where the call that wants to use a tool is to fail anyway."""
-        for account in self.accounts(at):
-            name = account.exceeded
+    def tool(self, at: Frame, tool: str, parent: Reservation | None) -> Reservation:
+        """Return the call of a tool, for which nothing is reserved yet (`begin`).
+
+        Raises as `admit` does where a limit that fails calls does not allow it.
+        """
+        self._refresh(at)
+        call = Reservation(at, tool, self.accounts(at), parent, True)
+        for account in call.accounts:
+            name = account.reached(call)
             if name is not None and account.action == "Fail":
                 raise failure(account, name, at)
+        call.key = f"tool {tool}"
+        call.own, call.known = self.past_usage.expect(call.key, UNKNOWN)
+        return call
 
-    def begin_tool(self, at: Frame, tool: str) -> Terms:
-        """Set something aside for a tool; raises as `allow_tool` does."""
-        self.allow_tool(at)
-        name, outer = f"tool {tool}", self.calling.get(id(at))
-        terms = Terms(at, name, self.accounts(at), self.foresight.largest.get(name, UNKNOWN))
-        if outer is not None:
-            self._begin(terms, outer)
-        return terms
-
-    def use_tool(self, terms: Terms, used: Used) -> Amounts:
+    def use_tool(self, call: Reservation, used: Used) -> Amounts:
         """Count what a tool has used, and return it; raises as `settle` does.
 
         One that is BROKEN counts as the most that this tool has used before: nobody should lose a
         budget to a guess, and most tools use nothing.
         """
-        at, broken = terms.frame, used is BROKEN
-        terms.used = used
-        if terms.known or not broken:
-            own = terms.accounts[-1]
-            if own.frame is at and not broken:
-                terms.known = {**terms.known, **own.rest}
-            self.settle(terms, at.step.name, failed=broken)
-        return terms.counted
+        call.used = used
+        self.settle(call, call.frame.step.name, failed=used is BROKEN)
+        return call.counted
 
-    def end_tool(self, terms: Terms) -> None:
-        """Give back what is set aside for a tool."""
-        if terms.used is UNUSED:
-            self.foresight.learn(terms.agent, UNKNOWN)
-        self.release(terms)
+    def end_tool(self, call: Reservation) -> None:
+        """Give back what is reserved for a tool."""
+        if call.used is UNUSED:
+            self.past_usage.learn(call.key, UNKNOWN)
+        self.release(call)
 
     def recall(self, at: Frame, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
         if at.step.budget is not None:
             account = self._account(at, at.step.budget, at.visit, False, at.step.name)
             if not account.recalled:
-                account.add(used, None, "", at.now)
+                account.add(used, at.now)
 
     def report(self) -> dict[str, Json]:
         """Return what was spent on what, as far as budgets say more than the states do."""
@@ -495,8 +570,8 @@ class Ledger:
             "questions": self.questions,
             "before": str(self.before),
             "assumed": kept(self.assumed),
-            "open": {entry: kept(terms.rest) for entry, terms in self.open.items()},
-            **self.foresight.written(),
+            "open": {entry: kept(call.rest) for entry, call in self.open.items()},
+            **self.past_usage.written(),
             "reserved": kept(self.workflow.peak),
             "currency": self.workflow.limits.currency,
             **self.attribution.written(),
@@ -509,7 +584,7 @@ class Ledger:
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
         self.assumed = {**NOTHING, **read_back(written.get("assumed", {}))}
-        self.foresight.restore(written)
+        self.past_usage.restore(written)
         self.cut = {entry: read_back(known) for entry, known in written.get("open", {}).items()}
         for entry, known in self.cut.items():
             self._cut_off(entry.removeprefix(f"{self.execution.id}:"), known)

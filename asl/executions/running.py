@@ -266,10 +266,10 @@ class Running:
     ) -> Result:
         from asl.hosts.garbage import rarely
         from asl.hosts.run import execute
-        from asl.stores.tabs import StoreTabs
+        from asl.stores.pools import StoreBudgets
 
         bound.services.keeper = self
-        bound.services.tabs = StoreTabs(self.file)
+        bound.services.tabs = StoreBudgets(self.file)
         with rarely:  # its history only grows
             result = await execute(
                 program,

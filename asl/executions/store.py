@@ -377,7 +377,7 @@ class Store:
         Raises ExecutionNotFound, ExecutionBusy, and AslError for one that has ended already.
         """
         from asl.stores.journal import SqliteJournal
-        from asl.stores.tabs import StoreTabs
+        from asl.stores.pools import StoreBudgets
 
         name = self.get(name).name
         with self._running.locked(name):
@@ -391,7 +391,7 @@ class Store:
             for each in (stored, *self.file.below(stored.number)):
                 if each.status not in FINAL:
                     ended = self.result(each.name).execution
-                    StoreTabs(self.file).leave(ended.id, ended.charged, now)
+                    StoreBudgets(self.file).leave(ended.id, ended.charged, now)
             journal.put_end("ABORTED", now, None, error, cause)
             self.file.flush()
 

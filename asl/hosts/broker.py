@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError, lost
 from asl.core.values import Json, compact, fits, handed_over, received
-from asl.engine.admission import BROKEN, Terms
 from asl.engine.agent import Agent, Call
 from asl.engine.amounts import spending
 from asl.engine.blame import alone, described, is_fault
 from asl.engine.execution import USAGE_KEYS, reported
+from asl.engine.reservations import BROKEN, Reservation
 from asl.engine.tools import Offer, Offers
 from asl.hosts.bounds import CallBounds, watching
 from asl.hosts.rates import REQUESTS, Counted, Counting, Demand, requests
@@ -204,8 +204,8 @@ class Broker:
             raise
         try:
             await self._ask_before(tool, arguments)
-            terms = self._begin(tool, arguments)
-            return await self._performed(offer, agent, bounds, arguments, counts, terms)
+            reservation = await self._begin(tool, arguments)
+            return await self._performed(offer, agent, bounds, arguments, counts, reservation)
         finally:
             rates.end(counts)
 
@@ -215,7 +215,7 @@ class Broker:
         why = self._refusal(offer.names)
         if why is not None:
             raise Raised("States.Permissions", f"tool {tool!r} {why}")
-        self._affordable()
+        self._reservation(tool)
         if self.outer.tool_depth >= MAX_NESTED:
             text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
             raise Raised("Agent.ToolError", text)
@@ -235,14 +235,20 @@ class Broker:
                     self._judge(tool, "arguments", own, check["Schema"])
         return own
 
-    def _affordable(self) -> None:
-        """Raise where a budget is exceeded by which the call of the agent is to fail anyway."""
+    def _reservation(self, tool: str) -> Reservation | None:
+        """Return the call of a tool for the ledger, if there is one.
+
+        Raises Raised where a limit does not allow it and fails the call of the agent anyway.
+        """
         at: Any = self.outer.at
-        if self.host.meter is not None:
-            try:
-                self.host.meter.ledger.allow_tool(at)
-            except StateError as error:
-                raise Raised(error.name, error.cause) from None
+        if self.host.meter is None:
+            return None
+        ledger = self.host.meter.ledger
+        parent = self.outer.reservation or ledger.calling.get(id(at))
+        try:
+            return ledger.tool(at, tool.rpartition("/")[2], parent)
+        except StateError as error:
+            raise Raised(error.name, error.cause) from None
 
     def _judge(self, tool: str, what: str, value: Json, schema: Json) -> None:
         from asl.core.schemas import faults
@@ -309,33 +315,33 @@ class Broker:
         bounds: CallBounds,
         arguments: Json,
         counts: Counted,
-        terms: Terms | None,
+        reservation: Reservation | None,
     ) -> Json:
         tool, started = offer.names[0], self.host.now()
         told: dict[str, Json] = {}
         try:
-            call = self._call(tool, arguments, bounds, counts)
+            call = self._call(tool, arguments, bounds, counts, reservation)
             result = await self._answer(offer, agent, call, bounds, arguments)
-            self._count(terms, result, told)
+            self._count(reservation, result, told)
             result = self._cleaned(offer, result)
             told["result"] = result
-            await self._ask_after(tool, arguments, result)
+            await self._ask_after(tool, arguments, result, reservation)
             return result
         except StateError as error:
             named = self._named(tool, error)
             told |= {"error": named.name, "cause": named.cause}
             if error.usage is not None:
-                self._count(terms, dict(error.usage), told)
+                self._count(reservation, dict(error.usage), told)
             elif error.lost:
-                self._lose(terms)
+                self._lose(reservation)
             raise named from error
         except BaseException as stop:  # cancelled: the record says so, and it flies on
             if told.keys().isdisjoint(("usage", "result")):
-                self._lose(terms)
+                self._lose(reservation)
             told["error"], told["cause"] = "States.Timeout", self._stopped(stop)
             raise
         finally:
-            self._end(terms)
+            self._end(reservation)
             if REQUESTS in counts.names:
                 told["network"] = True
             told["seconds"] = round(self.host.now() - started, 6)
@@ -391,7 +397,14 @@ class Broker:
         finally:
             call.end()
 
-    def _call(self, tool: str, arguments: Json, bounds: CallBounds, counts: Counted) -> Call:
+    def _call(
+        self,
+        tool: str,
+        arguments: Json,
+        bounds: CallBounds,
+        counts: Counted,
+        reservation: Reservation | None,
+    ) -> Call:
         """Return the call as the tool sees it: within the same rights, and one deeper."""
         outer, asked = self.outer, f"{tool}\n{compact(arguments)}"
         self.made[asked] = number = self.made.get(asked, 0) + 1
@@ -404,6 +417,7 @@ class Broker:
             options.blocks["tools"] = rules
         options.blocks["tool_depth"] = outer.tool_depth + 1
         options.blocks["tool_keys"] = [*outer.tool_keys, *counts.keys]
+        options.within = reservation
         call = self._bare(tool, options)
         call.deadline, call.bounds = outer.deadline, bounds if bounds else None
         return call
@@ -452,7 +466,9 @@ class Broker:
             if "Before" not in level.hooks:
                 continue
             try:
-                answer = await self._hooked(level.hooks["Before"], "toolRequest", request)
+                answer = await self._hooked(
+                    level.hooks["Before"], "toolRequest", request, self.outer.reservation
+                )
                 if _blocks(answer):
                     raise StateError("States.Permissions", str(answer.get("reason", "it said no")))
             except StateError as error:
@@ -464,22 +480,33 @@ class Broker:
                 self._give_up(tool, arguments, stop)
                 raise
 
-    async def _ask_after(self, tool: str, arguments: Json, result: Json) -> None:
+    async def _ask_after(
+        self, tool: str, arguments: Json, result: Json, reservation: Reservation | None
+    ) -> None:
         """Show the hooks what was answered; raises Raised where one fails."""
         state = self.outer.state_name
         response = {"tool": tool, "arguments": arguments, "result": result, "state": state}
         for level in reversed(self.levels):
             if "After" in level.hooks:
                 try:
-                    await self._hooked(level.hooks["After"], "toolResponse", response)
+                    await self._hooked(level.hooks["After"], "toolResponse", response, reservation)
                 except StateError as error:
                     if error.name == "States.BudgetExceeded":
                         raise
                     cause = f"tool {tool!r}: the hook after it has failed: {error}"
                     raise Raised("Agent.ToolError", cause) from error
 
-    async def _hooked(self, given: tuple[Hook, Json], name: str, shown: Json) -> Json:
-        """Call a hook; without parameters of its own it gets what it is shown."""
+    async def _hooked(
+        self,
+        given: tuple[Hook, Json],
+        name: str,
+        shown: Json,
+        reservation: Reservation | None,
+    ) -> Json:
+        """Call a hook within the call of *reservation*.
+
+        Without parameters of its own it gets what it is shown.
+        """
         from asl.hosts.local import LocalHost
 
         hook, data = given
@@ -492,23 +519,28 @@ class Broker:
         if self.outer.tool_rules is not None:
             options.blocks["tools"] = self.outer.tool_rules
         options.blocks["tool_depth"] = self.outer.tool_depth + 1
+        options.within = reservation
         # Within the effect that calls the agent: what it answers is part of that.
         return await LocalHost.invoke(host, at, target, payload, options)
 
     # What is told and counted
 
-    def _begin(self, tool: str, arguments: Json) -> Terms | None:
-        """Set something aside for a tool, where anything limits it; raises Raised."""
-        if self.host.meter is None:
-            return None
-        at: Any = self.outer.at
+    async def _begin(self, tool: str, arguments: Json) -> Reservation | None:
+        """Reserve for a tool, where anything limits it; raises Raised."""
         try:
-            return self.host.meter.ledger.begin_tool(at, tool)
+            reservation = self._reservation(tool)
+            if reservation is not None:
+                assert self.host.meter is not None
+                await self.host.meter.begin(reservation)
+            return reservation
         except StateError as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause))
             raise Raised(error.name, error.cause) from None
+        except BaseException as stop:
+            self._give_up(tool, arguments, stop)
+            raise
 
-    def _count(self, terms: Terms | None, result: Json, told: dict[str, Json]) -> None:
+    def _count(self, reservation: Reservation | None, result: Json, told: dict[str, Json]) -> None:
         """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
         if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
@@ -516,23 +548,25 @@ class Broker:
         used = reported(result, at.execution.prices)
         told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
-        if terms is not None:
+        if reservation is not None:
             self.host.used(at, spending(used))
-            self._ledger.use_tool(terms, used)
+            self._ledger.use_tool(reservation, used)
 
-    def _lose(self, terms: Terms | None) -> None:
+    def _lose(self, reservation: Reservation | None) -> None:
         """Count a tool that broke off before it said what it had used."""
-        if terms is not None:
+        if reservation is not None:
             at: Any = self.outer.at
-            self.host.used(at, self._ledger.use_tool(terms, BROKEN))
+            self.host.used(at, self._ledger.use_tool(reservation, BROKEN))
 
-    def _end(self, terms: Terms | None) -> None:
-        if terms is not None:
-            self._ledger.end_tool(terms)
+    def _end(self, reservation: Reservation | None) -> None:
+        if reservation is not None:
+            self._ledger.end_tool(reservation)
+            assert self.host.meter is not None
+            self.host.meter.waiting.wake()
 
     @property
     def _ledger(self) -> Ledger:
-        assert self.host.meter is not None  # where there are terms
+        assert self.host.meter is not None  # where there are reservation
         return self.host.meter.ledger
 
     def _tell(self, event: str, tool: str, arguments: Json, **details: Json) -> None:

@@ -1,21 +1,17 @@
-"""How a host lets calls of agents wait, slow down and pause as the ledger says (8.11)."""
+"""The budget gate of a host: calls wait, slow down and pause as the ledger says (8.11)."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
-from asl.engine.admission import LOST, UNKNOWN, UNUSED, Admission, Pause, Terms
-from asl.engine.execution import Price
 from asl.engine.ledger import Ledger
+from asl.engine.reservations import LOST, UNUSED, Admission, Estimate, Pause, Reservation
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
 from asl.hosts.local import LocalHost
-from asl.states.blocks.budget import Amounts
 from asl.states.calls import Options, Target
 from asl.states.errors import Suspended
 from asl.states.host import Question
@@ -24,88 +20,154 @@ if TYPE_CHECKING:
     import asyncio
 
     from asl.engine.frame import Frame
+    from asl.engine.limits import Account
 
-__all__ = ["BudgetAsking", "Meter"]
+__all__ = ["BudgetAsking", "Meter", "Waiting"]
 
 LATER = 1.0
-"""Seconds after which it is looked again whether a call of another execution has ended."""
+"""Seconds after which it is checked again whether a call of another execution has ended."""
+
+
+class Waiting:
+    """The calls of a run that wait for others to end; they keep their order."""
+
+    def __init__(self) -> None:
+        self.outermost: deque[asyncio.Future[None]] = deque()
+        self.nested: deque[asyncio.Future[None]] = deque()
+        """Calls within others, which go first: the others end only after them."""
+
+    def wake(self) -> None:
+        """Let all nested calls, and the first of the outermost ones, try again."""
+        for turn in self.nested:
+            if not turn.done():
+                turn.set_result(None)
+        while self.outermost:
+            turn = self.outermost.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
 
 
 class Meter:
-    """Stands between a host and its agents; calls that have to wait keep their order."""
+    """Holds the calls of a host's agents against a ledger."""
 
     def __init__(self, host: LocalHost, ledger: Ledger) -> None:
         self.host = host
         self.ledger = ledger
-        self.waiting: deque[asyncio.Future[None]] = deque()
-        """The calls of the run that wait for others to end."""
+        self.waiting = Waiting()
+        """Shared with the executions that start one another."""
         self.deciding: asyncio.Future[None] | None = None
-        """While a handler decides for people."""
+        """While a handler answers a budget request."""
         self.asked = False
-        """Whether people are asked; one answer serves all machines."""
+        """Whether a budget request is open; one answer serves all machines."""
 
     async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
         host, ledger = self.host, self.ledger
-        sizes = UNKNOWN
-        if options is not None and "generation" in options.blocks:
-            sizes = _sizes(payload, options, at.execution.prices)
-        terms = None
-        if not self.waiting or id(at) in ledger.calling:
-            terms = ledger.admit(at, target.name, sizes)
-        if type(terms) is not Terms:
-            terms = await self._admitted(at, target, sizes, terms)
+        model, estimate, parent = None, None, None
+        if options is not None:
+            model, parent = options.blocks.get("model"), options.within
+            if "generation" in options.blocks:
+                estimate = _estimate(payload, options)
+        parent = parent or ledger.calling.get(id(at))
+        call: Admission = None
+        if not self.waiting.outermost or parent is not None:
+            call = ledger.admit(at, target.name, model, estimate, parent)
+        if type(call) is not Reservation:
+            call = await self._admitted(at, target, (model, estimate, parent), call)
         try:
-            if terms.applied is not None or terms.delay:
-                await self._begin(at, terms)
-                if terms.instead is not None:
-                    target = Target("agent", terms.instead, target.state)
-                options = _revised(options, terms)
+            if call.applied is not None or call.delay:
+                await self._begin(at, call)
+                if call.instead is not None:
+                    target = Target("agent", call.instead, target.state)
+                options = _revised(options, call)
+            if parent is not None and options is not None:
+                options.within = call
             agent = host.find(target)
-            if terms.entry and ledger.keeps:
+            if call.entry and ledger.keeps:
                 await host.admitted(at)
+            own: Account = call.accounts[-1]
+            if own.counted and own.frame is not None and own.frame is at:  # kept with the answer
+                counts = {name: call.count(name) for name in own.counted}
+                host.used(at, counts)
             try:
-                result = await host.ask_agent(at, target, payload, options, agent, terms.account)
+                result = await host.ask_agent(at, target, payload, options, agent, call.account)
             except BaseException as error:
-                if not isinstance(error, StateError) or error.lost:
-                    terms.used = terms.used._replace(fault=terms.used.fault or LOST.fault)
-                if terms.used is not UNUSED:
-                    self._settle(at, terms, target, failed=True)
+                if (not isinstance(error, StateError) or error.lost) and not call.answered:
+                    call.used = call.used._replace(fault=call.used.fault or LOST.fault)
+                if call.used is not UNUSED:
+                    self._settle(at, call, target, failed=True)
                 raise
-            self._settle(at, terms, target)
+            self._settle(at, call, target)
             return result
         finally:
-            if terms.held or terms.inside is not None:
-                ledger.release(terms)
-            if self.waiting:
-                self._next()
+            if call.held or call.under_way:
+                ledger.release(call)
+            self.waiting.wake()
 
-    def _settle(self, at: Any, terms: Terms, target: Target, failed: bool = False) -> None:
+    def _settle(self, at: Any, call: Reservation, target: Target, failed: bool = False) -> None:
         try:
-            self.ledger.settle(terms, target.state, failed)
+            self.ledger.settle(call, target.state, failed)
         finally:
-            if terms.counted:
-                self.host.used(at, terms.counted)
+            if call.counted:
+                self.host.used(at, call.counted)
 
-    async def _admitted(self, at: Any, target: Target, sizes: Amounts, terms: Admission) -> Terms:
-        """Return the terms of a call as soon as it may be made; *terms* are what it was told."""
-        first = terms is not None
+    async def _admitted(
+        self, at: Any, target: Target, terms: tuple[Any, ...], call: Admission
+    ) -> Reservation:
+        """Return the reservation of a call as soon as it may be made."""
+        first, parent = call is not None, terms[-1]
         try:
-            while not isinstance(terms, Terms):
-                if terms is None:
-                    await self._turn(first)
-                elif isinstance(terms, Pause):
-                    await self._decision(at, terms)
+            while not isinstance(call, Reservation):
+                if isinstance(call, Pause):
+                    await self._decision(at, call)
+                elif call is None:
+                    await self._turn(parent, first)
                 else:
                     await self.host.pause(LATER)
                     at.now = self.host.now()
-                first, terms = True, self.ledger.admit(at, target.name, sizes)
-            return terms
+                first, call = True, self.ledger.admit(at, target.name, *terms)
+            return call
         finally:
-            self._next()
+            self.waiting.wake()
 
-    async def _begin(self, at: Frame, terms: Terms) -> None:
-        entry = terms.applied
+    async def begin(self, call: Reservation) -> None:
+        """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
+        try:
+            while self.ledger.begin(call) is None:
+                await self._turn(call.parent, True)
+        finally:
+            self.waiting.wake()
+
+    # Waiting
+
+    async def _turn(self, parent: Reservation | None, first: bool) -> None:
+        """Wait until another call has ended.
+
+        Args:
+            parent: The call within which the waiting one is made.
+            first: Whether it has waited before, and goes in front of those that have not.
+        """
+        loop = await self.host.event_loop()
+        turn = loop.create_future()
+        waiting = self.waiting
+        if parent is None:
+            (waiting.outermost.appendleft if first else waiting.outermost.append)(turn)
+        else:
+            waiting.nested.append(turn)
+            parent.below += 1
+        try:
+            await turn
+        except BaseException:
+            waiting.wake()
+            raise
+        finally:
+            if parent is not None:
+                parent.below -= 1
+                waiting.nested.remove(turn)
+
+    async def _begin(self, at: Frame, call: Reservation) -> None:
+        entry = call.applied
         if entry is not None:
             words = {
                 "when": entry.when,
@@ -116,28 +178,8 @@ class Meter:
             }
             details = {key: value for key, value in words.items() if value is not None}
             at.note("FallbackApplied", details)
-        if terms.delay:
-            await self.host.pause(terms.delay)
-
-    # Waiting
-
-    async def _turn(self, first: bool) -> None:
-        """Wait until another call has ended, in front of those that wait already or behind them."""
-        loop = await self.host.event_loop()
-        turn = loop.create_future()
-        (self.waiting.appendleft if first else self.waiting.append)(turn)
-        try:
-            await turn
-        except BaseException:
-            self._next()
-            raise
-
-    def _next(self) -> None:
-        while self.waiting:
-            turn = self.waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+        if call.delay:
+            await self.host.pause(call.delay)
 
     # People
 
@@ -177,31 +219,22 @@ class BudgetAsking(Asking):
         self.at.now = now
 
 
-def _revised(options: Options | None, terms: Terms) -> Options | None:
-    """Return the options of a call with what the terms say about it."""
-    if terms.model is None and not terms.reduced:
+def _revised(options: Options | None, call: Reservation) -> Options | None:
+    """Return the options of a call with the model and quality of its fallback."""
+    if call.model is None and not call.reduced:
         return options
     made = Options(None, None) if options is None else options.copy()
-    if terms.model is not None:
-        made.blocks["model"] = terms.model
-    if terms.reduced:
+    if call.model is not None:
+        made.blocks["model"] = call.model
+    if call.reduced:
         made.blocks["quality"] = "reduced"
     return made
 
 
-def _sizes(payload: Json, options: Options, prices: Mapping[str, Price]) -> Amounts:
-    """Return what a call will use at most, where its state says how long the answer may be."""
+def _estimate(payload: Json, options: Options) -> Estimate | None:
+    """Return upper bounds of a call whose state says how long the answer may be."""
     most = options.blocks["generation"].get("max_tokens")
     if most is None:
-        return UNKNOWN
-    given, made = -(-measure(payload, 2**62) // BYTES_PER_TOKEN), int(most)
-    given += options.blocks.get("context", {}).get("tokens", 0)
-    sizes: dict[str, Decimal | int] = {
-        "MaxTokens": given + made,
-        "MaxInputTokens": given,
-        "MaxOutputTokens": made,
-    }
-    price = prices.get(options.blocks.get("model", ""))
-    if price is not None:
-        sizes["MaxCost"] = price.input * given + price.output * made
-    return sizes
+        return None
+    prompt = -(-measure(payload, 2**62) // BYTES_PER_TOKEN)
+    return Estimate(prompt + options.blocks.get("context", {}).get("tokens", 0), int(most))

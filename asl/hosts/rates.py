@@ -1,7 +1,7 @@
 """How often tools are called: sliding windows on the clock of the execution (8.9).
 
 Calls count by workflow and tool, for all executions of the workflow: they stand on a tab, which the
-process or the store keeps (`asl.engine.tabs`), from before a call is made. A call that is too many
+process or the store keeps (`asl.engine.pools`), from before a call is made. A call that is too many
 fails or waits; those of one run that wait for the same limit keep their order.
 """
 
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from asl.core.values import Json
 from asl.expr.templates import SUFFIX
-from asl.hosts.tabs import tabs_of
+from asl.hosts.pools import shared_budgets_of
 from asl.states.blocks.policy import WINDOWS, Limit
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.engine.tabs import Tabs
+    from asl.engine.pools import SharedBudgets
     from asl.hosts.local import LocalHost
 
 __all__ = [
@@ -335,8 +335,8 @@ class Rates:
             turn.wake()
 
 
-def _tabs(host: LocalHost) -> Tabs:
-    return host.serving().tabs or tabs_of(host.clock)
+def _tabs(host: LocalHost) -> SharedBudgets:
+    return host.serving().tabs or shared_budgets_of(host.clock)
 
 
 def _queues(demands: list[Demand]) -> set[tuple[str, str]]:

@@ -224,7 +224,7 @@ def _watch(
 ) -> None:
     """Open the ledger of an execution; raises StateError where its limits are no limits."""
     from asl.engine.ledger import Ledger
-    from asl.hosts.tabs import tabs_of
+    from asl.hosts.pools import shared_budgets_of
     from asl.states.blocks.budget import Limits
 
     execution, services = frame.execution, host.serving()
@@ -235,10 +235,10 @@ def _watch(
         ledger.restore(past.ledger)
     host.watch(ledger)
     if limits.windows or limits.pool is not None:
-        ledger.share(services.tabs or tabs_of(host.clock), services.pools, frame.now)
+        ledger.share(services.tabs or shared_budgets_of(host.clock), services.pools, frame.now)
     around = None if within is None else within.execution.ledger
     if around is not None and within is not None:
-        ledger.borrow(around.accounts(within), counted, frame.now)
+        ledger.borrow(around, within, counted, frame.now)
         host.wait_with(within.host)
     ledger.show_limit()
 

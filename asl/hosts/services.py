@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from asl.engine.checkpoints import Storage
     from asl.engine.execution import Price
     from asl.engine.memory import Memory
+    from asl.engine.pools import SharedBudgets
     from asl.engine.result import Result
-    from asl.engine.tabs import Tabs
     from asl.engine.tools import Offers
     from asl.hosts.children import Begun
     from asl.hosts.delivery import Sinks
@@ -93,7 +93,7 @@ class Services:
     pools: Mapping[str, Decimal] = MappingProxyType({})
     """How much there is in each pool of money."""
 
-    tabs: Tabs | None = None
+    tabs: SharedBudgets | None = None
     """Where it is kept what several executions spend together, None for the process."""
 
     approvals: Agent | None = None

@@ -81,7 +81,8 @@ class Options:
     """
 
     __slots__ = (
-        "again", "began", "blocks", "credentials", "heartbeat", "part", "shared", "state", "timeout"
+        "again", "began", "blocks", "credentials", "heartbeat", "part", "shared", "state",
+        "timeout", "within",
     )  # fmt: skip
 
     def __init__(
@@ -103,12 +104,15 @@ class Options:
         """Whether the attempt may make the call again, in what is left of its time."""
         self.shared = False
         """Whether other calls have the same, so that nothing of it may be changed."""
+        self.within: Any = None
+        """The reservation around it: of an outer call, then of this one, for calls within it."""
         self.blocks: dict[str, Any] = {}
 
     def copy(self) -> "Options":
         """Return options that say the same."""
         made = Options(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
         made.began, made.again, made.blocks = self.began, self.again, dict(self.blocks)
+        made.within = self.within
         return made
 
     @property

@@ -182,8 +182,8 @@ def test_never_over_whatever_runs_at_once(
             assert both <= (limit / 100 if name == "Pool" else most) + 0.8 + 1e-9
 
 
-def test_the_first_calls_share_the_limit() -> None:
-    """As long as nobody knows what a call uses, so many are made that each has a share."""
+def test_the_first_call_of_unknown_size_is_made_alone() -> None:
+    """As soon as its usage is known, as many are made as fit."""
     under_way = most = 0
 
     async def agent(parameters: Json, call: asl.Call) -> Json:
@@ -210,7 +210,7 @@ def test_the_first_calls_share_the_limit() -> None:
     }
     result = asl.run(document, [0] * 100, agents={"A": agent}, clock="virtual")
     assert result.usage["tokens"] == 100
-    assert (most, result.elapsed) == (84, 2)
+    assert (most, result.elapsed) == (99, 2)
 
 
 # Executions that survive -------------------------------------------------------------------------

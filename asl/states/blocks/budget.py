@@ -20,7 +20,9 @@ from asl.states.blocks.base import Block, given
 from asl.states.numbers import NO_BOUND
 
 __all__ = [
+    "ALL_CALLS",
     "BUDGET",
+    "CALLS_OF",
     "LEVELS",
     "LIMITS",
     "Alert",
@@ -33,14 +35,19 @@ __all__ = [
     "amount",
     "compile_state",
     "compile_workflow",
+    "counts_calls",
 ]
 
 LEVELS: Final = ("Task", "Debate", "Map", "Parallel")
 """The state types that have budgets of their own."""
 LIMITS: Final = ("MaxCost", "MaxTokens", "MaxInputTokens", "MaxOutputTokens")
+ALL_CALLS: Final = "MaxCalls"
+"""The limit of all calls of agents."""
+CALLS_OF: Final = "MaxCalls."
+"""The beginning of a limit of the calls of one agent or tool; its name follows."""
 WINDOWS: Final[Mapping[str, float]] = {"MaxCostPerHour": 3600.0, "MaxCostPerDay": 86400.0}
 """The limits of all executions of a workflow together, and within how many seconds they hold."""
-OWN: Final = (*LIMITS, *WINDOWS, "Pool")
+OWN: Final = (*LIMITS, ALL_CALLS, *WINDOWS, "Pool")
 """The fields of a workflow's budget that limit anything."""
 PERIODS: Final[Mapping[str, float]] = {
     "hourly": 3600.0,
@@ -140,6 +147,11 @@ def amount(value: Json) -> Decimal | None:
     return None if found is None else min(Decimal(found[1]), Decimal(NO_BOUND))
 
 
+def counts_calls(limit: str) -> bool:
+    """Return whether a limit counts calls, not money or tokens."""
+    return limit.startswith(ALL_CALLS)
+
+
 # --------------------------------------------------------------------------------------------
 # Compiling
 
@@ -227,13 +239,27 @@ def _present(block: Compiler, names: tuple[str, ...]) -> Callable[[Json, Any], d
     }
 
 
-def _amounts(block: Compiler, names: tuple[str, ...] = LIMITS) -> Callable[[Json, Any], Amounts]:
+def _amounts(
+    block: Compiler, names: tuple[str, ...] = (*LIMITS, ALL_CALLS)
+) -> Callable[[Json, Any], Amounts]:
     """Compile the limits that are there; one that is computed to null is no limit that holds."""
     fields = given(block, names)
     return lambda data, frame: {
-        field: (_money if "Cost" in field else _tokens)(value, field)
+        name: most
         for field, value in fields(data, frame).items()
+        for name, most in _limits(field, value)
     }
+
+
+def _limits(field: str, value: Json) -> Iterator[tuple[str, Decimal | int]]:
+    """Yield the limits that a field gives, by their names."""
+    if "Cost" in field:
+        yield field, _money(value, field)
+    elif field == ALL_CALLS and type(value) is dict:
+        for name, most in value.items():
+            yield f"{CALLS_OF}{name}", _tokens(most, f"{field}.{name}")
+    else:
+        yield field, _tokens(value, field)
 
 
 def _money(value: Json, field: str) -> Decimal:

@@ -1,4 +1,4 @@
-"""Tabs of a store: what the executions in it spend together, in all processes."""
+"""Shared budgets of a store: what the executions in it spend together, in all processes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from asl.core.values import Json, encoded
-from asl.engine.tabs import without
+from asl.engine.pools import without
 
 if TYPE_CHECKING:
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["StoreTabs"]
+__all__ = ["StoreBudgets"]
 
 
-class StoreTabs:
-    """Protocol `asl.engine.tabs.Tabs`: each change is a transaction."""
+class StoreBudgets:
+    """Protocol `asl.engine.pools.SharedBudgets`: each change is a transaction."""
 
     def __init__(self, file: SqliteStore) -> None:
         self.file = file
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
-        """Replace a tab by what *make* makes of it; raises StoreError."""
+        """Replace a shared budget by what *make* returns for it; raises StoreError."""
         file = self.file
         with file.transaction():
             found = file.rows("SELECT body FROM tab WHERE name = ?", name)
@@ -31,6 +31,6 @@ class StoreTabs:
             file.write("INSERT OR REPLACE INTO tab VALUES (?, ?)", name, body)
 
     def leave(self, execution: str, spent: Decimal, now: float) -> None:
-        """Hold nothing any more for an execution that ends without having the say."""
+        """Release the reservations of an execution that ends without running."""
         for (name,) in self.file.rows("SELECT name FROM tab"):
             self.change(name, lambda kept: without(kept, execution, spent, now))

@@ -1,0 +1,395 @@
+"""Accounts: what one level has spent of its limits, and what is reserved for calls (8.11).
+
+A limit is not exceeded by more than one call. Beside other calls, a call is admitted if what is
+reserved for it fits beside what is spent and reserved; and of calls whose size nothing proves, one
+at a time. By itself, a call is admitted as long as the limit is not reached.
+"""
+
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import TYPE_CHECKING, Final
+
+from asl.core.values import Json
+from asl.engine.amounts import NOTHING, UNKNOWN, kept, read_back, summed, told
+from asl.engine.execution import ZERO
+from asl.states.blocks.budget import Amounts, Limits, counts_calls
+
+if TYPE_CHECKING:
+    from asl.engine.frame import Frame
+    from asl.engine.reservations import Reservation
+
+__all__ = ["HARD", "Account", "Lent"]
+
+DOWN: Final = Context(rounding=ROUND_FLOOR)
+HARD: Final = ("Fail", "PauseAndNotify")
+"""The actions that stop calls once a limit is exceeded."""
+SHARES: Final = 16
+"""The number of parts of a limit of which one is reserved for a call of unknown size."""
+REPORTED: Final = ("MaxCost", "MaxTokens")
+"""The limits of amounts that the result of an execution reports."""
+
+
+class Account:
+    """What one level has spent. `frame` and `visit` are of the state's machine."""
+
+    lent: dict[str, Decimal | int] | None = None
+    """What running child executions of this level have spent so far."""
+    held: Amounts = NOTHING
+    """The sum of all reservations; replaced, never changed."""
+    peak: Amounts = NOTHING
+    """The highest sum of reservations so far."""
+    marked: Amounts | None = NOTHING
+    """The value of `held` that `peak` has taken into account."""
+    doubtful = False
+    """Whether an assumed amount is part of what is spent."""
+    assumed: Amounts = NOTHING
+    """The assumed part of `spent`; replaced, never changed."""
+    guessed = False
+    """Whether a call of unknown size has ended without a report."""
+    label = ""
+    """The name of the limit in messages, if it differs from the field."""
+    period = 0
+    """How often the counts have been reset."""
+    told = False
+    """Whether the excess has been recorded in the history."""
+    rejected = False
+    """Whether an approver has refused to lift the limits."""
+    recalled = False
+    """Whether it was restored with all that the visit's own calls had used."""
+    alerted = 0
+    """The number of alerts emitted; alerts are sorted."""
+
+    def __init__(self, limits: Limits, frame: "Frame | None" = None, visit: int = 0) -> None:
+        self.limits = limits
+        self.frame = frame
+        self.visit = visit
+        self.most: Amounts = limits.most
+        """The limits; an approver may lift them."""
+        self.spent = NOTHING
+        self.untouched = True
+        """Whether nothing was ever spent."""
+        self.counted = tuple(name for name in limits.most if counts_calls(name))
+        """The limits that count calls."""
+        if self.counted:
+            self.spent = {**NOTHING, **dict.fromkeys(self.counted, 0)}
+            self.untouched = False
+        self.calls: set[Reservation] = set()
+        """The calls that hold a reservation here, without the calls within them."""
+        self.quiet = True
+        """Whether no limit and no threshold is reached."""
+        self.least: Amounts = limits.most
+        """The amounts from which on it is not quiet any more."""
+        if limits.fallbacks or limits.alerts or self.counted:
+            self.watch()
+
+    def watch(self) -> None:
+        """Compute the amounts at which a limit or threshold is reached."""
+        limits, least = self.limits, dict(self.most)
+        shares: list[tuple[str, Decimal | int]] = [(e.of, e.percent) for e in limits.fallbacks]
+        if self.alerted < len(limits.alerts):
+            shares.append((self.alerting, limits.alerts[self.alerted].percent))
+        for name, percent in shares:
+            if name in least:
+                share = DOWN.divide(DOWN.multiply(self.most[name], percent), 100)
+                least[name] = min(least[name], share)
+        self.least = least
+        self.quiet = (
+            self.lent is None
+            and all(name for name, _ in shares)  # a fallback for always has none
+            and all(self.spent[name] < each for name, each in least.items())
+        )
+
+    @property
+    def base(self) -> "Account":
+        """The account in which reservations are made: this one."""
+        return self
+
+    @property
+    def stands(self) -> bool:
+        """Whether its visit has not ended."""
+        return self.frame is not None and self.frame.spending is self
+
+    @property
+    def alerting(self) -> str:
+        """The limit to which the shares of alerts refer."""
+        return "MaxCost" if "MaxCost" in self.most else "MaxTokens"
+
+    def used(self, name: str) -> Decimal | int:
+        """Return what has been spent of one limit, running child executions included."""
+        return self.spent[name] if self.lent is None else self.spent[name] + self.lent[name]
+
+    @property
+    def exceeded(self) -> str | None:
+        """The limit that is exceeded, None if there is none."""
+        spent, lent = self.spent, self.lent
+        for name, most in self.most.items():
+            if (spent[name] if lent is None else spent[name] + lent[name]) > most:
+                return name
+        return None
+
+    def reached(self, call: "Reservation | None" = None) -> str | None:
+        """Return the limit that does not allow a call, None if there is none.
+
+        A limit of money or tokens in which nothing is spent is not reached, not even one of 0: an
+        agent may cost nothing.
+
+        Args:
+            call: The call; None for any that no limit of calls counts.
+        """
+        for name, most in self.most.items():
+            used = self.used(name)
+            if used < most:
+                continue
+            if (
+                call is not None and call.count(name)
+                if name in self.counted
+                else used or self.doubtful
+            ):
+                return name
+        return None
+
+    @property
+    def left(self) -> dict[str, Json]:
+        """The rest of each limit."""
+        return {
+            self.label or name: told(name, max(ZERO, most - self.used(name)))
+            for name, most in self.most.items()
+        }
+
+    @property
+    def action(self) -> str:
+        """The action when a limit is exceeded."""
+        return "Fail" if self.rejected else self.limits.on_exceed
+
+    @property
+    def strict(self) -> bool:
+        """Whether calls have to wait for their reservation."""
+        action = self.action
+        return action in HARD or (action == "UseFallback" and self.reached() is None)
+
+    def has_reached(self, name: str, percent: Decimal | int) -> bool:
+        """Whether this share of a limit has been spent."""
+        most = self.most.get(name)
+        return most is not None and self.used(name) * 100 >= most * percent
+
+    def refresh(self, now: float) -> None:
+        """Read the present state of the level, where others or the time change it."""
+
+    # Reservations
+
+    def reserve(self, call: "Reservation", now: float) -> Amounts | None:
+        """Reserve what a call may use, and return it; None if it has to wait for other calls."""
+        held, known, calls = self.held, call.known, self.calls
+        busy = bool(calls) and self.strict
+        share: dict[str, Decimal | int] = {}
+        for name, most in self.most.items():
+            if name in self.counted:
+                continue
+            size = known[name] if name in known else Decimal(most) / SHARES
+            if busy and not (name in known and not size):
+                rest = most - self.used(name) - held[name]
+                if size > rest or (not call.proves(name) and self.unproven(name)):
+                    return None
+            share[name] = size
+        if share:
+            calls.add(call)
+            self.held = {**held, **summed(held, share)}
+        return share
+
+    def unproven(self, name: str, call: "Reservation | None" = None) -> bool:
+        """Return whether nothing proves the size of a call under way, but those around *call*."""
+        return any(each.is_unproven(name, call) for each in self.calls)
+
+    def mark(self) -> None:
+        """Update the highest sum of reservations."""
+        held, peak = self.held, self.peak
+        self.marked = held
+        for name in self.most:
+            if held.get(name, 0) > peak.get(name, 0):
+                self.peak = peak = {**peak, name: held[name]}
+
+    def release(self, call: "Reservation", share: Amounts, now: float) -> None:
+        """Give back the reservation of a call."""
+        if share:
+            self.calls.discard(call)
+            self.adjust(call, share, UNKNOWN, now)
+
+    def adjust(self, call: "Reservation", share: Amounts, instead: Amounts, now: float) -> None:
+        """Change the reservation of a call that is under way."""
+        held = self.held
+        changed = {name: held[name] - size + instead.get(name, 0) for name, size in share.items()}
+        self.held = {**held, **changed}
+
+    def others(self, call: "Reservation") -> bool:
+        """Whether another call holds a reservation beside the one of *call*."""
+        return len(self.calls) > (call in self.calls)
+
+    def is_busy(self) -> bool:
+        """Whether a call with a reservation here will end without waiting for a reservation."""
+        return any(call.is_busy() for call in self.calls)
+
+    # Settlement
+
+    def settle(self, call: "Reservation", used: Amounts, share: Amounts, now: float) -> None:
+        """Add what a call has used, and release its reservation."""
+        self.add(used, now)
+        self.release(call, share, now)
+
+    def count(self, call: "Reservation") -> None:
+        """Count a call that is about to be made, where the number of calls is limited."""
+        for name in self.counted:
+            self.spent[name] += call.count(name)
+            if self.spent[name] >= self.least[name]:
+                self.quiet = False
+
+    def add(self, used: Amounts, now: float) -> None:
+        """Add what a call has used to what is spent."""
+        spent = self.spent
+        if self.untouched:
+            self.untouched = False
+            self.spent = spent = {**spent, **used}
+        else:
+            for name, each in used.items():
+                spent[name] += each
+        if self.quiet:
+            for name, least in self.least.items():
+                if spent[name] >= least:
+                    self.quiet = False
+
+    def lend(self, used: Amounts) -> None:
+        """Add to what running child executions have spent."""
+        if self.lent is None:
+            self.lent = dict.fromkeys(self.spent, 0)
+        self.quiet = False
+        for name, each in used.items():
+            self.lent[name] += each
+
+    def assume(self, used: Amounts, now: float) -> None:
+        """Add what a call may have used beyond its report."""
+        self.doubtful = True
+        self.assumed = {**self.assumed, **summed(self.assumed, used)}
+        self.add(used, now)
+
+    def recover(self, known: Amounts) -> None:
+        """Add what is known of a call that was cut off, as far as it is limited here."""
+        used = {name: each for name, each in known.items() if each and name in self.most}
+        if used:
+            self.assume(used, 0.0)
+
+    # Persistence
+
+    def start_again(self, period: int) -> Amounts:
+        """Reset the counts for a new period; return what was reported in the one before."""
+        before = {name: each - self.assumed.get(name, 0) for name, each in self.spent.items()}
+        self.spent, self.untouched, self.assumed = NOTHING, True, NOTHING
+        if self.counted:
+            self.spent, self.untouched = {**NOTHING, **dict.fromkeys(self.counted, 0)}, False
+        self.period, self.told, self.alerted, self.doubtful = period, False, 0, False
+        self.watch()
+        return before
+
+    def written(self) -> Json:
+        """Return the account as JSON."""
+        return [
+            kept(self.spent),
+            kept(self.most),
+            self.told,
+            self.rejected,
+            self.alerted,
+            self.period,
+            self.doubtful,
+            kept(self.assumed),
+        ]
+
+    def restore(self, written: Json) -> None:
+        """Restore the account from JSON."""
+        spent, most, self.told, self.rejected, self.alerted, self.period, *doubts = written
+        self.spent, self.most = {**self.spent, **read_back(spent)}, read_back(most)
+        self.untouched = False
+        self.doubtful, assumed = doubts
+        self.assumed = read_back(assumed)
+        self.watch()
+
+
+class Lent(Account):
+    """An account of a parent execution, as the calls of its child execution see it.
+
+    What they spend stands there as lent until the child ends; then the parent counts it itself.
+    """
+
+    marked = None
+    """The parent's account has it."""
+
+    def __init__(self, account: Account, spent: Amounts) -> None:
+        super().__init__(account.limits)
+        self.label = account.label
+        self.quiet = False
+        self.account = account
+        self.total: dict[str, Decimal | int] = {}
+        """What this execution has spent."""
+        self.add(spent, 0.0)
+
+    @property
+    def base(self) -> Account:
+        """The account in which reservations are made: that of the outermost execution."""
+        return self.account.base
+
+    def watch(self) -> None:
+        """Stay loud: other executions spend from it."""
+
+    def used(self, name: str) -> Decimal | int:
+        """Return what has been spent of one limit."""
+        return self.account.used(name)
+
+    def refresh(self, now: float) -> None:
+        """Read the account of the parent."""
+        self.account.refresh(now)
+        self._read()
+
+    def _read(self) -> None:
+        account = self.account
+        self.most, self.rejected, self.doubtful = account.most, account.rejected, account.doubtful
+        self.spent, self.lent = account.spent, account.lent
+
+    def reserve(self, call: "Reservation", now: float) -> Amounts | None:
+        """Reserve in the account of the parent."""
+        return self.account.reserve(call, now)
+
+    def mark(self) -> None:
+        """Update the account of the parent."""
+        self.account.mark()
+
+    def release(self, call: "Reservation", share: Amounts, now: float) -> None:
+        """Release in the account of the parent."""
+        self.account.release(call, share, now)
+
+    def count(self, call: "Reservation") -> None:
+        """Count a call in the account of the parent, for good."""
+        self.account.count(call)
+
+    def add(self, used: Amounts, now: float) -> None:
+        """Add to what the account of the parent has lent."""
+        self.lend(used)
+
+    def lend(self, used: Amounts) -> None:
+        """Add to what this execution has spent, and to what the account of the parent has lent."""
+        self.account.lend(used)
+        for name, each in used.items():
+            self.total[name] = self.total.get(name, 0) + each
+        self._read()
+
+    def assume(self, used: Amounts, now: float) -> None:
+        """Add an assumed amount, which stays spent when the child ends."""
+        self.base.doubtful = True
+        self.assumed = {**self.assumed, **summed(self.assumed, used)}
+        self.add(used, now)
+
+    def give_back(self) -> None:
+        """Take back what is lent and the parent will count; what it cannot know stays spent."""
+        self.account.lend({name: -each for name, each in self.total.items()})
+        own = {name: each for name, each in self.total.items() if name not in REPORTED}
+        if own:
+            self.account.add(own, 0.0)
+        if self.assumed is not NOTHING:
+            assumed = {name: each for name, each in self.assumed.items() if name in REPORTED}
+            self.account.assume(assumed, 0.0)
+        self.total, self.assumed = {}, NOTHING

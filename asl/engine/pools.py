@@ -1,0 +1,302 @@
+"""Shared budgets: what several executions spend together, within an hour or day, or of a pool.
+
+A shared budget outlives the execution: the process keeps it, or the store of the execution. Every
+change replaces it as a whole, so that executions in several threads and processes never reserve
+together what only one of them may (8.11).
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, Protocol
+
+from asl.core.values import Json
+from asl.engine.amounts import NOTHING
+from asl.engine.execution import ZERO
+from asl.engine.limits import SHARES, Account
+from asl.states.blocks.budget import Amounts, Limits
+
+if TYPE_CHECKING:
+    from asl.engine.reservations import Reservation
+
+__all__ = ["PoolReservation", "SharedBudget", "SharedBudgets", "without"]
+
+PARTS: Final = 60
+"""The number of parts of a window: what was spent counts until its whole part is over."""
+STALE: Final = 3600.0
+"""Seconds for which others wait for a call to end; its reservation stands for longer."""
+
+
+class SharedBudgets(Protocol):
+    """The place of shared budgets."""
+
+    def change(self, name: str, make: Callable[[Json], Json]) -> None:
+        """Replace a shared budget by what *make* returns for it, None at first, atomically.
+
+        Raises StateError("States.BudgetExceeded") for a place that cannot be reached.
+        """
+        ...
+
+
+class SharedBudget(Account):
+    """A shared budget as an account of an execution: `{"spent": {part: amount}, "open": {...}}`.
+
+    An entry of `open` is a reservation with its time. That of a call has what is known of the call,
+    the length of the window, and whether its size is proven; that of a whole execution has what
+    it had spent before, whether it gives back the rest, and the length.
+    """
+
+    def __init__(
+        self,
+        budgets: SharedBudgets,
+        name: str,
+        label: str,
+        most: Decimal,
+        limits: Limits,
+        length: float | None,
+    ) -> None:
+        super().__init__(limits._replace(most={"MaxCost": most}, fallbacks=(), alerts=()))
+        self.label = label
+        self.quiet = False
+        self.budgets = budgets
+        self.name = name
+        self.length = length
+        """The seconds after which an amount spent does not count any more, None for never."""
+        self.entries: frozenset[str] = frozenset()
+        """The entries of calls whose end others wait for, when it was read last."""
+        self.taken = False
+        """Whether executions that others wait for have reserved a part for themselves."""
+        self.guesses = False
+        """Whether nothing proves the size of one of those calls."""
+
+    def watch(self) -> None:
+        """Stay loud: others spend from it."""
+
+    def refresh(self, now: float) -> None:
+        """Read what all executions have spent and reserved."""
+        self._change(now, lambda spent, entries: None)
+
+    def _change(
+        self, now: float, act: Callable[[dict[str, str], dict[str, list[Json]]], object]
+    ) -> None:
+        def make(kept: Json) -> Json:
+            spent, entries = ({}, {}) if kept is None else (kept["spent"], kept["open"])
+            if self.length is not None:
+                for part in [part for part in spent if float(part) <= now - self.length]:
+                    del spent[part]
+            self._read(spent, entries, now)
+            act(spent, entries)
+            self._read(spent, entries, now)
+            return {"spent": spent, "open": entries}
+
+        self.budgets.change(self.name, make)
+
+    def _read(
+        self, spent: Mapping[str, str], entries: Mapping[str, list[Json]], now: float
+    ) -> None:
+        total, held, calls = sum(map(Decimal, spent.values()), ZERO), ZERO, []
+        self.taken = self.guesses = False
+        for name, (amount, since, _, *rest) in entries.items():
+            fresh, whole = since > now - STALE, type(rest[0]) is bool
+            if whole and not fresh:
+                total += Decimal(amount)
+                continue
+            held += Decimal(amount)
+            if whole:
+                self.taken = True
+            elif fresh:
+                calls.append(name)
+                self.guesses = self.guesses or rest[1:] == [False]
+        self.spent = {**NOTHING, "MaxCost": total}
+        self.held, self.entries = {**NOTHING, "MaxCost": held}, frozenset(calls)
+
+    # Calls
+
+    def reserve(self, call: "Reservation", now: float) -> Amounts | None:
+        """Reserve what a call may use; None if it has to wait for other calls."""
+        share: dict[str, Decimal | int] | None = {}
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            nonlocal share
+            if "MaxCost" not in self.most:  # an approver has lifted it
+                return
+            known, most = call.known, self.most["MaxCost"]
+            size = known["MaxCost"] if "MaxCost" in known else Decimal(most) / SHARES
+            rest = most - self.used("MaxCost") - self.held["MaxCost"]
+            alone = self.guesses and not call.proves("MaxCost")
+            fits = size <= rest and not alone
+            waits = self.others(call) or (self.taken and rest <= 0)
+            if self.strict and waits and not fits and (size or alone):
+                share = None
+                return
+            share = {"MaxCost": size}
+            entries[call.entry] = self._entry(call, share, now)
+
+        self._change(now, act)
+        return share
+
+    def _entry(self, call: "Reservation", share: Amounts, since: float) -> list[Json]:
+        known, proven = call.rest.get("MaxCost", 0), call.proves("MaxCost")
+        return [str(share["MaxCost"]), since, str(known), self.length, proven]
+
+    def adjust(self, call: "Reservation", share: Amounts, instead: Amounts, now: float) -> None:
+        """Change the reservation of a call that is under way."""
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            if call.entry in entries:
+                entries[call.entry] = self._entry(call, instead, entries[call.entry][1])
+
+        self._change(now, act)
+
+    def release(self, call: "Reservation", share: Amounts, now: float) -> None:
+        """Give back the reservation of a call."""
+        self._change(now, lambda spent, entries: entries.pop(call.entry, None))
+
+    def others(self, call: "Reservation") -> bool:
+        """Whether another call holds a reservation beside the one of *call*."""
+        return bool(self.entries - {call.entry})
+
+    def unproven(self, name: str, call: "Reservation | None" = None) -> bool:
+        """Return False: a call within another one does not wait for other executions."""
+        return False
+
+    def is_busy(self) -> bool:
+        """Return False: a call within another one does not wait for other executions."""
+        return False
+
+    def settle(self, call: "Reservation", used: Amounts, share: Amounts, now: float) -> None:
+        """Add what a call has used, and release its reservation, in one change."""
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            entries.pop(call.entry, None)
+            self._spend(spent, used, now)
+
+        self._change(now, act)
+
+    def add(self, used: Amounts, now: float) -> None:
+        """Add what a call has used to what is spent."""
+        self._change(now, lambda spent, entries: self._spend(spent, used, now))
+
+    def _spend(self, spent: dict[str, str], used: Amounts, now: float) -> None:
+        if used.get("MaxCost"):
+            part = _part(self.length, now)
+            spent[part] = str(Decimal(spent.get(part, "0")) + used["MaxCost"])
+
+    # Whole executions
+
+    def give_up(self, calls: Mapping[str, Amounts], now: float) -> None:
+        """Replace the reservations of calls that were cut off by what is known of them.
+
+        Args:
+            calls: What is known of the calls, by their entries.
+            now: The present time, in epoch seconds.
+        """
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            for entry, known in calls.items():
+                if entries.pop(entry, None) is not None:
+                    self._spend(spent, known, now)
+
+        self._change(now, act)
+
+    def take(
+        self, entry: str, most: Decimal, before: Decimal, release: bool, now: float
+    ) -> list[Decimal]:
+        """Reserve for a whole execution as much as there is, at most *most*.
+
+        Args:
+            entry: Names the execution.
+            most: The largest amount to reserve.
+            before: What the execution has spent by now.
+            release: Whether the rest is given back at its end.
+            now: The present time, in epoch seconds.
+
+        Returns:
+            The amount reserved, and what the execution had spent when it reserved it first.
+        """
+        found: list[Decimal] = []
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            if entry not in entries:
+                used = sum(map(Decimal, spent.values()), ZERO)
+                used += sum((Decimal(amount) for amount, *_ in entries.values()), ZERO)
+                there = max(ZERO, min(most, self.most["MaxCost"] - used))
+                entries[entry] = [str(there), now, str(before), release, self.length]
+            amount, _, base, *_ = entries[entry]
+            found[:] = Decimal(amount), Decimal(base)
+
+        self._change(now, act)
+        return found
+
+    def leave(self, entry: str, used: Decimal | int, now: float) -> None:
+        """Replace the reservation of a whole execution by what it has used, once."""
+        self.give_up({entry: {"MaxCost": used}}, now)
+
+
+class PoolReservation(Account):
+    """The part of a pool that an execution has reserved at its beginning."""
+
+    def __init__(
+        self,
+        pool: SharedBudget,
+        entry: str,
+        most: Decimal,
+        limits: Limits,
+        spent: Decimal,
+        now: float,
+    ) -> None:
+        self.pool = pool
+        self.entry = entry
+        release = limits.pool is not None and limits.pool.release
+        amount, base = pool.take(entry, most, spent, release, now)
+        super().__init__(limits._replace(most={"MaxCost": amount}, fallbacks=(), alerts=()))
+        self.label = "MaxFromPool"
+        self.base_spent = base
+        """What the execution had spent before."""
+        self.doubtful = amount < most and not amount  # an empty pool allows no call
+        self.spent, self.untouched = {**NOTHING, "MaxCost": spent - base}, False
+        self.watch()
+
+    def close(self, release: bool, now: float) -> None:
+        """Leave the pool: with what was spent or, without *release*, with all that was reserved."""
+        spent = self.spent["MaxCost"]
+        used = spent if release else max(spent, self.limits.most["MaxCost"])
+        self.pool.leave(self.entry, used, now)
+
+
+def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
+    """Return a shared budget without the reservations of an execution that has ended.
+
+    Args:
+        kept: The shared budget.
+        execution: The id of the execution.
+        spent: What it has spent in all. That, or without release at least what it has reserved,
+            replaces its own reservation; what is known of them replaces those of its calls.
+        now: The present time, in epoch seconds.
+    """
+    entries = {}
+    for entry, held in kept["open"].items():
+        if entry == execution:
+            amount, _, base, release, length = held
+            used = spent - Decimal(base)
+            kept = _charged(kept, used if release else max(used, Decimal(amount)), length, now)
+        elif entry.startswith(f"{execution}:"):
+            _, _, known, length, *_ = held
+            kept = _charged(kept, Decimal(known), length, now)
+        elif not entry.startswith(f"{execution} "):  # the call of a tool (`asl.hosts.rates`)
+            entries[entry] = held
+    return {**kept, "open": entries}
+
+
+def _charged(kept: Json, used: Decimal, length: float | None, now: float) -> Json:
+    """Return a shared budget with an amount added to what is spent."""
+    part = _part(length, now)
+    known = Decimal(kept["spent"].get(part, "0"))
+    return {**kept, "spent": {**kept["spent"], part: str(known + used)}}
+
+
+def _part(length: float | None, now: float) -> str:
+    """Return the end of the part of a window in which something is spent at *now*."""
+    if length is None:
+        return "0"
+    size = length / PARTS
+    return repr((now // size + 1) * size)

@@ -1,0 +1,303 @@
+"""Reservations: the terms on which a call is admitted, and what is reserved for it (8.11).
+
+A call within another one (of a tool, a hook, or an agent that a tool calls) cannot wait for that
+one. It uses what is reserved for calls within the outer call, which is what they have used before;
+beyond that it waits only as long as some call will end without waiting for a reservation itself.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from asl.core.values import Json
+from asl.engine.amounts import NOTHING, UNKNOWN, beyond, spending, summed
+from asl.engine.execution import ZERO, Price, Used
+from asl.engine.limits import SHARES, Account
+from asl.states.blocks.budget import ALL_CALLS, CALLS_OF, Amounts, Fallback
+
+if TYPE_CHECKING:
+    from asl.engine.frame import Frame
+
+__all__ = [
+    "BROKEN",
+    "LOST",
+    "UNUSED",
+    "Admission",
+    "Estimate",
+    "Later",
+    "Pause",
+    "Refusal",
+    "Reservation",
+]
+
+UNUSED: Final = Used(ZERO, 0, 0, 0, None)
+LOST: Final = UNUSED._replace(fault="nothing")
+"""The usage of a call that was given up before its end."""
+BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
+"""The same of the call of a tool."""
+
+
+class Estimate(NamedTuple):
+    """Upper bounds of the tokens of one call."""
+
+    input: int
+    output: int
+
+    def amounts(self, price: Price | None) -> Amounts:
+        """Return them by the fields that limit them, with the cost where the price is known."""
+        sizes: dict[str, Decimal | int] = {
+            "MaxTokens": self.input + self.output,
+            "MaxInputTokens": self.input,
+            "MaxOutputTokens": self.output,
+        }
+        if price is not None:
+            sizes["MaxCost"] = price.input * self.input + price.output * self.output
+        return sizes
+
+
+class Reservation:
+    """The terms of one call, what is reserved for it, and what it has used."""
+
+    model: str | None = None
+    """The model to use instead of the preferred one."""
+    instead: str | None = None
+    """The agent to call instead."""
+    reduced: bool = False
+    """Whether lesser quality is requested."""
+    counted: Amounts = UNKNOWN
+    """The amounts counted in the account of the state itself, once the call is settled."""
+    assumed: Amounts = UNKNOWN
+    """The largest amounts assumed in any account."""
+    known: Amounts = UNKNOWN
+    """What the call will use at most, as far as it is known, calls within it included."""
+    own: Amounts = UNKNOWN
+    """The same without the calls within it."""
+    sizes: Amounts = UNKNOWN
+    """The bounds that the document gives."""
+    unproven: frozenset[str] = frozenset()
+    """The limits for which only the budget of the state says what it will use."""
+    nested: "NestedCalls | None" = None
+    """The calls within an outermost call, once there are any."""
+    shares: "list[Amounts]"
+    """What is reserved for a call within another one, by account of the outermost call."""
+    answered = False
+    """Whether the usage is complete, though the call was cancelled."""
+    under_way = False
+    """Whether it is a call within another one that holds a reservation."""
+    below = 0
+    """The number of calls directly within it that are under way or wait."""
+
+    def __init__(
+        self,
+        frame: "Frame",
+        agent: str,
+        accounts: list[Account],
+        parent: "Reservation | None" = None,
+        tool: bool = False,
+    ) -> None:
+        self.frame = frame
+        self.agent = agent
+        self.accounts = accounts
+        """From the widest to that of the state itself."""
+        self.parent = parent
+        """The call within which it is made, None for an outermost one."""
+        self.tool = tool
+        """Whether a tool is called, not an agent."""
+        self.held: list[Amounts] = []
+        """What is reserved in the accounts, of an outermost call."""
+        self.entry = ""
+        """Names the call in shared budgets."""
+        self.key = agent
+        """Names the calls from whose usage is concluded what this one will use."""
+        self.delay = 0.0
+        """Seconds by which the call is delayed."""
+        self.applied: Fallback | None = None
+        self.used = UNUSED
+        """What the agent has reported."""
+
+    @property
+    def root(self) -> "Reservation":
+        """The outermost call around it, or itself."""
+        call = self
+        while call.parent is not None:
+            call = call.parent
+        return call
+
+    @property
+    def rest(self) -> Amounts:
+        """What is known of what it has still to use."""
+        return self.known if self.nested is None else beyond(self.known, self.nested.used)
+
+    def expect(self, account: Account) -> None:
+        """Expect of the call, and those within it, all that the budget of its state allows.
+
+        As it may use more than that, this alone proves nothing.
+        """
+        own, known, unproven = dict(self.own), dict(self.known), []
+        for name, most in account.most.items():
+            if name in self.sizes or name in account.counted:
+                continue
+            rest = max(most - account.used(name), 0)
+            if name not in known:
+                unproven.append(name)
+                own[name] = 0
+            known[name] = max(rest, known.get(name, 0))
+        self.own, self.known, self.unproven = own, known, frozenset(unproven)
+
+    def proves(self, name: str) -> bool:
+        """Return whether usage seen before, or the document, bounds what it uses of a limit."""
+        return name in self.known and name not in self.unproven
+
+    def is_unproven(self, name: str, inner: "Reservation | None") -> bool:
+        """Return whether nothing bounds this call, or one within it, that is not around *inner*."""
+        calls = [self] if self.nested is None else [self, *self.nested.calls]
+        return any(
+            not each.proves(name) and not (inner is not None and inner.is_within(each))
+            for each in calls
+        )
+
+    def count(self, limit: str) -> int:
+        """Return 1 if a limit of calls counts this one, else 0."""
+        if limit == ALL_CALLS:
+            return int(not self.tool)
+        return int(limit == f"{CALLS_OF}{self.instead or self.agent}")
+
+    def is_within(self, other: "Reservation") -> bool:
+        """Return whether it is made within another call, at any depth."""
+        call = self.parent
+        while call is not None and call is not other:
+            call = call.parent
+        return call is not None
+
+    def is_busy(self) -> bool:
+        """Whether this call, or one within it, will end without waiting for a reservation."""
+        return not self.below or (
+            self.nested is not None and any(not each.below for each in self.nested.calls)
+        )
+
+    def account(self, state: str, result: Mapping[str, Json]) -> Used:
+        """Count what the agent reports for its state, and return it."""
+        self.used = used = self.frame.account(state, result)
+        return used
+
+
+class Later:
+    """A call has to wait for one of another execution, of whose end nothing is heard here."""
+
+
+class Pause(NamedTuple):
+    """A budget request has to be answered before a call is made."""
+
+    account: Account
+    reason: str
+
+
+class Refusal(NamedTuple):
+    """A call within another one is not made: the limit of an account allows no more."""
+
+    account: Account
+    name: str
+
+
+Admission: TypeAlias = "Reservation | Pause | type[Later] | None"
+"""The reservation of a call, or why it is not made; None: other calls have to end before."""
+
+
+class NestedCalls:
+    """The calls within one outermost call, and what is reserved for them."""
+
+    def __init__(self, root: Reservation) -> None:
+        self.root = root
+        self.calls: set[Reservation] = set()
+        """Those under way."""
+        self.used: Amounts = NOTHING
+        """What they have used; replaced, never changed."""
+        self.parts = [_Part(self, number) for number in range(len(root.held))]
+
+    def begin(self, call: Reservation, now: float) -> "bool | Refusal":
+        """Reserve for a call; False if it has to wait for others."""
+        shares = []
+        for part in self.parts:
+            share = part.share(call)
+            if share is None or type(share) is Refusal:
+                return share or False
+            shares.append(share)
+        call.shares, call.under_way = shares, True  # type: ignore[assignment]
+        self.calls.add(call)
+        self._adjust(now)
+        return True
+
+    def end(self, call: Reservation, now: float) -> None:
+        """Release what is reserved for a call, and take note of what it has used."""
+        call.under_way = False
+        self.calls.discard(call)
+        for used in (spending(call.used), call.assumed):
+            self.used = {**self.used, **summed(self.used, used)}
+        self._adjust(now)
+
+    def close(self, now: float) -> None:
+        """Reserve nothing any more for calls that have not ended when the outermost one does."""
+        self.calls.clear()
+        self._adjust(now)
+
+    def _adjust(self, now: float) -> None:
+        root = self.root
+        for part, share in zip(self.parts, list(root.held), strict=False):
+            size = part.size()
+            if size != share:
+                part.account.base.adjust(root, share, size, now)
+                root.held[part.number] = size
+
+
+class _Part:
+    """What is reserved in one account for an outermost call and the calls within it."""
+
+    def __init__(self, nested: NestedCalls, number: int) -> None:
+        root = nested.root
+        self.nested = nested
+        self.number = number
+        self.account = root.accounts[number]
+        held = root.held[number]
+        self.own = {name: root.own[name] if name in root.known else held[name] for name in held}
+        """What is reserved for the outermost call itself."""
+        self.before = {name: size - self.own[name] for name, size in held.items()}
+        """What is reserved for calls within it beforehand."""
+
+    def taken(self, name: str) -> Decimal | int:
+        """Return what is reserved for the calls within that are under way."""
+        return sum(call.shares[self.number].get(name, 0) for call in self.nested.calls)
+
+    def free(self, name: str) -> Decimal | int:
+        """Return what of a limit is neither spent nor reserved for any other call."""
+        account, held = self.account, self.nested.root.held[self.number]
+        others = account.base.held[name] - held[name]
+        spent = account.used(name)
+        return account.most[name] - spent - others - self.own[name] - self.taken(name)
+
+    def share(self, call: Reservation) -> "Amounts | Refusal | None":
+        """Return what to reserve for a call; None if it has to wait for others."""
+        account, known = self.account, call.known
+        base, strict = account.base, account.strict
+        share: dict[str, Decimal | int] = {}
+        for name in self.own:
+            most = account.most.get(name)
+            if most is None:  # an approver has lifted it
+                continue
+            share[name] = size = known[name] if name in known else Decimal(most) / SHARES
+            if not strict or (name in known and not size):
+                continue
+            free = self.free(name)
+            if size > free or (name not in known and base.unproven(name, call)):
+                if base.is_busy():
+                    return None
+                if free <= 0 and base.others(self.nested.root):
+                    return Refusal(account, name)
+        return share
+
+    def size(self) -> Amounts:
+        """Return what is to be reserved for the outermost call now."""
+        used, found = self.nested.used, {}
+        for name, own in self.own.items():
+            rest = max(self.before[name] - used.get(name, 0), 0)
+            found[name] = own + max(rest, self.taken(name))
+        return found
