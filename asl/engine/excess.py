@@ -43,10 +43,15 @@ def doubt(state: str, used: Used) -> StateError | None:
 
 
 def _unpriced(state: str, model: str | None) -> StateError:
+    missing = (
+        "the agent reports tokens without a model"
+        if model is None
+        else f"no price is known for the model {model!r}"
+    )
     return StateError(
         "States.BudgetExceeded",
-        f"state '{state}': no price is known for the model {model!r}, so what it costs cannot be "
-        "held against MaxCost: give prices, or let the agent report _cost",
+        f"state '{state}': {missing}, so what it costs cannot be held against MaxCost: give "
+        "prices, or let the agent report _cost",
     )
 
 

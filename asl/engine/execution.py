@@ -76,7 +76,7 @@ class Used(NamedTuple):
     output: int
     model: str | None
     unpriced: bool = False
-    """Whether there is usage of a model, but neither a cost nor a price."""
+    """Whether there are tokens, but neither a cost nor a price of their model."""
     fault: str | None = None
     """What of the report is no usage and was ignored, None for nothing."""
 
@@ -410,9 +410,9 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
         if not _is_usage(cost):
             fault, cost = f"_cost {excerpt(cost, 200)}", 0
         return Used(Decimal(str(cost)), tokens, given, made, model, False, fault)
-    if model is None or not (tokens or given or made):
+    if not (tokens or given or made):
         return Used(ZERO, tokens, given, made, model, False, fault)
-    price = prices.get(model)
+    price = None if model is None else prices.get(model)
     if price is None:
         return Used(ZERO, tokens, given, made, model, True, fault)
     other = max(0, tokens - given - made)

@@ -357,12 +357,10 @@ class Ledger:
         counted = call.counted = spending(used)
         if call.nested is not None:
             call.nested.close(at.now)
-        if used.fault is None and not used.unpriced:
+        if used.fault is None and call.key:
             within = UNKNOWN if call.nested is None else call.nested.used
-            if call.key:
-                self.past_usage.learn(call.key, counted, within, call.sizes)
-        else:
-            unknown = doubt(state, used)
+            self.past_usage.learn(call.key, counted, within, call.sizes, priced=not used.unpriced)
+        unknown = doubt(state, used)
         if used.cost or used.tokens:
             self.attribution.add(call.accounts[-1].limits, used)
         failures: list[StateError | Exhausted] = []

@@ -1,10 +1,16 @@
 """What a call of an agent will use, concluded from what its calls have used before (8.11)."""
 
+from typing import Final
+
 from asl.core.values import Json
 from asl.engine.amounts import NOTHING, UNKNOWN, kept, larger, read_back, summed
 from asl.states.blocks.budget import Amounts
 
 __all__ = ["PastUsage"]
+
+
+TOKENS: Final = {name: each for name, each in NOTHING.items() if name != "MaxCost"}
+"""The usage of a call without tokens, of unknown cost."""
 
 
 class PastUsage:
@@ -35,13 +41,28 @@ class PastUsage:
         return own, {name: size + within.get(name, 0) for name, size in own.items()}
 
     def learn(
-        self, key: str, used: Amounts, within: Amounts = UNKNOWN, sizes: Amounts = UNKNOWN
+        self,
+        key: str,
+        used: Amounts,
+        within: Amounts = UNKNOWN,
+        sizes: Amounts = UNKNOWN,
+        *,
+        priced: bool = True,
     ) -> None:
-        """Take note of what a call, and the calls *within* it, have used."""
-        own, inner = self.own.get(key, NOTHING), self.within.get(key, UNKNOWN)
+        """Take note of what a call has used.
+
+        Args:
+            key: Names the calls that are like it.
+            used: Its own usage.
+            within: The usage of the calls within it.
+            sizes: The bounds that the document gave.
+            priced: Whether its cost is known.
+        """
+        nothing = NOTHING if priced else TOKENS
+        own, inner = self.own.get(key, nothing), self.within.get(key, UNKNOWN)
         if any(size < used.get(name, 0) for name, size in sizes.items()):
             self.unbounded.add(key)
-        known = {**NOTHING, **used} if own is NOTHING else _most(own, used)
+        known = {**nothing, **used} if own is nothing else _most(own, {**nothing, **used})
         if within is not UNKNOWN and (most := larger(inner, within)) != inner:
             self.within[key] = most
         elif known is own:
@@ -74,6 +95,6 @@ class PastUsage:
 def _most(known: Amounts, used: Amounts) -> Amounts:
     """Return the larger of each; *known* itself if nothing is larger."""
     for name, each in used.items():
-        if each > known[name]:
+        if name not in known or each > known[name]:
             known = {**known, name: each}
     return known
