@@ -66,6 +66,8 @@ class Call:
     """When the state times out, None for never."""
     usage: Mapping[str, Json] | None = None
     """What an agent has used by the time that it is given up, where it can say so."""
+    answered = False
+    """Whether that is the usage of an answer that came too late."""
     cancelled = False
     """Becomes True when nobody waits for the answer any more: stop working."""
     progress: tuple[float, str] | None = None

@@ -406,10 +406,10 @@ class Ledger:
             sizes = {name: size for name, size in sizes.items() if name in call.known}
         if account.action in HARD:
             for name in sizes:
-                if name not in call.known and (account.guessed or fault != LOST.fault):
+                if not call.proves(name) and (account.guessed or fault != LOST.fault):
                     left = account.most[name] - account.used(name) + call.counted.get(name, 0)
                     sizes[name] = max(left, sizes[name])
-            account.guessed = account.guessed or not call.known.keys() >= sizes.keys()
+            account.guessed = account.guessed or not all(map(call.proves, sizes))
         rest = beyond(sizes, spending(call.used))
         if rest:
             account.assume(rest, call.frame.now)

@@ -9,7 +9,7 @@ where the tool was not reached.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -27,7 +27,7 @@ from asl.hosts.rates import REQUESTS, Counted, Counting, Demand, requests
 from asl.hosts.rights import Level, rights_of, topmost
 from asl.states.blocks.policy import Hook, parse_size
 from asl.states.calls import Options, Part, Target
-from asl.states.errors import Raised
+from asl.states.errors import Exhausted, Raised
 
 if TYPE_CHECKING:
     from asl.engine.ledger import Ledger
@@ -319,8 +319,8 @@ class Broker:
     ) -> Json:
         tool, started = offer.names[0], self.host.now()
         told: dict[str, Json] = {}
+        call = self._call(tool, arguments, bounds, counts, reservation)
         try:
-            call = self._call(tool, arguments, bounds, counts, reservation)
             result = await self._answer(offer, agent, call, bounds, arguments)
             self._count(reservation, result, told)
             result = self._cleaned(offer, result)
@@ -332,11 +332,16 @@ class Broker:
             told |= {"error": named.name, "cause": named.cause}
             if error.usage is not None:
                 self._count(reservation, dict(error.usage), told)
+            elif call.answered:
+                self._count(reservation, dict(call.usage or {}), told)
             elif error.lost:
                 self._lose(reservation)
             raise named from error
         except BaseException as stop:  # cancelled: the record says so, and it flies on
-            if told.keys().isdisjoint(("usage", "result")):
+            if call.answered:
+                with suppress(StateError, Exhausted):
+                    self._count(reservation, dict(call.usage or {}), told)
+            elif told.keys().isdisjoint(("usage", "result")):
                 self._lose(reservation)
             told["error"], told["cause"] = "States.Timeout", self._stopped(stop)
             raise

@@ -108,6 +108,8 @@ class CallingHost(LivingHost):
         except BaseException as error:  # foreign code; what is not its own flies on
             if call.usage is not None:
                 (account or at.account)(target.state, call.usage)
+                if call.answered and self.meter is not None:
+                    self.meter.take_late_answer(at, call)
             if is_fault(error) and not _is_foreign(agent):
                 raise
             raise self.blamed(at, target, error, account) from error
@@ -213,9 +215,16 @@ class CallingHost(LivingHost):
     def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
         """Have an agent answer, in the way that it needs."""
         call.agent = agent
+        answer: Awaitable[Json]
         if agent.blocking or agent.real or not self.in_event_loop:
-            return self._reach(agent, payload, call)
-        return agent.answer(payload, call)  # type: ignore[no-any-return]
+            answer = self._reach(agent, payload, call)
+        else:
+            answer = agent.answer(payload, call)  # foreign code
+        if self.meter is None or not self.in_event_loop:
+            return answer
+        from asl.hosts.late_answers import await_answer
+
+        return await_answer(answer, call)
 
     async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
         if agent.blocking:

@@ -13,12 +13,13 @@ from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.asking import Asking
 from asl.hosts.local import LocalHost
 from asl.states.calls import Options, Target
-from asl.states.errors import Suspended
+from asl.states.errors import Exhausted, Suspended
 from asl.states.host import Question
 
 if TYPE_CHECKING:
     import asyncio
 
+    from asl.engine.agent import Call
     from asl.engine.frame import Frame
     from asl.engine.limits import Account
 
@@ -96,8 +97,12 @@ class Meter:
                 if (not isinstance(error, StateError) or error.lost) and not call.answered:
                     call.used = call.used._replace(fault=call.used.fault or LOST.fault)
                 if call.used is not UNUSED:
-                    self._settle(at, call, target, failed=True)
-                raise
+                    try:
+                        self._settle(at, call, target, failed=True)
+                    except (StateError, Exhausted):
+                        if isinstance(error, StateError):
+                            raise
+                raise  # a cancellation stays one
             self._settle(at, call, target)
             return result
         finally:
@@ -111,6 +116,12 @@ class Meter:
         finally:
             if call.counted:
                 self.host.used(at, call.counted)
+
+    def take_late_answer(self, at: Any, call: Call) -> None:
+        """Take note that the usage of a cancelled call is complete."""
+        reservation = call.reservation or self.ledger.calling.get(id(at))
+        if reservation is not None:
+            reservation.answered = True
 
     async def _admitted(
         self, at: Any, target: Target, terms: tuple[Any, ...], call: Admission

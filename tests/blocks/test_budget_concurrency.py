@@ -1,0 +1,244 @@
+"""Limits under concurrency: no level is ever exceeded by more than one call."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import asl
+from asl.hosts.clock import VirtualClock
+
+Json = Any
+
+NONSENSE: list[Json] = [-5, "many", 1e300, [8], True, {"x": 1}]
+"""Reports of tokens that are no usage."""
+SIZES = {"A": 8, "B": 3, "Zero": 0}
+"""Tokens that each call of an agent uses."""
+TOOL = 5
+
+
+class World:
+    """Agents and a tool that count what they use, outside of the accounting under test."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.used: Counter[str] = Counter()
+        """Tokens by level: an execution, a visit of a state, or `all`."""
+        self.calls: Counter[int] = Counter()
+        """Tokens of the calls of agents that use a tool, with those of the tool."""
+        self.told = self.largest = 0
+        """Tokens reported, and the largest usage of one call with the calls within it."""
+
+    def spend(self, call: asl.Call, tokens: int) -> None:
+        """Count tokens in each level around a call."""
+        key = call.idempotency_key
+        self.used.update(dict.fromkeys(("all", *levels(key)), tokens))
+
+    def agent(self, size: int) -> Any:
+        """Return an agent whose calls use as much and take no time, or some."""
+
+        async def answer(parameters: Json, call: asl.Call) -> Json:
+            await call.sleep(self.random.choice((0, 0, 1, 1, 4)))
+            self.spend(call, size)
+            self.largest = max(self.largest, size)
+            self.told += size
+            return {"_tokens": size, "_cost": size / 1000}
+
+        return answer
+
+    async def hostile(self, parameters: Json, call: asl.Call) -> Json:
+        """Use tokens, and report nonsense."""
+        await call.sleep(self.random.choice((0, 1)))
+        self.spend(call, 8)
+        self.largest = max(self.largest, 8)
+        return {"_tokens": self.random.choice(NONSENSE)}
+
+    async def broken(self, parameters: Json, call: asl.Call) -> Json:
+        """Fail, with or without usage."""
+        await call.sleep(self.random.choice((0, 1)))
+        error = asl.StateError("Model.Broken", "no")
+        if self.random.random() < 0.5:
+            self.spend(call, 4)
+            self.largest = max(self.largest, 4)
+            self.told += 4
+            error.usage = {"_tokens": 4, "_cost": 0.004}
+        raise error
+
+    async def user(self, parameters: Json, call: asl.Call) -> Json:
+        """Use a tool some times, one after the other or at once."""
+        count, width = self.random.randint(0, 3), self.random.choice((1, 3))
+        self.calls[number := len(self.calls)] = 0
+        for first in range(0, count, width):
+            calls = [
+                call.tools.call("search", {"of": number}) for _ in range(min(width, count - first))
+            ]
+            for done in await asyncio.gather(*calls, return_exceptions=True):
+                assert not isinstance(done, BaseException) or isinstance(done, asl.StateError)
+        self.spend(call, 2)
+        self.calls[number] += 2
+        self.largest = max(self.largest, self.calls[number])
+        self.told += 2
+        return {"_tokens": 2, "_cost": 0.002}
+
+    async def search(self, parameters: Json, call: asl.Call) -> Json:
+        """The tool."""
+        await call.sleep(self.random.choice((0, 1)))
+        self.spend(call, TOOL)
+        self.calls[parameters["of"]] += TOOL
+        self.largest = max(self.largest, self.calls[parameters["of"]])
+        self.told += TOOL
+        return {"_tokens": TOOL, "_cost": TOOL / 1000}
+
+
+def levels(key: str) -> Iterator[str]:
+    """Yield the execution and the visits of states around a call, by its idempotency key."""
+    execution, _, path = key.partition("/")
+    yield execution
+    for found in re.finditer(r"/?([^/@]+)@\d+", path):
+        yield f"{execution}/{path[: found.end()]}"
+
+
+class Documents:
+    """Random documents, with the limits of their states."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.limits: dict[str, int] = {}
+        """Tokens by the name of the state."""
+
+    def machine(self, depth: int, children: bool) -> Json:
+        """Return a machine with one state, which may have a Catch."""
+        random, name = self.random, f"S{len(self.limits)}"
+        self.limits[name] = 10**9
+        kinds = ["Task", *(["Map", "Parallel"] if depth else []), *(["Workflow"] * children)]
+        kind = random.choice(kinds)
+        state: Json = {"Type": kind, "End": True}
+        if kind == "Task":
+            state |= {"Agent": random.choice("AAABBUUHX"), "Parameters": {}}
+        elif kind == "Workflow":
+            state["WorkflowId"] = "child"
+        elif kind == "Map":
+            inner = self.machine(depth - 1, children)
+            state |= {"ItemsPath": "$$.Execution.Input", "ItemProcessor": inner}
+        else:
+            branches = [self.machine(depth - 1, children) for _ in range(random.randint(2, 4))]
+            state["Branches"] = branches
+        if kind != "Workflow" and random.random() < 0.4:
+            self.limits[name] = limit = random.randint(1, 40)
+            state["Budget"] = {"MaxTokens": limit}
+        if kind == "Task" and random.random() < 0.5:  # of others, what is in them is visited anew
+            state["Retry"] = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 2}]
+        states = {name: state}
+        if random.random() < 0.6:
+            state["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": f"{name}Z"}]
+            states[f"{name}Z"] = {"Type": "Succeed"}
+        return {"StartAt": name, "States": states}
+
+    def workflow(self, depth: int, children: bool) -> Json:
+        """Return a document with a budget."""
+        random, budget = self.random, {}
+        if random.random() < 0.8:
+            budget["MaxTokens"] = random.randint(1, 60)
+        if random.random() < 0.4:
+            budget["MaxCost"] = random.randint(1, 60) / 1000
+        if random.random() < 0.3:
+            budget["Pool"] = "p"
+            if random.random() < 0.4:
+                budget |= {"MaxFromPool": random.randint(1, 60) / 1000, "ReleaseOnComplete": True}
+        if random.random() < 0.2:
+            budget["Fallback"] = {"When": "TokensAt50Percent", "Agent": "B"}
+        document = self.machine(depth, children)
+        return {**document, "Budget": budget} if budget else document
+
+
+def most(budget: Json) -> Iterator[int]:
+    """Yield what each limit of a workflow allows, in tokens."""
+    if "MaxTokens" in budget:
+        yield budget["MaxTokens"]
+    for name in ("MaxCost", "MaxFromPool"):
+        if name in budget:
+            yield round(budget[name] * 1000)
+
+
+POOL = 30
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.full)])
+def test_no_level_is_exceeded_by_more_than_one_call(count: int) -> None:
+    """Reported usage is what agents have told, and limits hold for what they have used."""
+    reached = 0
+
+    @settings(max_examples=count, deadline=None, database=None, derandomize=True)
+    @given(st.integers(0, 2**32))
+    def check(seed: int) -> None:
+        nonlocal reached
+        random = Random(seed)
+        documents, world = Documents(random), World(random)
+        document, child = documents.workflow(3, True), documents.workflow(1, False)
+        result = asl.run(
+            document,
+            [1] * random.randint(1, 5),
+            agents={
+                **{name: world.agent(size) for name, size in SIZES.items()},
+                "U": world.user,
+                "H": world.hostile,
+                "X": world.broken,
+            },
+            tools={"search": world.search},
+            workflows={"child": child},
+            pools={"p": POOL / 1000},
+            clock=VirtualClock(),
+        )
+        used, one = world.used, world.largest
+        if "Budget" in document:
+            assert result.usage["tokens"] == world.told
+            assert round(result.usage["cost"] * 1000) == world.told
+        for limit in most(document.get("Budget", {})):
+            reached += used["all"] >= limit
+            assert used["all"] <= limit + one, ("workflow", limit)
+        if "Pool" in document.get("Budget", {}):
+            assert used["all"] <= POOL + one
+        for level, spent in used.items():
+            if ":execution:child:" in level and "/" not in level:
+                for limit in most(child.get("Budget", {})):
+                    assert spent <= limit + one, (level, limit)
+            state = re.search(r"/([^/@]+)@\d+$", level)
+            if state is not None:
+                assert spent <= documents.limits[state[1]] + one, level
+
+    check()
+    assert reached
+
+
+def test_reaching_a_limit_exactly_stops_further_calls() -> None:
+    """Of calls of 0.20 under a limit of 1.00 five are made."""
+    calls = 0
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        nonlocal calls
+        calls += 1
+        await call.sleep(1)
+        return {"_cost": 0.2}
+
+    document = {
+        "StartAt": "M",
+        "Budget": {"MaxCost": "$1.00"},
+        "States": {
+            "M": {
+                "Type": "Map",
+                "ItemProcessor": {
+                    "StartAt": "T",
+                    "States": {"T": {"Type": "Task", "Agent": "A", "End": True}},
+                },
+                "End": True,
+            }
+        },
+    }
+    result = asl.run(document, [0] * 9, agents={"A": agent}, clock="virtual")
+    assert (calls, result.error, result.usage["cost"]) == (5, "States.BudgetExceeded", 1.0)
