@@ -112,7 +112,11 @@ async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
         if begun.journal is not None:
             begun.journal.put_result(result)
     at.now = host.now()
-    host.heed(at)
+    try:
+        host.heed(at)
+    except BaseException:  # the state has been cut off
+        _leave(host, at, child, result.execution)
+        raise
     if result.status == "PAUSED":
         _leave(host, at, child, result.execution)
         host.wait_for(result, at.key)

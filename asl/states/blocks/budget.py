@@ -506,7 +506,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     """Yield what is wrong with the `Budget` of a state, beside that of its workflow."""
     budget = node.value["Budget"]
     names = {field.removesuffix(".$") for field in budget}
-    if "OnExceed" in names and names.isdisjoint(LIMITS):
+    if "OnExceed" in names and names.isdisjoint((*LIMITS, ALL_CALLS)):
         message = "'OnExceed' has no effect without a limit"
         yield Finding(
             "V-BUD-06", message, node.at("Budget", "OnExceed"), "add MaxCost or MaxTokens"
