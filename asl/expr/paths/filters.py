@@ -43,6 +43,7 @@ class Query(NamedTuple):
 
     def nodes(self, node: Json, evaluation: Evaluation) -> list[Json]:
         """Return the nodes of the query; those below the root are looked up once an evaluation."""
+        evaluation.meter.spend()
         if not self.from_root:
             return nodes_of(self.segments, node, evaluation)
         found = evaluation.found.get(id(self))

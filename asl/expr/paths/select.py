@@ -56,6 +56,7 @@ def _step(segment: Segment, nodes: list[Json], evaluation: Evaluation) -> list[J
             evaluation.meter.spend(sum(len(range(len(n))[bounds]) for n in arrays))
             return [child for n in arrays for child in n[bounds]]
         case Union(members):
+            evaluation.meter.spend(len(nodes) * len(members))
             return [child for n in nodes for m in members for child in _step(m, [n], evaluation)]
         case Filter(test):
             return [c for n in nodes for c in children(n, evaluation) if test(c, evaluation)]

@@ -183,6 +183,7 @@ def _all(tests: list[Test]) -> Test:
 
 
 def _exists(read: Read, wanted: bool, candidate: Json, evaluation: Evaluation) -> bool:
+    evaluation.meter.spend()
     value = read(candidate, evaluation)
     return (value is not ABSENT and value is not None) is wanted
 
@@ -206,6 +207,7 @@ def _compared(left: _Operand, operator: str, right: _Operand) -> Test:
     same = isinstance(left, _Query) and left.is_same_node(right)
 
     def test(candidate: Json, evaluation: Evaluation) -> bool:
+        evaluation.meter.spend()
         one = read_left(candidate, evaluation)
         if one is ABSENT:
             return False  # the right side is not read, even if it would fail
@@ -228,6 +230,7 @@ def _reader(operand: _Operand) -> Read:
 
 
 def _matched(left: _Operand, right: _Operand, candidate: Json, evaluation: Evaluation) -> bool:
+    evaluation.meter.spend()
     pattern, operand = (left, right) if isinstance(left, _Pattern) else (right, left)
     value: Json = None
     for each in (left, right):
