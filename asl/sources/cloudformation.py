@@ -90,6 +90,8 @@ class _Machine:
         self.source = template.source
         self.reading = reading
         self.resolver = Resolver(template.value, template.span, template.source, reading)
+        condition = template.value["Resources"][name].get("Condition")
+        self.resolver.assumed = condition if type(condition) is str else None
         self.properties = members(template.value["Resources"][name], "Properties")
         self.span = template.span
         for step in ("Resources", name, "Properties"):

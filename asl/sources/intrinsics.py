@@ -52,6 +52,8 @@ class Resolver:
         self.conditions = members(template, "Conditions")
         self.transformed = "Transform" in template
         self.deciding: list[str] = []
+        self.assumed: str | None = None
+        """The condition under which the resource that is read exists."""
         self.naming: list[str] = []
 
     def resolve(self, value: Json, span: Span) -> Part:
@@ -222,6 +224,8 @@ class Resolver:
 
     def decide_named(self, name: str, span: Span) -> bool:
         """Whether a condition of the template holds."""
+        if name == self.assumed:
+            return True
         if name not in self.conditions:
             raise self.refused(
                 span, f"there is no condition {name!r}", did_you_mean(name, self.conditions)

@@ -222,6 +222,7 @@ class _Variables:
         if expression in self.following or len(self.following) > MAX_ROUNDS:
             raise self.refused(place, f"${{{expression}}} refers to itself")
         self.following.append(expression)
+        unknown = False
         try:
             for each in _alternatives(expression):
                 literal = _LITERAL.fullmatch(each)
@@ -230,7 +231,12 @@ class _Variables:
                 given = self.reading.given_for(each)
                 if given is not None:
                     return given
-                found = self.readable(each, place)
+                try:
+                    found = self.found(each, place)
+                except InvalidDocument as refusal:  # of a file that is not there, or a program
+                    if any(fault.code not in ("READ-14", "READ-18") for fault in refusal.report):
+                        raise
+                    found, unknown = None, True
                 if found is not None:
                     resolver = self.resolver(found.source)
                     part = resolver.resolve(found.value, found.span)
@@ -238,20 +244,11 @@ class _Variables:
                 known = self.around(each)
                 if known is not None:
                     return known
-            if each.startswith("self:"):
+            if each.startswith("self:") and not unknown:
                 raise self.refused(place, f"there is no {each.removeprefix('self:')!r} here")
         finally:
             self.following.pop()
         return self.reading.stand_in(expression, f"${{{expression}}}")
-
-    def readable(self, expression: str, place: _Place) -> _Place | None:
-        """The same, None also for a file that is not there or that a program computes."""
-        try:
-            return self.found(expression, place)
-        except InvalidDocument as refusal:
-            if all(each.code in ("READ-14", "READ-18") for each in refusal.report):
-                return None
-            raise
 
     def found(self, expression: str, place: _Place) -> _Place | None:
         """The place to which a variable refers, None where it is no place in a file."""
@@ -272,6 +269,9 @@ class _Variables:
         here = self.root
         for step in steps:
             here = self.followed(here)
+            if self.whole(here) is not None:
+                message = f"{here.value} is known only in a deployment"
+                raise self.reading.refused(here.source, here.span.at, "READ-18", message)
             if not here.has(step):
                 return None
             here = here.member(step)

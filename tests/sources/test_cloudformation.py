@@ -773,3 +773,14 @@ def test_logical_id_as_resource_has_a_hint() -> None:
     machine = {"Definition": {"StartAt": "A", "States": {"A": state}}}
     (found,) = asl.check(asl.load(template(machine), resource="Flow"), profile="aws").errors
     assert (found.code, found.hint) == ("V-TASK-02", "write !GetAtt Work.Arn")
+
+
+def test_state_machine_with_a_condition_is_read_as_if_that_held() -> None:
+    """Otherwise there would be no such state machine."""
+    given = template(
+        {"Definition": passing({"Fn::If": ["IsLive", "yes", {"Ref": "AWS::NoValue"}]})},
+        Conditions={"IsLive": {"Fn::Equals": ["a", "b"]}},
+    )
+    given["Resources"]["Flow"]["Condition"] = "IsLive"
+    document = asl.load(given, resource="Flow")
+    assert document.value["States"]["A"]["Result"] == "yes"

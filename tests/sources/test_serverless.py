@@ -179,6 +179,14 @@ def test_value_of_a_file_that_is_not_there_is_unknown(tmp_path: Path) -> None:
     document = asl.load(file)
     assert result(document) == "${file(values.js):size}"
     assert {each.code for each in asl.check(document)} == {"READ-12"}
+    file.write_text(
+        written("${self:custom.secrets.key}-${self:custom.remote.a.b}").replace(
+            "custom:\n", "custom:\n  secrets: ${file(missing.yml)}\n  remote: ${ssm:/remote}\n"
+        )
+    )
+    document = asl.load(file)
+    assert result(document) == "${self:custom.secrets.key}-${self:custom.remote.a.b}"
+    assert {each.code for each in asl.check(document)} == {"READ-12"}
     file.write_text(written("${file(missing.yml):size, 5}"))
     assert result(asl.load(file)) == 5
 

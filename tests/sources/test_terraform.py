@@ -578,3 +578,21 @@ def test_files_of_the_whole_repository_may_be_read(tmp_path: Path) -> None:
     file.write_text(line % "../../flow.json")
     with pytest.raises(asl.InvalidDocument, match="outside of the repository"):
         asl.load(file)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ('join(",", var.list)', "${var.list}"),
+        ('{ for k, v in module.fns : k => v.arn }["one"]',
+         '${( for k, v in module.fns : k => v.arn )["one"]}'),
+    ],
+)  # fmt: skip
+def test_unknown_expression_is_one_placeholder(expression: str, text: str) -> None:
+    """Also where it has braces or quotes itself, within a JSON text, too."""
+    assert result(asl.load(written(expression).encode(), name="main.tf")) == text
+    state = '{"Type": "Task", "Resource": "${' + expression + '}", "End": true}'
+    machine = '{"StartAt": "A", "States": {"A": ' + state + "}}"
+    block = f'resource "aws_sfn_state_machine" "flow" {{\n  definition = <<E\n{machine}\nE\n}}'
+    document = asl.load(f"{AROUND}\n{block}".encode(), name="main.tf")
+    assert {each.code for each in asl.check(document, profile="aws")} == {"READ-12"}

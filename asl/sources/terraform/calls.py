@@ -40,6 +40,8 @@ def call(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     if name in OF_TEXTS:
         parts = [evaluator.settled(part, scope) for part in parts]
     values = [evaluator.json(part, scope) for part in parts]
+    if name == "join":  # a list that is not known has a text that stands for it
+        values[1:] = [value if type(value) is list else [value] for value in values[1:]]
     if node.spread and type(values[-1]) is list:
         values += values.pop()
     try:

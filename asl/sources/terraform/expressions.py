@@ -43,6 +43,7 @@ AROUND: Final = (
     (r"terraform\.workspace", "default"),
 )
 """Where a workflow is deployed."""
+_PARENTHESES: Final = str.maketrans("{}", "()")
 _INSTANCE = re.compile(r'\[(?:"([^"]*)"|[^\]]*)\]')
 
 
@@ -104,7 +105,8 @@ class Evaluator:
             hint = None
             if unknown.text.startswith("var."):
                 hint = f"give it a value: --var {unknown.text.removeprefix('var.')}=..."
-            given = self.reading.stand_in(unknown.text, f"${{{unknown.text}}}", hint)
+            shown = unknown.text.translate(_PARENTHESES)  # braces would end the placeholder
+            given = self.reading.stand_in(unknown.text, f"${{{shown}}}", hint)
         return self.reading.insert(given, scope.source, at)
 
     def settled(self, part: Part, scope: Scope) -> Part:
