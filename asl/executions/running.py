@@ -60,6 +60,8 @@ class Running:
         self._numbering = Lock()
         self._used: tuple[Any, Names] = None, {}
         """What was used last, and by what: many executions of one document may be started."""
+        self._latest_record: tuple[tuple[Names, Json] | None, bytes] = None, b""
+        """What was recorded last, and its hash."""
 
     @property
     def file(self) -> SqliteStore:
@@ -242,7 +244,11 @@ class Running:
         Another program that goes on with an execution leaves the *earlier* command.
         """
         command = earlier if self.command is None else self.command
-        return b"#" + self.file.put_large(encoded({"names": used, "command": command}))
+        of, key = self._latest_record
+        if of != (used, command) or not self.file.has_large(key):
+            key = self.file.put_large(encoded({"names": used, "command": command}))
+            self._latest_record = (used, command), key
+        return b"#" + key
 
     def _refuse_missing(
         self,

@@ -617,6 +617,10 @@ class SqliteStore:
         if not whole:
             raise StoreDamaged(self.path, f"{what} was changed")
 
+    def has_large(self, key: bytes) -> bool:
+        """Whether it is known that the large text of this hash is kept."""
+        return key in self._known
+
     def has_document(self, key: str) -> bool:
         """Whether it is known that the document of this hash is kept."""
         return key in self._known
