@@ -37,8 +37,7 @@ from asl.agents.secrets import Discreet, found, looked_up, secrets_in
 from asl.agents.tool import Tool, Toolbox
 from asl.checks.schemas import schema_faults
 from asl.checks.structure import known_fields, shape
-from asl.checks.workflow import Suggestions
-from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, place
+from asl.core.diagnostics import Finding, Report, Severity, Suggestions, did_you_mean, place
 from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.pointers import escape

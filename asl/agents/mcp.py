@@ -300,9 +300,11 @@ class _Used(Outsider):
         self.session = session
         self.name = name
         self.keeps_hosts = self.reaches_network = session.server.url is not None
+        self.opens_files = session.server.url is None
         if session.sandbox is not None:
             self.keeps_hosts = not session.sandbox.network
             self.reaches_network = session.sandbox.network
+            self.opens_files = session.sandbox.opens_files
         self.folder = session.server.folder
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:

@@ -82,6 +82,8 @@ class _Unread(StateError):
 class _Programs(Outsider):
     """The processes of one run."""
 
+    opens_files = True
+
     def __init__(self, agent: ProcessAgent) -> None:
         self.agent = agent
         self.folder = agent.folder

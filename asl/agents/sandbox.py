@@ -75,6 +75,8 @@ class Confined:
     folder: str
     network: bool
     processors: int | None = None
+    opens_files: bool = False
+    """Whether it sees the files of this machine, not only those that are mounted."""
     at_end: list[str] = field(default_factory=list)
     """A command that ends what the process itself does not end."""
 
@@ -169,6 +171,7 @@ class _Sandboxed(Outsider):
         self.started = confined
         self.keeps_hosts = not confined.network
         self.reaches_network = confined.network
+        self.opens_files = confined.opens_files
         self.programs: set[Program] = set()
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
@@ -245,7 +248,7 @@ async def _process(job: _Job, settings: _Settings) -> Confined:
     else:
         command = [bubblewrap, *_view(job, settings), "--", *limited]
     count = None if settings.cpu is None else int(settings.cpu)
-    return Confined(command, _variables(job), job.folder, settings.network, count)
+    return Confined(command, _variables(job), job.folder, settings.network, count, opens_files=True)
 
 
 def _view(job: _Job, settings: _Settings) -> list[str]:

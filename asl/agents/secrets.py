@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from base64 import b32encode, b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -42,6 +43,8 @@ MAX_SECRET = 8192
 HIDDEN = "***"
 LEAST = 16
 """Characters of a text given in Python that is a secret: a server of one's own wants `none`."""
+LEAST_ENCODED = 10
+"""Characters of an encoded secret that is hidden: shorter ones may be part of anything."""
 SECRETIVE = re.compile("auth|cookie|credential|key|pass|secret|signature|token", re.IGNORECASE)
 """What is in the names of headers and variables that hold secrets."""
 SCHEME = re.compile(r"\A(?:Basic|Bearer|Token) +", re.IGNORECASE)
@@ -130,7 +133,8 @@ Hide: TypeAlias = Callable[[Json], Json]
 def hiding(secrets: Iterable[str]) -> Hide:
     """Return a function that takes secrets out of a value: its texts, keys and numbers.
 
-    They are known as they are, and as JSON, Python, HTML, URLs and headers write them.
+    They are known as they are, as JSON, Python, HTML, URLs and headers write them, and in
+    hexadecimal, Base64 and Base32, also within a longer text.
     """
     known = frozenset(secrets)
     forms = {form for secret in known for form in _forms(secret)}
@@ -194,6 +198,22 @@ def _forms(secret: str) -> Iterator[str]:
     for text in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield text
         yield re.sub("%..", lambda code: code[0].lower(), text)
+    yield from (form for form in _encoded(secret.encode()) if len(form) >= LEAST_ENCODED)
+
+
+def _encoded(secret: bytes) -> Iterator[str]:
+    """Yield a secret in the usual encodings of bytes: hexadecimal, Base64, Base32 and escapes."""
+    for digits in (secret.hex(), secret.hex().upper()):
+        pairs = [digits[at : at + 2] for at in range(0, len(digits), 2)]
+        yield digits
+        yield from (mark.join(pairs) for mark in (" ", ":", "-"))
+        yield from ("".join(f"{lead}{pair}" for pair in pairs) for lead in ("%", r"\x", r"\u00"))
+    yield b32encode(secret).decode().rstrip("=")
+    for encode in (b64encode, urlsafe_b64encode):
+        for before in range(3):  # bytes of another text that share the first group
+            digits = encode(bytes(before) + secret).decode().rstrip("=")
+            first, last = -(-before * 8 // 6), (before + len(secret)) * 8 // 6
+            yield digits[first:last]
 
 
 class Discreet:

@@ -36,7 +36,7 @@ from asl.checks.workflow import Workflow, taken_apart
 from asl.compose import composed
 from asl.core.aws import SCHEMA
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Report, Severity, Wording, place
+from asl.core.diagnostics import Finding, Report, Severity, Wording, bounded_suggestions, place
 from asl.core.diagnostics import insist as insist_on
 from asl.core.document import Document
 from asl.core.opaque import is_about_opaque, with_opaque
@@ -87,6 +87,7 @@ SAID = {"V-TOP-12": "CX-NO-END"}
 """Rules -> the one by which the reader of another language has said the same."""
 
 
+@bounded_suggestions()
 def check(
     document: Document,
     profile: Profile = DEFAULT,
@@ -125,6 +126,7 @@ def check(
     return place(document, [*graded, *unexecuted])
 
 
+@bounded_suggestions()
 def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False) -> None:
     """Raise InvalidDocument with everything found unless a document can run.
 

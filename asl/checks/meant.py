@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from asl.checks.workflow import Suggestions
+from asl.core.diagnostics import Suggestions
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.expr.templates import SUFFIX

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 from asl.checks import meant
 from asl.checks.acceptance import Accepts, accepting
 from asl.checks.expressions import TEMPLATES
-from asl.checks.workflow import Suggestions, Workflow
+from asl.checks.workflow import Workflow
 from asl.core import aws
-from asl.core.diagnostics import Finding, Wording
+from asl.core.diagnostics import Finding, Suggestions, Wording
 from asl.core.pointers import escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, Opaque, compact, type_name

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import Suggestions
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.profile import Profile
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Scope",
-    "Suggestions",
     "Workflow",
     "below",
     "entries",
@@ -75,7 +74,7 @@ class Workflow:
     """All machines, outer ones before inner ones."""
     names: frozenset[str]
     """The names of the states of all machines."""
-    suggestions: "Suggestions"
+    suggestions: Suggestions
     agents: Collection[str] | None = None
     resources: Collection[str] | None = None
     express: bool = False
@@ -103,25 +102,6 @@ class Workflow:
         """Yield every state of every machine."""
         for scope in self.scopes:
             yield from scope.nodes
-
-
-@dataclass(slots=True)
-class Suggestions:
-    """What a misspelt name may have meant, as long as looking for it takes no time to speak of.
-
-    Comparing names is slow, and a document may hold any number of wrong ones.
-    """
-
-    left: int = 2_000_000
-    """How many pairs of letters may still be compared."""
-
-    def near(self, word: str, candidates: Collection[str]) -> str | None:
-        """Return `did you mean ...?` for the candidate that is nearest, if one is near."""
-        cost = len(word) * sum(map(len, candidates))
-        if cost > self.left:
-            return None
-        self.left -= cost
-        return did_you_mean(word, candidates)
 
 
 def taken_apart(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Severity
+from asl.core.diagnostics import Finding, Severity, Suggestions
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, compact
 from asl.expr.frame import Evaluate, Frame
@@ -67,7 +67,6 @@ def _present(written: Json, value: Json) -> Json:
 
 def _faults(compiler: "StateCompiler", field: str, value: Json) -> Iterator[Finding]:
     from asl.checks.structure import shape
-    from asl.checks.workflow import Suggestions
 
     step, block = compiler.own, BLOCKS[field]
     near = Suggestions()

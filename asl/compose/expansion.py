@@ -17,7 +17,7 @@ from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.document import Composition, Document, origin_of
 from asl.core.errors import AslError
 from asl.core.pointers import escape
-from asl.core.source import DEFAULT_LIMITS, Source
+from asl.core.source import DEFAULT_LIMITS, DOCUMENT_LIMITS, Source
 from asl.core.values import Json, compact
 from asl.expr.jsonata import expression
 from asl.expr.templates import SUFFIX, is_dynamic
@@ -27,7 +27,7 @@ __all__ = ["expanded", "instantiated"]
 
 MAX_NESTED: Final = 16
 """How deep Includes may be nested (Specification 1.2)."""
-MAX_VALUES: Final = DEFAULT_LIMITS.max_values
+MAX_VALUES: Final = DOCUMENT_LIMITS.max_values
 """How many values the included machines may have, all together."""
 _LANGUAGES: Final = ("JSONPath", "JSONata")
 _NO_PART: Final = ("Imports", "Module", "Exports", "_lock", "Version", "Metadata", "Observability")

@@ -6,7 +6,10 @@ A check yields a `Finding`, which points into the document's value. `place` turn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -185,20 +188,58 @@ def place(
     finding. A finding's own severity is never overridden.
     """
     files = {name: number for number, name in enumerate(document.sources)}
-    placed = []
+    graded: dict[Severity, list[Finding]] = {severity: [] for severity in Severity}
     for finding in findings:
         severity = finding.severity or profile_severity(
             finding.code, Severity(lookup(finding.code).severity)
         )
         if severity is not None:
-            diagnostic, offset = _diagnostic(document, finding, severity)
-            if severity is not Severity.ERROR and diagnostic.is_of_itself:
-                continue  # one text that is included twice
-            placed.append(((files[diagnostic.file], offset, diagnostic.code), diagnostic))
+            graded[severity].append(finding)
+    shown, omitted = _most_severe(graded)
+    placed = []
+    for severity, finding in shown:
+        diagnostic, offset = _diagnostic(document, finding, severity)
+        if severity is not Severity.ERROR and diagnostic.is_of_itself:
+            continue  # one text that is included twice
+        placed.append(((files[diagnostic.file], offset, diagnostic.code), diagnostic))
     placed.sort(key=lambda each: each[0])
     found = (diagnostic for _, diagnostic in placed)
     # What is included twice is wrong in one place all the same.
-    return Report(tuple(found if len(files) == 1 else dict.fromkeys(found)), document)
+    distinct = found if len(files) == 1 else dict.fromkeys(found)
+    return Report((*distinct, *omitted_findings(document.source.name, omitted)), document)
+
+
+MAX_FINDINGS: Final = 500
+"""Findings of one document that are reported; the others are counted."""
+
+
+def _most_severe(
+    graded: Mapping[Severity, list[Finding]],
+) -> tuple[list[tuple[Severity, Finding]], Mapping[Severity, int]]:
+    """Return the findings to report, errors first, and how many others there are."""
+    shown = [(severity, each) for severity in Severity for each in graded[severity][:MAX_FINDINGS]]
+    del shown[MAX_FINDINGS:]
+    counts = Counter(severity for severity, _ in shown)
+    return shown, {severity: len(graded[severity]) - counts[severity] for severity in Severity}
+
+
+def omitted_findings(file: str | None, counts: Mapping[Severity, int]) -> Iterator[Diagnostic]:
+    """Yield the diagnostic that counts the findings that are not reported, if there are any."""
+    number = sum(counts.values())
+    if number:
+        kinds = ", ".join(f"{counts[each]} of severity {each}" for each in Severity if counts[each])
+        message = f"{number} more findings are not listed: {kinds}"
+        hint = "mend those that are listed and check again"
+        yield Diagnostic("READ-20", Severity.INFO, message, "", file, hint=hint)
+
+
+LONGEST_MESSAGE: Final = 2000
+"""Characters of a message or a hint that is reported."""
+
+
+def _shortened(text: str) -> str:
+    """Return a text of bounded length, however long the name that it quotes."""
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:1200]}…{text[-600:]}"
 
 
 def insist(document: Document, findings: Iterable[Finding]) -> None:
@@ -230,12 +271,12 @@ def _diagnostic(document: Document, finding: Finding, severity: Severity) -> tup
     diagnostic = Diagnostic(
         finding.code,
         severity,
-        finding.message,
+        _shortened(finding.message),
         pointer,
         home.source.name,
         at.line,
         at.column,
-        finding.hint,
+        finding.hint and _shortened(finding.hint),
         tuple(related),
         _aws(document, finding),
     )
@@ -255,8 +296,52 @@ LONGEST: Final = 200
 """Characters of a word for which others are proposed: the time grows with their square."""
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+@dataclass(slots=True)
+class Suggestions:
+    """The work that may be spent on proposals for the misspelt names of one document.
+
+    Comparing names is slow, and a document may hold any number of wrong ones.
+    """
+
+    left: int = 2_000_000
+    """How many pairs of letters may still be compared."""
+
+    def near(self, word: str, candidates: Collection[str]) -> str | None:
+        """Return `did you mean ...?` for the candidate that is nearest, if one is near."""
+        self.left -= len(candidates)  # adding up their lengths is work, too
+        if self.left < 0:
+            return None
+        cost = len(word) * sum(map(len, candidates))
+        if cost > self.left:
+            return None
+        self.left -= cost
+        return _nearest(word, candidates)
+
+
+_SUGGESTIONS: ContextVar[Suggestions | None] = ContextVar("suggestions", default=None)
+
+
+@contextmanager
+def bounded_suggestions() -> Iterator[None]:
+    """Bound the work of all calls of `did_you_mean` in the block together."""
+    token = _SUGGESTIONS.set(Suggestions())
+    try:
+        yield
+    finally:
+        _SUGGESTIONS.reset(token)
+
+
+def did_you_mean(word: str, candidates: Collection[str]) -> str | None:
     """The hint `did you mean 'Next'?` if a candidate is near to the word, else None.
+
+    Within `bounded_suggestions` it is None when their work is spent.
+    """
+    suggestions = _SUGGESTIONS.get()
+    return _nearest(word, candidates) if suggestions is None else suggestions.near(word, candidates)
+
+
+def _nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """The hint at the nearest candidate.
 
     Case is ignored; a swap of two neighbouring letters counts as one slip. Of two that are as near
     the one goes first that is only longer or shorter. A word of which no letter is left is another

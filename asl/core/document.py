@@ -15,6 +15,7 @@ from asl.core.errors import AslError, DocumentNotFound, InvalidDocument
 from asl.core.pointers import resolved
 from asl.core.source import (
     DEFAULT_LIMITS,
+    DOCUMENT_LIMITS,
     Fault,
     Limits,
     Place,
@@ -187,7 +188,7 @@ def read(
     *,
     name: str | None = None,
     format: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits = DOCUMENT_LIMITS,
 ) -> Document:
     """Read a document: an object in JSON or YAML.
 

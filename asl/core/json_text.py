@@ -6,6 +6,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NoReturn
 
@@ -17,7 +18,8 @@ from asl.core.source import MAX_FAULTS, Fault, Limits, Span
 from asl.core.values import MAX_DIGITS, SURROGATE, Json, deeper_than, detached
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
+_CHARACTERS = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000}+')
+"""Some characters of a string; a pattern without the bound takes memory for every escape."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.:-]*)\}")
 """What deployment tools replace by a value: `${Name}`."""
@@ -48,8 +50,22 @@ def loads(text: str, limits: Limits) -> tuple[Json, list[Fault]]:
     if openers > limits.max_depth and deeper_than(value, limits.max_depth):
         return None, scan(text, limits)[1]
     if openers + text.count(",") >= limits.max_values:  # never fewer than the values but one
-        return value, scan(text, limits)[1]
+        return value, list(_too_many(value, limits))
     return value, []
+
+
+def _too_many(value: Json, limits: Limits) -> Iterator[Fault]:
+    """Yield a fault if a value has more parts than the limits allow."""
+    count, parts = 0, [value]
+    while parts:
+        count += 1
+        part = parts.pop()
+        if isinstance(part, dict):
+            parts.extend(part.values())
+        elif isinstance(part, list):
+            parts.extend(part)
+    if count > limits.max_values:
+        yield Fault("READ-04", f"more than {limits.max_values} values", 0)
 
 
 def read_data(text: str) -> Json:
@@ -239,9 +255,7 @@ class _Scanner:
 
     def string(self) -> str:
         """Read a string and return its value."""
-        match = _STRING.match(self.text, self.at)
-        assert match is not None
-        at = match.end()
+        at = self.end_of_characters()
         found = self.text[at : at + 1]
         if found != '"':
             self.bad_string(at, found)
@@ -253,6 +267,16 @@ class _Scanner:
                 self.add("READ-09", "a lone surrogate is not a character", self.at, hint=ALONE)
         self.take(len(token))
         return value
+
+    def end_of_characters(self) -> int:
+        """Return the offset of the first character that does not continue the string here."""
+        at, end = self.at, self.at + 1
+        while end > at and not self.text.startswith('"', end):
+            at = end
+            match = _CHARACTERS.match(self.text, at)
+            assert match is not None
+            end = match.end()
+        return end
 
     def bad_string(self, at: int, found: str) -> NoReturn:
         if found == "\\":

@@ -33,9 +33,25 @@ class Source(NamedTuple):
         """The place of the character at an offset."""
         if self.text is None:
             return Place()
-        lines = bisect_left(_ends_of_lines(self.text), offset)
-        start = self.text.rfind("\n", 0, offset) + 1
-        return Place(lines + 1, offset - start + 1)
+        blocks = _line_blocks(self.text)
+        block = min(offset // _BLOCK, len(blocks) - 1)
+        line, start = blocks[block]
+        line += self.text.count("\n", block * _BLOCK, offset)
+        start = max(start, self.text.rfind("\n", block * _BLOCK, offset) + 1)
+        return Place(line, offset - start + 1)
+
+    def line(self, number: int) -> str:
+        """The text of a line, counted from 1, without its end; empty where there is none."""
+        text = self.text or ""
+        blocks = _line_blocks(text)
+        block = bisect_left(blocks, (number, -1)) - 1
+        line, start = blocks[max(block, 0)]
+        for _ in range(number - line):
+            start = text.find("\n", start) + 1
+            if not start:
+                return ""
+        end = text.find("\n", start)
+        return text[start : None if end < 0 else end].rstrip("\r")
 
     def offset(self, place: Place) -> int:
         """The offset of the character at a place; the inverse of `place`."""
@@ -43,17 +59,28 @@ class Source(NamedTuple):
         return sum(len(line) + 1 for line in lines) + (place.column or 1) - 1
 
 
+_BLOCK = 4096
+"""Characters of a block of a text: what is known of its lines is kept for each of them."""
+
+
 @lru_cache(maxsize=1)
-def _ends_of_lines(text: str) -> list[int]:
-    """Where the lines of a text end: they are not counted anew for each of many places."""
-    return [match.start() for match in re.finditer("\n", text)]
+def _line_blocks(text: str) -> list[tuple[int, int]]:
+    """The line in which each block of a text begins, and the offset at which that line does."""
+    blocks = []
+    line, start = 1, 0
+    for at in range(0, len(text) + 1, _BLOCK):
+        blocks.append((line, start))
+        line += text.count("\n", at, at + _BLOCK)
+        start = max(start, text.rfind("\n", at, at + _BLOCK) + 1)
+    return blocks
 
 
 class Limits(NamedTuple):
     """What reading accepts; whatever is larger is refused.
 
     The bytes are those of the text in UTF-8. YAML has smaller bounds of its own, because its
-    parser is a hundred times slower; its values are counted with every alias written out.
+    parser is a hundred times slower; its values are counted with every alias written out, its nodes
+    (keys and values) as they are written.
     """
 
     max_bytes: int = 16 * 1024 * 1024
@@ -61,6 +88,7 @@ class Limits(NamedTuple):
     max_depth: int = MAX_DEPTH
     max_yaml_bytes: int = 1024 * 1024
     max_yaml_values: int = 200_000
+    max_yaml_nodes: int = 50_000
     max_aliases: int = 100
 
 
@@ -76,6 +104,9 @@ class Fault(NamedTuple):
 
 
 DEFAULT_LIMITS = Limits()
+
+DOCUMENT_LIMITS = Limits(max_values=200_000)
+"""What reading accepts as a document: each of its values is work for many rules."""
 
 MAX_FAULTS = 100
 """Reading stops after so many faults."""

@@ -249,12 +249,20 @@ class _Builder:
         self.documents = 0
         self.aliases = 0
         self.nodes = 0
+        self.written = 0
         self.open: list[_Open] = []
         self.anchors: dict[str, _Anchor | None] = {}
 
     def feed(self, event: Any) -> None:
         """Take one parser event; ruamel's classes are told apart by their names."""
         self.at = event.start_mark.index
+        self.written += 1
+        if self.written > self.limits.max_yaml_nodes:
+            self.stop(
+                "READ-04",
+                f"the document has more than {self.limits.max_yaml_nodes} keys and values",
+                "write large documents as JSON",
+            )
         match type(event).__name__:
             case "ScalarEvent":
                 self.scalar(event)

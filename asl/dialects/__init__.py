@@ -15,7 +15,7 @@ from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
 from asl.compose.files import Files, Folder, Kept
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Report, did_you_mean, place
+from asl.core.diagnostics import Finding, Report, bounded_suggestions, did_you_mean, place
 from asl.core.document import Document, What, parsed, path_of
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.pointers import resolved
@@ -169,7 +169,8 @@ def _foreign(
         return None
     _known(found, "read", reading, found.reading)
     given = {"files": files()} if found.importing else {}
-    return found.read(what, limits, **given, **reading)
+    with bounded_suggestions():
+        return found.read(what, limits, **given, **reading)
 
 
 def _known(found: Dialect, done: str, given: Mapping[str, Any], known: frozenset[str]) -> None:

@@ -6,16 +6,18 @@ from typing import Any, Final
 
 from asl.core.document import as_object, parsed
 from asl.core.errors import AslError
-from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects import detect
 
 __all__ = ["formatted", "laid_out"]
 
 WIDTH: Final = 100
+LIMITS: Final = DOCUMENT_LIMITS._replace(max_yaml_nodes=12_000)
+"""What is laid out: comments and styles of YAML are preserved, which makes reading it slower."""
 
 
-def formatted(source: Source, limits: Limits = DEFAULT_LIMITS) -> str:
+def formatted(source: Source, limits: Limits = LIMITS) -> str:
     """Return the text of a document in its usual layout; the value is the same.
 
     JSON is indented by two; plain values stand on the line of their object or array where they fit,
@@ -50,12 +52,12 @@ def _strictly(value: Json) -> str:
 
 def _lines(value: Json, indent: int, column: int, comma: str) -> Iterator[str]:
     """Yield the lines of a value; the first one begins at this column."""
-    inline = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or not value:
-        yield inline + comma
+        yield json.dumps(value, ensure_ascii=False) + comma
         return
-    opening, closing = inline[0], inline[-1]
-    if _simple(value):
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    if len(value) <= WIDTH and _simple(value):
+        inline = json.dumps(value, ensure_ascii=False)
         blank = " " if opening == "{" else ""
         line = f"{opening}{blank}{inline[1:-1]}{blank}{closing}{comma}"
         if column + len(line) <= WIDTH:

@@ -333,6 +333,8 @@ class Agent:
     """Whether it connects to no other hosts than the bounds of a call allow."""
     reaches_network: bool = False
     """Whether each of its calls reaches the network."""
+    opens_files: bool = False
+    """Whether it may open any files of this machine, which cannot be seen from here."""
     watched: bool = False
     """Whether it is Python code, which can be watched while it runs."""
     folder: str | None = None
@@ -380,6 +382,7 @@ _CALLED: Final = (
     "takes_call",
     "keeps_hosts",
     "reaches_network",
+    "opens_files",
     "watched",
     "folder",
 )

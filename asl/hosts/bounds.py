@@ -13,11 +13,13 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cached_property, lru_cache
+from contextvars import ContextVar, copy_context
+from functools import cached_property, lru_cache, partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from threading import Thread
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
+from weakref import ReferenceType
 
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
@@ -50,7 +52,10 @@ FILE: Final = frozenset({"path", "file", "filename", "filepath", "dir", "directo
 PATH: Final = re.compile(r"[/~]|\.{1,2}(?:[/\\]|$)|[A-Za-z]:[\\/]|file:|\\\\")
 """How a text begins that is a path, whatever its argument is called."""
 MAX_PATH: Final = 4096
-NAT64: Final = IPv6Network("64:ff9b::/96")
+EMBEDDING: Final = tuple(
+    map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96"))
+)
+"""The networks of IPv6 whose last 32 bits are the address of IPv4 that is reached, as in NAT64."""
 NUMBERS: Final = re.compile(r"[0-9][0-9a-fx.]*")
 """An IPv4 address as the C library reads it: `127.1`, `0x7f000001`, `2130706433`."""
 
@@ -105,9 +110,9 @@ class CallBounds:
         for reach in self.hosts:
             if _among(text, reach.denied):
                 raise self._refused(f"the host {host!r} is at {text}, which is denied")
-            if reach.allowed is None or found.is_global or _among(text, reach.allowed):
+            if _is_public(found) or _among(text, [*_named(reach.allowed)]):
                 continue
-            if name == "localhost" and found.is_loopback:
+            if name == "localhost" and found.is_loopback and _among(name, reach.allowed or ()):
                 continue
             raise self._refused(
                 f"the host {host!r} is at {text}, an address of this machine or of a private "
@@ -124,14 +129,32 @@ class CallBounds:
         except OSError as error:
             raise Raised("Agent.NetworkError", f"{host}: {error.strerror or error}") from None
         refusal: Raised | None = None
+        denied = await self._denied_addresses()
         for *_, place in found:
             try:
                 self.admit(host, str(place[0]))
+                if (other := denied.get(str(_plain(str(place[0]))))) is not None:
+                    raise self._refused(f"the host {host!r} is {other!r}, which is denied")
             except Raised as error:
                 refusal = error
             else:
                 return str(place[0])
         raise refusal or Raised("Agent.NetworkError", f"{host}: it has no address")
+
+    async def _denied_addresses(self) -> dict[str, str]:
+        """Return the addresses of the hosts that are denied by their names."""
+        from asyncio import get_running_loop
+
+        addresses: dict[str, str] = {}
+        for host in dict.fromkeys(name for reach in self.hosts for name in reach.denied):
+            if "*" in host or _is_address(_normal(host)):
+                continue
+            try:
+                found = await get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            except OSError:
+                continue  # it has no address that another name could have
+            addresses.update((str(_plain(str(place[0]))), host) for *_, place in found)
+        return addresses
 
     def connects(self, address: Any) -> None:
         """Raise Raised("States.Permissions") unless a socket may connect there."""
@@ -255,6 +278,16 @@ def _glob(pattern: str) -> Any:
     return compile_glob(pattern)
 
 
+def _named(patterns: Sequence[str] | None) -> Iterator[str]:
+    """Yield the patterns that name something: `*` alone names no address of this machine."""
+    return (each for each in patterns or () if any(map(str.isalnum, each)))
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address is of the internet: not of this machine, its network, or many hosts."""
+    return address.is_global and not address.is_multicast
+
+
 def _among(name: str, patterns: Sequence[str]) -> bool:
     return any(_glob(_normal(each))(name) for each in patterns)
 
@@ -362,7 +395,7 @@ def _plain(address: str) -> IPv4Address | IPv6Address:
     """Return the address that is reached: one of IPv6 may stand for one of IPv4."""
     found = _read(address)
     if isinstance(found, IPv6Address):
-        if found in NAT64:
+        if int(found) > 1 and any(found in network for network in EMBEDDING):
             found = IPv4Address(int(found) & 0xFFFFFFFF)
         else:
             found = found.ipv4_mapped or found.sixtofour or found
@@ -394,7 +427,7 @@ HARMLESS: Final = ("/dev/null", "/dev/urandom", "/dev/random")
 
 @contextmanager
 def watching(bounds: CallBounds) -> Iterator[None]:
-    """Hold what Python code does in this context, and in threads that it is handed to, to bounds.
+    """Hold what Python code does in this context, and in threads that it starts, to bounds.
 
     Code that means harm can get around this: a function is trusted, its arguments are not.
     """
@@ -402,6 +435,7 @@ def watching(bounds: CallBounds) -> Iterator[None]:
     if not _watches:
         _watches = True
         sys.addaudithook(_heard)
+        _watch_threads()
     token = _WATCHED.set(bounds)
     try:
         yield
@@ -429,6 +463,30 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(refusal.cause) from None  # which Python code is prepared for
     finally:
         _WATCHED.reset(token)
+
+
+def _watch_threads() -> None:
+    """Hold threads that a function within bounds starts to the same bounds."""
+    start: Any = Thread.start
+
+    def start_in_context(thread: Thread) -> None:
+        if _WATCHED.get() is not None and not _is_of_event_loop(thread):
+            thread.run = partial(copy_context().run, thread.run)  # type: ignore[method-assign]
+        start(thread)
+
+    Thread.start = start_in_context  # type: ignore[method-assign]
+
+
+def _is_of_event_loop(thread: Thread) -> bool:
+    """Whether a thread works for the running event loop, which looks up hosts in threads."""
+    from asyncio import get_running_loop
+
+    try:
+        executor: Any = vars(get_running_loop()).get("_default_executor")
+    except RuntimeError:
+        return False
+    first, *_ = vars(thread).get("_args") or (None,)
+    return executor is not None and isinstance(first, ReferenceType) and first() is executor
 
 
 def _opened(bounds: CallBounds, event: str, arguments: tuple[Any, ...]) -> None:

@@ -280,6 +280,12 @@ class Broker:
                 "without network"
             )
             raise Raised("States.Permissions", text)
+        if files and agent.opens_files:
+            text = (
+                f"tool {tool!r}: 'FileSystem' cannot limit which files it opens: run it in a "
+                "sandbox 'docker' or 'wasm', whose 'Mounts' are all that it sees"
+            )
+            raise Raised("States.Permissions", text)
         return agent, bounds
 
     def _sandbox(self, tool: str) -> Mapping[str, Json] | None:

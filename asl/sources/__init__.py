@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, What, as_object, invalid, opened, parsed, read
 from asl.core.errors import AslError, InvalidDocument
-from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
+from asl.core.source import DOCUMENT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def load(
     variables: Values = _NONE,
     defaults: Values = _NONE,
     root: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits = DOCUMENT_LIMITS,
     foreign: Foreign | None = None,
 ) -> Document:
     """Read a document, or the one that a template holds under the name of a resource.
@@ -111,7 +111,7 @@ def load_each(
     root: str | None = None,
     templates_only: bool = False,
     used: set[str] | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits = DOCUMENT_LIMITS,
     foreign: Foreign | None = None,
 ) -> list[Document | InvalidDocument]:
     """Read a document, or all that a template holds: each one, or why it cannot be read.
@@ -168,7 +168,7 @@ def is_template(what: What) -> bool:
 
     Raises InvalidDocument and DocumentNotFound as `load` does.
     """
-    return not isinstance(_found(what, None, None, DEFAULT_LIMITS, None), Document | Source)
+    return not isinstance(_found(what, None, None, DOCUMENT_LIMITS, None), Document | Source)
 
 
 def _found(

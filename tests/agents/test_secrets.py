@@ -4,10 +4,11 @@ import html
 import json
 import os
 import sys
+from base64 import b32encode, b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote_plus
 
 import pytest
@@ -356,3 +357,36 @@ def test_variables_given_in_python_are_not_echoed() -> None:
     output = asl.run(task(), agents={"A": agent}).output
     assert output["MY_API_KEY"] == HIDDEN
     assert output["MY_PLACE"] == given["MY_PLACE"]
+
+
+ENCODED: Final[list[Callable[[bytes], str]]] = [
+    bytes.hex,
+    lambda text: text.hex().upper(),
+    lambda text: text.hex(":"),
+    lambda text: text.hex(" "),
+    lambda text: b64encode(text).decode(),
+    lambda text: b64encode(b"user:" + text).decode(),
+    lambda text: b64encode(b"ab" + text + b"cd").decode(),
+    lambda text: b64encode(b"x" + text + b"y" * 100).decode(),
+    lambda text: urlsafe_b64encode(text).decode(),
+    lambda text: b32encode(text).decode(),
+    lambda text: "".join(f"%{each:02x}" for each in text),
+    lambda text: "".join(f"%{each:02X}" for each in text),
+    lambda text: "".join(f"\\x{each:02x}" for each in text),
+    lambda text: "".join(f"\\u{each:04x}" for each in text),
+]
+
+
+@pytest.mark.parametrize("encode", ENCODED)
+@pytest.mark.parametrize("secret", ["s3cr3t-Key+9/?", "0123456789abcdef", "a" * 100])
+def test_encoded_secrets_are_hidden(encode: Callable[[bytes], str], secret: str) -> None:
+    """In the usual encodings, also as a part of what is encoded; at most a few bits are left."""
+    told = encode(secret.encode())
+    hidden = str(hiding({secret})(f"<{told}>"))
+    assert "***" in hidden
+    assert encode(secret.encode()[1:-1])[4:-4] not in hidden
+
+
+def test_encodings_of_short_secrets_are_not_hidden() -> None:
+    """They would take parts out of texts that have nothing to do with them."""
+    assert hiding({"abc"})("616263 YWJj") == "616263 YWJj"

@@ -4,8 +4,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ import pytest
 
 import asl
 from asl.agents import HttpAgent, McpServer, ModelAgent, ProcessAgent
+from asl.hosts.bounds import CallBounds
+from asl.states.blocks.policy import Reach
+from asl.states.errors import Raised
 
 from ..agents.servers import Exchange, HttpServer, serving
 from .workflows import answer, shows, told, use
@@ -21,6 +26,7 @@ from .workflows import answer, shows, told, use
 Json = Any
 MCP = Path(__file__).parents[1] / "agents" / "mcp_server.py"
 USES = {"Type": "Task", "Agent": "U"}
+ALL = {"Allowed": ["*", "localhost", "127.*"]}
 LOCAL = {"Domains": {"Allowed": ["127.0.0.1"]}}
 
 
@@ -194,11 +200,95 @@ def test_only_denied_domains() -> None:
     """Where only some hosts are denied, all others may be reached; the denied one by no name."""
     with serving(lambda exchange: exchange.answer(200, 1)) as server:
         where = {"to": "127.0.0.1", "port": port(server)}
-        assert use(connecting, where, {"Domains": {"Denied": ["*.internal"]}}).ok
+        assert use(connecting, where, {"Domains": {"Denied": ["*.internal"], **ALL}}).ok
         for denied in ("127.0.0.1", "localhost"):
             for to in ("127.0.0.1", "localhost", "0", "0.0.0.0", "127.1", "0x7f000001"):
-                result = use(connecting, where | {"to": to}, {"Domains": {"Denied": [denied]}})
+                result = use(
+                    connecting, where | {"to": to}, {"Domains": {"Denied": [denied], **ALL}}
+                )
                 assert result.error == "States.Permissions", to
+
+
+def within(domains: Json) -> CallBounds:
+    """Return the bounds of a call by a policy of hosts."""
+    reach = Reach.of_hosts({"Domains": domains})
+    assert reach is not None
+    return CallBounds("t", [reach], [], None)
+
+
+PRIVATE = (
+    "127.0.0.1 2130706433 0x7f000001 0177.0.0.1 127.1 0 127.0.0.1. 127.255.0.1 0.0.0.0 "
+    "169.254.169.254 2852039166 0xa9fea9fe 0251.0376.0251.0376 169.254.43518 100.64.0.1 ::1 "
+    "[::1] :: ::ffff:127.0.0.1 ::ffff:7f00:1 ::127.0.0.1 ::ffff:0:127.0.0.1 2002:7f00:1:: "
+    "64:ff9b::169.254.169.254 64:ff9b::a9fe:a9fe 64:ff9b:1::a00:1 fd00:ec2::254 fe80::1 "
+    "fe80::1%eth0 fc00::1 ff02::1 224.0.0.1 239.1.1.1 10.0.0.1 172.16.0.1 192.168.1.1 "
+    "255.255.255.255 240.0.0.1 192.0.2.1 198.18.0.1 2001::1 \uff11\uff12\uff17.0.0.1 "
+    "127\u30020\u30020\u30021 "
+)
+
+
+@pytest.mark.parametrize("host", PRIVATE.split())
+@pytest.mark.parametrize("domains", [{"Denied": ["evil.com"]}, {"Allowed": ["*"]}])
+def test_private_addresses_are_denied_unless_named(
+    host: str, domains: dict[str, list[str]]
+) -> None:
+    """In whatever form they are written, and by whatever pattern all hosts are allowed."""
+    bounds = within(domains)
+    address = host.strip("[]").rstrip(".")
+    if address.isascii():
+        with pytest.raises(Raised, match="is at"):
+            bounds.admit("public.example", address)
+    named = within({"Denied": [host]})
+    with pytest.raises(Raised):
+        named.name(host)
+
+
+def test_public_addresses_are_reached_where_only_some_hosts_are_denied() -> None:
+    """What belongs to the internet needs no name."""
+    bounds = within({"Denied": ["evil.com"]})
+    for address in ("93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"):
+        bounds.admit("public.example", address)
+
+
+def test_a_denied_name_is_denied_by_its_address(names: dict[str, list[str]]) -> None:
+    """Another name of the same host, and its address, are denied as well."""
+    names["evil.com"] = names["alias.example"] = ["93.184.216.34"]
+    for host in ("alias.example", "93.184.216.34", "1572395042", "::ffff:93.184.216.34"):
+        agent = HttpAgent(f"http://{f'[{host}]' if ':' in host else host}:9/", method="GET")
+        result = use(agent, policy={"Domains": {"Denied": ["evil.com"]}})
+        assert result.error == "States.Permissions", (host, result.cause)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_threads_of_a_function_are_held_to_its_bounds(folder: Path) -> None:
+    """Those that it starts itself, and those of a pool."""
+    secret = str(folder / "secret" / "k.txt")
+
+    def in_thread(arguments: Json) -> Json:
+        found: list[str] = []
+        thread = threading.Thread(target=lambda: found.append(Path(secret).read_text()))
+        thread.start()
+        thread.join()
+        return found
+
+    def in_pool(arguments: Json) -> Json:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(Path(secret).read_text).result()
+
+    for function in (in_thread, in_pool):
+        assert "key" in str(answer(use(function)))
+        assert "key" not in str(use(function, policy=DATA).output)
+
+
+@pytest.mark.parametrize(
+    "tool", [ProcessAgent(["cat"]), McpServer([sys.executable, str(MCP)]).tool("add")]
+)
+def test_files_of_a_program_cannot_be_limited(tool: Any) -> None:
+    """The call is refused, with what to use instead."""
+    result = use(tool, {"a": 1, "b": 2}, {"FileSystem": {"DeniedPaths": ["/etc/**"]}})
+    assert result.error == "States.Permissions"
+    assert "'FileSystem' cannot limit" in (result.cause or "")
+    assert "sandbox" in (result.cause or "")
 
 
 def test_a_function_within_bounds_starts_no_programs() -> None:
@@ -359,15 +449,10 @@ def test_a_larger_file_is_refused(folder: Path) -> None:
 
 def test_paths_of_a_program_begin_in_its_folder(folder: Path) -> None:
     """Its own, and those of the policy."""
-    program = ProcessAgent(
-        [
-            sys.executable,
-            "-c",
-            "import sys\nfor _ in sys.stdin: print('{\"return\": 1}', flush=True)",
-        ],
-        folder=str(folder / "data"),
-    )
-    policy = {"FileSystem": {"AllowedPaths": ["./*.txt"]}}
-    assert answer(use(program, {"path": "a.txt"}, policy)) == 1
+    reach = Reach.of_files({"FileSystem": {"AllowedPaths": ["./*.txt"]}})
+    assert reach is not None
+    bounds = CallBounds("t", [], [reach], str(folder / "data"))
+    bounds.check({"path": "a.txt"})
     for path in ("link.txt", "way/k.txt", "../secret/k.txt", str(folder / "secret" / "k.txt")):
-        assert use(program, {"path": path}, policy).error == "States.Permissions"
+        with pytest.raises(Raised):
+            bounds.check({"path": path})

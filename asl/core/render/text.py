@@ -9,6 +9,7 @@ from typing import TypeAlias
 from asl.core.diagnostics import Diagnostic, Report, Severity
 from asl.core.printable import printable
 from asl.core.render.reports import Reports, every_report
+from asl.core.source import Source
 
 __all__ = ["WIDTH", "render_text"]
 
@@ -26,7 +27,7 @@ _STYLES = {
     "hint": "\x1b[32m",
 }
 _RESET = "\x1b[0m"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\w$.+-]+')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.){0,200}+"?|[\w$.+-]+')
 
 
 def render_text(reports: Reports, color: bool = False) -> str:
@@ -48,22 +49,36 @@ def _plain(text: str, _style: str) -> str:
     return text
 
 
+class _Lines:
+    """The lines of a source that were shown so far."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.known: dict[int, str] = {}
+
+    def line(self, number: int) -> str:
+        """Return the text of a line, counted from 1."""
+        if number not in self.known:
+            self.known[number] = self.source.line(number)
+        return self.known[number]
+
+
 def _blocks(report: Report, paint: Paint) -> Iterator[str]:
-    lines: dict[str | None, list[str]] = {}
-    for name, source in report.document.sources.items() if report.document and report else ():
-        lines[name] = source.text.split("\n") if source.text is not None else []
+    sources = report.document.sources if report.document and report else {}
+    lines = {name: _Lines(each) for name, each in sources.items() if each.text is not None}
     for diagnostic in report:
-        yield "\n".join(_block(diagnostic, lines.get(diagnostic.file, []), paint))
+        yield "\n".join(_block(diagnostic, lines.get(diagnostic.file), paint))
 
 
-def _block(diagnostic: Diagnostic, lines: list[str], paint: Paint) -> Iterator[str]:
+def _block(diagnostic: Diagnostic, lines: _Lines | None, paint: Paint) -> Iterator[str]:
     severity = str(diagnostic.severity)
     where = paint(printable(diagnostic.where) + ":", "place")
     what = paint(f"{severity} {diagnostic.code}:", severity)
     yield f"{where} {what} {printable(diagnostic.message)}"
-    marks, notes = _marks(diagnostic, bool(lines))
+    marks, notes = _marks(diagnostic, lines is not None)
     margin = len(str(marks[-1].line)) if marks else 1
-    yield from _excerpt(lines, marks, margin, severity, paint)
+    if lines is not None:
+        yield from _excerpt(lines, marks, margin, severity, paint)
     blank, equals = " " * margin, paint("=", "gutter")
     for note in notes:
         yield f"{blank} {equals} {paint('note:', 'gutter')} {printable(note)}"
@@ -98,7 +113,7 @@ def _marks(diagnostic: Diagnostic, shown: bool) -> tuple[list[_Mark], list[str]]
 
 
 def _excerpt(
-    lines: list[str], marks: list[_Mark], margin: int, severity: str, paint: Paint
+    lines: _Lines, marks: list[_Mark], margin: int, severity: str, paint: Paint
 ) -> Iterator[str]:
     """The marked lines of the source, each with its marks beneath, as wide as what they mark."""
     if not marks:
@@ -107,7 +122,7 @@ def _excerpt(
     yield f"{blank} {bar}"
     last, above = marks[0].line, ""
     for mark in marks:
-        text = lines[mark.line - 1].rstrip("\r")
+        text = lines.line(mark.line)
         token = _TOKEN.match(text, mark.column - 1)
         end = token.end() if token else mark.column
         shown, start, width = _clipped(text, mark.column - 1, end)

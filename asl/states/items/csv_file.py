@@ -86,7 +86,7 @@ def _one(found: re.Match[str]) -> str:
 def _lines(file: BinaryIO, longest: int) -> Iterator[str]:
     number = 0
     encoding = "utf-8-sig"  # a mark in front is no part of the first name
-    for lines in read_lines(file, longest):
+    for lines in read_lines(file, longest, b"\r\n"):
         for line in lines:
             number += 1
             try:

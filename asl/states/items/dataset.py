@@ -14,6 +14,7 @@ from asl.core.values import Json, excerpt
 from asl.states.items import READERS, Fault, Form, Read
 from asl.states.items.base import parsed
 from asl.states.items.csv_file import read_csv
+from asl.states.items.packed import Unpacked
 from asl.states.objects import Bucket, ObjectFault
 
 __all__ = ["Dataset"]
@@ -172,9 +173,7 @@ class Dataset:
             if magic == _ZSTD:
                 raise Fault("this version unpacks gzip, not zstd", "the file")
             if magic.startswith(_GZIP):
-                from gzip import GzipFile
-
-                yield cast(BinaryIO, GzipFile(fileobj=file))
+                yield cast(BinaryIO, Unpacked(file))
             else:
                 yield file
 

@@ -13,15 +13,18 @@ from asl.states.items.lines import read_lines
 __all__ = ["read_json_lines"]
 
 
+BLANKS = b" \t\r\n"
+
+
 def read_json_lines(file: BinaryIO, form: Form) -> Iterator[Json]:
     """Yield the value of every line; blank lines are passed over."""
     before = 0
-    for lines in read_lines(file, form.longest):
+    for lines in read_lines(file, form.longest, BLANKS):
         if max(map(len, lines)) > SHALLOW:
             for number, line in enumerate(lines, before + 1):
                 if line.strip():
                     yield parsed(line, number)
-        else:
+        elif any(map(bytes.strip, lines)):
             yield from _shallow(lines, before)
         before += len(lines)
 

@@ -9,13 +9,24 @@ __all__ = ["read_lines"]
 
 BLOCK = 1 << 16
 """Bytes that are read at once."""
+MAX_BLANK = 1 << 20
+"""Bytes of blank lines in succession: nothing else is done while they are passed over."""
 
 
-def read_lines(file: BinaryIO, longest: int) -> Iterator[list[bytes]]:
-    """Yield the lines without their ends, some at a time; none has more than *longest* bytes."""
+def read_lines(file: BinaryIO, longest: int, blanks: bytes) -> Iterator[list[bytes]]:
+    """Yield the lines without their ends, some at a time; none has more than *longest* bytes.
+
+    Args:
+        file: The file to read.
+        longest: Bytes of a line, at most.
+        blanks: The characters of lines that hold nothing; too many of them are a Fault.
+    """
     begun: list[bytes] = []
-    size = number = 0
+    size = number = blank = 0
     while block := file.read(BLOCK):
+        blank = 0 if block.strip(blanks) else blank + len(block)
+        if blank > MAX_BLANK:
+            raise Fault(f"more than {MAX_BLANK} bytes of blank lines", f"line {number + 1}")
         lines = block.split(b"\n")
         begun.append(lines[0])
         if len(lines) > 1:

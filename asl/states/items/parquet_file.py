@@ -22,7 +22,11 @@ MAX_FOOTER = 5 * 1024 * 1024
 MAX_GROUP = 256 * 1024 * 1024
 """Bytes of the footer, and of a row group when it is unpacked, as with AWS."""
 ROWS = 256
-"""Rows that become JSON at once."""
+"""Rows that become JSON at once, at most."""
+MAX_BATCH = 16 * 1024 * 1024
+"""Bytes that these rows may have: a value that is written once may be that of many rows."""
+MAX_VALUES = 10_000_000
+"""Values that the lists of a column may have in a row group beside one for each row."""
 
 
 def read_parquet(file: BinaryIO, form: Form) -> Iterator[Json]:
@@ -44,9 +48,10 @@ def read_parquet(file: BinaryIO, form: Form) -> Iterator[Json]:
         about = rows.metadata
         _check(about)
         for group in range(about.num_row_groups):
-            if about.row_group(group).total_byte_size > MAX_GROUP:
-                raise Fault(f"more than {MAX_GROUP} bytes", f"row group {group}")
-            for batch in rows.iter_batches(ROWS, row_groups=[group]):
+            count = _rows_at_once(about.row_group(group), form.longest, group)
+            for batch in rows.iter_batches(count, row_groups=[group]):
+                if batch.nbytes > max(MAX_BATCH, count * form.longest):
+                    raise Fault(f"longer than {form.longest} bytes", f"row {number + 1}")
                 for row in _whole_milliseconds(batch).to_pylist(maps_as_pydicts="lossy"):
                     number += 1
                     yield _json(row)
@@ -63,6 +68,18 @@ def _check(about: Any) -> None:
     columns = (about.schema.column(index).path for index in range(about.num_columns))
     if any(path.count(".") >= MAX_DEPTH for path in columns):
         raise Fault(f"nested deeper than {MAX_DEPTH} levels", "the schema")
+
+
+def _rows_at_once(about: Any, longest: int, group: int) -> int:
+    """Return how many rows of a group to read at once; raises Fault for one that is too large."""
+    place = f"row group {group}"
+    columns = [about.column(index) for index in range(about.num_columns)]
+    size = sum(column.total_uncompressed_size for column in columns)
+    if max(size, about.total_byte_size) > MAX_GROUP:
+        raise Fault(f"more than {MAX_GROUP} bytes", place)
+    if any(column.num_values > about.num_rows + MAX_VALUES for column in columns):
+        raise Fault(f"lists of more than {MAX_VALUES} values", place)
+    return max(1, min(ROWS, MAX_BATCH // max(1, size)))
 
 
 def _whole_milliseconds(batch: pa.RecordBatch) -> pa.RecordBatch:

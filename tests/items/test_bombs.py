@@ -1,0 +1,87 @@
+"""Small files that unpack to much: bytes are counted while they are unpacked."""
+
+import gzip
+from io import BytesIO
+
+import pytest
+
+from asl.states.items.base import Fault, Form
+from asl.states.items.csv_file import read_csv
+from asl.states.items.json_file import read_json
+from asl.states.items.json_lines import read_json_lines
+from asl.states.items.packed import BLOCK, FREE, MAX_RATIO, Unpacked
+
+FORM = Form(longest=262_144)
+READERS = [read_csv, read_json, read_json_lines]
+
+
+def packed(content: bytes, times: int = 1) -> BytesIO:
+    """Return content, repeated, as a file in gzip."""
+    return BytesIO(gzip.compress(content * times))
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("content", [b" ", b"\n", b"\r\n", b'{"a": 1}\n', b"[", b"0", b'"\n'])
+def test_gzip_unpacks_in_proportion(read: object, content: bytes) -> None:
+    """No reader gets more than the ratio allows of 5 MB that are packed in 5 kB."""
+    file = packed(content, 5_000_000 // len(content))
+    unpacked = Unpacked(file)
+    with pytest.raises(Fault):
+        for _ in read(unpacked, FORM):  # type: ignore[operator]
+            pass
+    assert unpacked.size <= FREE + MAX_RATIO * len(file.getvalue()) + BLOCK
+
+
+def test_gzip_of_usual_text_is_read() -> None:
+    """Regular data of a usual size and its members are read to the end."""
+    lines = b"".join(b'{"id": %d, "name": "item %d"}\n' % (i, i * 7919) for i in range(50_000))
+    found = list(read_json_lines(Unpacked(packed(lines)), FORM))
+    assert found[49_999] == {"id": 49_999, "name": f"item {49_999 * 7919}"}
+    two = BytesIO(gzip.compress(b"1\n") + gzip.compress(b"2\n"))
+    assert list(read_json_lines(Unpacked(two), FORM)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("read", "blank"),
+    [
+        *((read_csv, each) for each in (b"\n", b"\r\n")),
+        *((read_json_lines, each) for each in (b"\n", b" \n", b"\t", b"\r\n", b"\n \n")),
+    ],
+)
+def test_blank_lines_are_bounded(read: object, blank: bytes) -> None:
+    """Blank lines in succession end in a fault instead of holding the event loop."""
+    content = b"a\n" + blank * 1_200_000
+    with pytest.raises(Fault):
+        list(read(BytesIO(content), FORM))  # type: ignore[operator]
+
+
+def test_parquet_rows_are_read_lazily() -> None:
+    """A value that is written once for all rows is not multiplied by them at once."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    from asl.states.items.parquet_file import MAX_BATCH, read_parquet
+
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 2_000, pa.int32()), ["x" * 4_000_000])
+    file = BytesIO()
+    parquet.write_table(pa.table({"a": column}), file, compression="zstd")
+    assert len(file.getvalue()) < 10_000
+    before = pa.total_allocated_bytes()
+    rows = read_parquet(BytesIO(file.getvalue()), FORM)
+    assert len(next(rows)["a"]) == 4_000_000  # type: ignore[call-overload, index, arg-type]
+    assert pa.total_allocated_bytes() - before < 4 * MAX_BATCH
+
+
+def test_parquet_lists_are_bounded() -> None:
+    """One row with a list of millions of equal values is refused before it is unpacked."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    from asl.states.items.parquet_file import read_parquet
+
+    values = pa.Array.from_buffers(pa.int8(), 11_000_000, [None, pa.py_buffer(bytes(11_000_000))])
+    lists = pa.ListArray.from_arrays([0, 11_000_000], values)
+    file = BytesIO()
+    parquet.write_table(pa.table({"a": lists}), file, compression="zstd")
+    with pytest.raises(Fault, match="lists of more than"):
+        next(read_parquet(BytesIO(file.getvalue()), FORM))
