@@ -474,7 +474,7 @@ def _watch_threads() -> None:
             thread.run = partial(copy_context().run, thread.run)  # type: ignore[method-assign]
         start(thread)
 
-    Thread.start = start_in_context  # type: ignore[method-assign]
+    Thread.start = start_in_context  # type: ignore[method-assign, assignment]
 
 
 def _is_of_event_loop(thread: Thread) -> bool:

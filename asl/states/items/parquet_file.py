@@ -74,7 +74,7 @@ def _rows_at_once(about: Any, longest: int, group: int) -> int:
     """Return how many rows of a group to read at once; raises Fault for one that is too large."""
     place = f"row group {group}"
     columns = [about.column(index) for index in range(about.num_columns)]
-    size = sum(column.total_uncompressed_size for column in columns)
+    size: int = sum(column.total_uncompressed_size for column in columns)
     if max(size, about.total_byte_size) > MAX_GROUP:
         raise Fault(f"more than {MAX_GROUP} bytes", place)
     if any(column.num_values > about.num_rows + MAX_VALUES for column in columns):
