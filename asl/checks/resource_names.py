@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from asl.checks.catalog import RETIRED, SDK_NAMES, optimized, sdk_services
-from asl.checks.workflow import Suggestions
 from asl.core import aws
+from asl.core.diagnostics import Suggestions
 
 __all__ = ["ACTIVITY", "PATTERNS", "TOKEN", "Fault", "faults"]
 
