@@ -18,6 +18,7 @@ from asl.core.errors import StateError
 from asl.core.printable import printable
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 from asl.engine.events import Event
 from asl.expr.frame import StateView, Usage
 from asl.expr.times import format_timestamp
@@ -212,6 +213,11 @@ class _Seen:
         if root == "State":
             return {"Name": at.state, "EnteredTime": format_timestamp(self.now)}
         raise KeyError(root)
+
+    @property
+    def work(self) -> WorkMeter:
+        """A meter for each field."""
+        return WorkMeter()
 
     @property
     def usage(self) -> Usage:

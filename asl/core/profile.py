@@ -40,6 +40,10 @@ class Profile:
     max_payload: int = 64 * 1024 * 1024
     max_transitions: int = 1_000_000
     """Transitions of one machine; a loop guard (Specification 1.2)."""
+    max_effects: int = 25_000
+    """Attempts of one machine to reach the world: tasks, waits, forks, with their retries."""
+    max_items: int = 250_000
+    """Items of all Map states of an execution that are not distributed, nested ones included."""
 
     @property
     def aws(self) -> bool:
@@ -47,13 +51,20 @@ class Profile:
         return not self.agent_native
 
     def with_limits(
-        self, *, max_payload: int | None = None, max_transitions: int | None = None
+        self,
+        *,
+        max_payload: int | None = None,
+        max_transitions: int | None = None,
+        max_effects: int | None = None,
+        max_items: int | None = None,
     ) -> "Profile":
         """Return this profile with other bounds."""
         return replace(
             self,
             max_payload=max_payload or self.max_payload,
             max_transitions=max_transitions or self.max_transitions,
+            max_effects=max_effects or self.max_effects,
+            max_items=max_items or self.max_items,
         )
 
 

@@ -6,10 +6,11 @@ from decimal import Decimal
 from functools import cached_property
 from math import ceil
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt, is_number
+from asl.core.work import WorkMeter
 from asl.program import Program
 from asl.states.host import Record
 
@@ -122,6 +123,11 @@ ANYBODY = Identity()
 """That of an execution of which nothing is known."""
 
 
+MANY_ITEMS: Final = "let a distributed Map read them, or raise max_items of the profile"
+FAIR: Final = 200_000
+"""Steps of work after which an execution lets others run: about a twentieth of a second."""
+
+
 class Execution:
     """One run of a program; shared by all of its machines.
 
@@ -165,6 +171,12 @@ class Execution:
     state starts."""
     delivery: Any = None
     """Takes events to the channels of the document, where there are any."""
+    work: WorkMeter | None = None
+    """The work of the state that is evaluated now, None before anything was to count."""
+    busy = 0
+    """Steps of work since others could run."""
+    items = 0
+    """Items of its Maps so far."""
     recorded = True
     """Whether there is a history, so that a cause can name an event of it."""
     context: Mapping[str, Json] | None = None
@@ -204,6 +216,22 @@ class Execution:
 
         self.complete(self.history)
         return Follower(self)
+
+    def worked(self, steps: int = 0) -> bool:
+        """Count what an evaluation has spent, and some steps more, as work of the execution.
+
+        Every state has all of the limits of work for itself. Returns whether others are to run now.
+        """
+        self.busy += steps if self.work is None else steps + self.work.renew()
+        return self.busy >= FAIR
+
+    def take_items(self, count: int) -> None:
+        """Count items of a Map; raises StateError (States.Runtime) for too many."""
+        self.items += count
+        most = self.program.profile.max_items
+        if self.items > most:
+            cause = f"the Map states of the execution have more than {most} items: {MANY_ITEMS}"
+            raise StateError("States.Runtime", cause)
 
     def complete(self, flat: list[Any]) -> None:
         """Put what was recorded before this process in front of a flat history, once."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
+from asl.core.work import WorkMeter
 from asl.engine.execution import ROLE, Execution, Usage, Used, reported
 from asl.engine.records import NOTED
 from asl.expr.frame import StateView
@@ -166,6 +167,14 @@ class Frame:
         at._usage, at.resumed = usage, self.resumed
         at._tried = visit, {0: (retries, 0.0)}
         return at
+
+    @property
+    def work(self) -> WorkMeter:
+        """The work of all evaluations since the state was entered, or since its effect ended."""
+        execution = self.execution
+        if execution.work is None:
+            execution.work = WorkMeter()
+        return execution.work
 
     @property
     def emit(self) -> Callable[[Record], object]:

@@ -22,6 +22,8 @@ MAX_DELAY = 99_999_999.0
 
 TICK = 10_000
 """Pure states between two calls of `host.tick`: an endless loop of them stays cancellable."""
+MACHINE, EFFECT = 20, 400
+"""What a machine and an effect count as, in steps of work, besides what is evaluated."""
 _TICK = range(1, TICK + 1)
 _ONE = range(1, 2)
 
@@ -38,19 +40,26 @@ def at_once(frame: Frame) -> Json:
     checks_size = frame.execution.program.profile.checks_every_state
     if checks_size:
         _check_size(frame, data)
-    for _ in _TICK:
+    execution = frame.execution
+    for visited in _TICK:
         transform = step.transform
         if transform is not None:
             data, following = transform(data, frame), step.next
         else:
             assert step.choose is not None
             following, data = step.choose(data, frame)
+        tired = execution.work is not None and execution.worked()
         if following is None:
             if checks_size:
                 _check_size(frame, data)
             return data
         step = following
-    frame.step, frame.data, frame.visit = step, data, TICK
+        if tired:
+            frame.visit = visited
+            break
+    else:
+        frame.visit = TICK
+    frame.step, frame.data = step, data
     return UNFINISHED
 
 
@@ -61,13 +70,18 @@ async def interpret(frame: Frame) -> Json:
     visit, visited = frame.visit, 0
     emit, program = execution.emit, execution.program
     limit, checks_size = program.profile.max_transitions, program.profile.checks_every_state
+    effects, most = 0, program.profile.max_effects
     between, ahead = None, _TICK
     if program.between is not None and frame.parent is None:
         between, ahead = program.between, _ONE
     try:
         if checks_size:
             _check_size(frame, data)
+        tired = execution.worked(MACHINE)
         while step is not None:
+            if tired:
+                await frame.host.tick(frame)
+                tired = False
             first, given = step, data
             variables, visited = frame.variables, 0
             if between is not None:
@@ -87,6 +101,9 @@ async def interpret(frame: Frame) -> Json:
                         step, data = choose(data, frame)
                     if step is None:
                         break
+                    if execution.work is not None and execution.worked():
+                        tired = True
+                        break
             finally:
                 frame.visit = visit = visit + visited
                 # Where something happens between two states, the next one is not entered yet.
@@ -94,7 +111,7 @@ async def interpret(frame: Frame) -> Json:
                       first, given, variables, execution.usage, visited, data,
                       frame.variables))  # fmt: skip
             if step is None:
-                break  # type: ignore[unreachable]  # the checker loses the loop's assignments
+                break
             frame.step, frame.data = step, data
             if checks_size:
                 _check_size(frame, data)
@@ -102,14 +119,20 @@ async def interpret(frame: Frame) -> Json:
                 raise _too_long(frame)
             work, call, finish = step.work, step.call, step.finish
             if work is None or (between and visited):
-                if between is None or visit % TICK == 0:
-                    await frame.host.tick(frame)
+                tired = tired or between is None or visit % TICK == 0
                 continue
             frame.entered, variables = frame.now, frame.variables
             while True:
+                if tired:
+                    await frame.host.tick(frame)
                 answer = ABSENT
                 try:
                     asked = None if call is None else frame.host.begin(frame, step, data)
+                    if execution.work is not None:
+                        execution.worked()
+                    effects += 1
+                    if effects > most:
+                        raise _too_many_effects(frame)
                     if asked is None:
                         output = await work(data, frame)
                     else:
@@ -126,7 +149,9 @@ async def interpret(frame: Frame) -> Json:
                         output = finish(data, answer, frame)
                 except StateError as error:
                     failure = error
+                    tired = execution.worked(EFFECT)
                 else:
+                    tired = execution.worked(EFFECT)
                     emit((EXITED, frame.now, frame, visit, step,
                           answer, output, variables, frame.variables, goto))  # fmt: skip
                     data, step = output, goto
@@ -207,6 +232,12 @@ def _too_long(frame: Frame) -> StateError:
         return HistoryFull()
     cause = f"a machine made more than {profile.max_transitions} transitions"
     return StateError("States.Runtime", cause)
+
+
+def _too_many_effects(frame: Frame) -> StateError:
+    most = frame.execution.program.profile.max_effects
+    hint = "give its loop a counter, or raise max_effects of the profile"
+    return StateError("States.Runtime", f"a machine made more than {most} attempts: {hint}")
 
 
 def _check_size(frame: Frame, value: Json) -> None:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Protocol, TypeAlias
 
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 
 __all__ = [
     "Evaluate",
@@ -62,6 +63,11 @@ class Frame(Protocol):
     variables: dict[str, Json]
     now: float
     """Epoch seconds, read once per stretch of pure states."""
+
+    @property
+    def work(self) -> WorkMeter:
+        """The work of all evaluations since the state was entered, or since its effect ended."""
+        ...
 
     @property
     def usage(self) -> Usage:

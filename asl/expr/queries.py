@@ -98,7 +98,7 @@ def _evaluated(query: Query, site: Site, states: Json, frame: Frame) -> Json:
     bindings = {name: variables[name] for name in shape.names if name in variables}
     bindings["states"] = states
     try:
-        value = query(bindings, frame)
+        value = query(bindings, frame, frame.work)
     except QueryFault as fault:
         raise EvaluationFailed(f"{_what(query, site)} {_threw(fault, site)}", site.field) from fault
     if value is UNDEFINED:

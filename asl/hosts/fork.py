@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.engine.execution import FAIR
 from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
 from asl.states.errors import Suspended
@@ -171,7 +172,7 @@ class Fork:
 
     async def _work_at_once(self, series: Iterator[Frame]) -> None:
         """Run pure children one after the other: nobody would do anything while one waits."""
-        ended = self.fan.ended
+        ended, execution = self.fan.ended, self.at.execution
         assert ended is not None
         frame: Frame | None = self.at
         while frame is not None:
@@ -189,6 +190,8 @@ class Fork:
                         return
                 else:
                     ended(frame, value)
+                if execution.busy >= FAIR:
+                    break
 
     def _fails(self, frame: Frame, error: StateError) -> bool:
         """Take the failure of a child; whether the whole fails with it."""

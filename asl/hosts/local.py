@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.core.work import STEP
 from asl.engine.agent import Call, Find, Messenger
 from asl.engine.events import CREATED, PAUSED
 from asl.engine.execution import UNSPENT
 from asl.engine.interpreter import interpret
 from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.calling import CallingHost
-from asl.hosts.clock import Clock
+from asl.hosts.clock import Clock, VirtualClock
 from asl.hosts.fork import MANY, Fork
 from asl.states.calls import Request, Target
 from asl.states.errors import Exhausted, Expired, Suspended
@@ -124,6 +125,10 @@ class LocalHost(CallingHost):
 
     async def tick(self, at: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
+        execution = at.execution
+        if self.deadline is not None and isinstance(self.clock, VirtualClock):
+            self.clock.work(execution.busy * STEP)
+        execution.busy = 0
         if self.in_event_loop:
             await self._sleep(0)
         at.now = self.now()

@@ -61,6 +61,17 @@ class Saving(NamedTuple):
     """Takes the record; returns the data to go on with, and sets the variables."""
 
 
+class Workload(Protocol):
+    """The work of an execution, as a host sees it."""
+
+    busy: int
+    """Steps of work since others could run."""
+
+    def take_items(self, count: int) -> None:
+        """Count items of a Map; raises StateError (States.Runtime) for too many."""
+        ...
+
+
 class Frame(ExpressionFrame, Protocol):
     """The running machine as a state type and a host see it."""
 
@@ -89,6 +100,11 @@ class Frame(ExpressionFrame, Protocol):
     unsaved: tuple[int, int, float]
     """The visit at which automatic checkpoints were last thought of, the transitions since the
     latest of them, and when that was."""
+
+    @property
+    def execution(self) -> Workload:
+        """The work of the execution that the machine belongs to."""
+        ...
 
     def is_stopped(self) -> bool:
         """Whether a fork is being stopped that this machine belongs to."""

@@ -76,6 +76,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         effective = effective_input(data, frame)
         follows = follow(data, frame)
         items = items_of(effective, frame)
+        frame.execution.take_items(len(items))
         fan = Fan(
             len(items),
             _children(frame, machine, items, selector, effective),

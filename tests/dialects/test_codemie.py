@@ -101,14 +101,14 @@ def test_the_command_reads_an_older_workflow(tmp_path: Path) -> None:
     assert "did you mean 'accept_legacy'?" in unknown.stderr
 
 
-def test_values_can_be_left_as_they_are() -> None:
-    """What an actor said is then no text with placeholders."""
+def test_values_are_text_unless_expand_values() -> None:
+    """What an actor said is no text with placeholders."""
     text = HEAD + (
         "tools: [{id: t, tool: do, tool_args: {x: 'is {{said}}', y: '{{said}}'}}]\n"
         "states: [{id: s, assistant_id: a, task: 'is {{said}}', next: {state_id: u}},"
         " {id: u, tool_id: t, next: {state_id: end}}]\n"
     )
-    for reading, seen in (({}, "K"), ({"expand_values": False}, "{{key}}")):
+    for reading, seen in (({}, "{{key}}"), ({"expand_values": True}, "K")):
         asked: list[Any] = []
         document = asl.load(text, reading=reading)
 

@@ -17,8 +17,9 @@ class Options:
     says nothing of it."""
     accept_legacy: bool = False
     """What older workflows have and the platform refuses today is a warning."""
-    expand_values: bool = True
-    """Placeholders within what placeholders stand for are resolved, too."""
+    expand_values: bool = False
+    """Placeholders within what placeholders stand for are resolved, too, as on the platform: then
+    an answer that holds some reads any key of the context."""
 
     def said(self) -> dict[str, Json]:
         """Return what differs from the defaults."""

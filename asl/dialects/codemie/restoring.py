@@ -24,7 +24,9 @@ from asl.states.base import machines_of
 
 __all__ = ["kept", "lost", "owners", "restored", "workflow", "wrapped"]
 
-_TEXT = re.compile(rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, false)?\) %\}}", re.DOTALL)
+_TEXT = re.compile(
+    rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, (?:true|false))?\) %\}}", re.DOTALL
+)
 _SETTINGS = (
     "enable_summarization_node",
     "messages_limit_before_summarization",

@@ -142,7 +142,7 @@ class Tasks:
 
     def filled(self, text: str) -> str:
         """Return the call that resolves the placeholders of a text."""
-        deep = "" if self.options.expand_values else ", false"
+        deep = ", true" if self.options.expand_values else ""
         return f"$codemie_text({INPUT}, {text}{deep})"
 
     def tool_arguments(self, state: State, tool: Mapping[str, Any]) -> Json:
@@ -152,8 +152,8 @@ class Tasks:
         if not any(map(_open, _leaves(arguments))):
             return arguments
         parts = [INPUT, literal(arguments)]
-        if not self.options.expand_values:
-            parts += [literal(tool.get("input_key")), "false"]
+        if self.options.expand_values:
+            parts += [literal(tool.get("input_key")), "true"]
         elif tool.get("input_key"):
             parts.append(literal(tool["input_key"]))
         return query(f"$codemie_arguments({', '.join(parts)})")

@@ -13,11 +13,14 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
+from asl.expr.limits import count_values
 from asl.expr.pythonic import COMPARED, MAX_DEPTH, parsed
 
 __all__ = ["COMPARISONS", "Failure", "holds", "parse", "value_of"]
 
-MAX_STEPS: Final = 100_000
+LIMITS: Final = WorkLimits(steps=500_000, bytes=8 * 1024 * 1024)
+"""What one condition may do."""
 MAX_ITEMS: Final = 100_000
 MAX_BITS: Final = 50_000
 
@@ -188,21 +191,31 @@ def _known(text: str, members: bool) -> ast.expr | None:
         return None
 
 
-def holds(text: str, names: Names, *, members: bool = False) -> bool:
+def holds(
+    text: str, names: Names, *, members: bool = False, meter: WorkMeter | None = None
+) -> bool:
     """Whether a condition is true of these names; a failure makes it false."""
     tree = _known(text, members)
     if tree is None:
         return False
     try:
-        return bool(value_of(tree, names))
+        return bool(value_of(tree, names, meter))
     except Failure:
         return False
 
 
-def value_of(tree: ast.expr, names: Names) -> Any:
-    """Return the value of an expression that was read here; raises Failure."""
+def value_of(tree: ast.expr, names: Names, meter: WorkMeter | None = None) -> Any:
+    """Return the value of an expression that was read here; raises Failure.
+
+    A *meter* counts the work of several expressions.
+    """
+    meter = meter or WorkMeter(LIMITS)
     try:
-        return _Evaluation(names).value(tree)
+        value = _Evaluation(names, meter).value(tree)
+        count_values(value, meter)
+        return value
+    except WorkExceeded:
+        raise Failure("too much work") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         raise Failure(str(error)) from None
     except RecursionError:
@@ -212,17 +225,13 @@ def value_of(tree: ast.expr, names: Names) -> Any:
 class _Evaluation:
     """One evaluation, within its bounds; whatever Python's operators refuse is a failure."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, meter: WorkMeter) -> None:
         self.names = names
-        self.left = MAX_STEPS
-
-    def spend(self, steps: int) -> None:
-        self.left -= steps
-        if self.left < 0:
-            raise Failure("too much work")
+        self.meter = meter
+        self.spend = meter.spend
 
     def value(self, node: ast.expr) -> Any:
-        self.spend(1)
+        self.spend(4)
         match node:
             case ast.Constant(value=value):
                 return value
@@ -244,7 +253,7 @@ class _Evaluation:
                 return tuple(self.value(each) for each in parts)
             case ast.Dict(keys=keys, values=parts):
                 return {
-                    self.value(key): self.value(each)
+                    self.counted(self.value(key)): self.value(each)
                     for key, each in zip(keys, parts, strict=True)
                     if key is not None
                 }
@@ -255,6 +264,11 @@ class _Evaluation:
             case ast.Call():
                 return self.called(node)
         raise Failure("beyond the grammar")
+
+    def counted(self, value: Any) -> Any:
+        """Count what it takes to look through a value."""
+        count_values(value, self.meter)
+        return value
 
     def named(self, name: str) -> Any:
         if name == "keys":
@@ -285,8 +299,11 @@ class _Evaluation:
                     raise Failure("% takes numbers")
                 times = other if type(other) is int else 1
                 more = len(other) if isinstance(other, str | list | tuple) else 0
-                if len(one) * max(times, 1) + more > MAX_ITEMS:
+                length = len(one) * max(times, 1) + more
+                if length > MAX_ITEMS:
                     raise Failure("too long")
+                self.spend(length >> 4)
+                self.meter.spend_bytes(8 * length)
         return self.bounded(_BINARIES[type(op)](left, right))
 
     def bounded(self, value: Any) -> Any:
@@ -304,8 +321,9 @@ class _Evaluation:
                 isinstance(each, ast.Constant | ast.Name) and (right is None or type(right) is bool)
             ):
                 raise Failure("is only takes None, True and False")
-            if isinstance(op, ast.In | ast.NotIn) and isinstance(right, list | tuple):
-                self.spend(len(right))
+            if not isinstance(op, ast.Is | ast.IsNot):
+                self.counted(left)
+                self.counted(right)
             if not _COMPARED[type(op)](left, right):
                 return False
             left = right
@@ -318,7 +336,7 @@ class _Evaluation:
                 for each in (index.lower, index.upper, index.step)
             ]
             return held[slice(*bounds)]
-        return held[self.value(index)]
+        return held[self.counted(self.value(index))]
 
     def member(self, held: Any, name: str) -> Any:
         if not isinstance(held, dict):
@@ -332,6 +350,9 @@ class _Evaluation:
             method = METHODS[node.func.attr].get(_kind(held))
             if method is None:
                 raise Failure(f"no method {node.func.attr}")
+            self.counted(held)
+            for argument in arguments:
+                self.counted(argument)
             self.spend(len(held) >> 5)
             return method(held, *arguments)
         assert isinstance(node.func, ast.Name)
@@ -342,10 +363,11 @@ class _Evaluation:
             return isinstance(self.value(node.args[0]), wanted)
         arguments = [self.value(each) for each in node.args]
         for argument in arguments:
-            if not isinstance(argument, str) and hasattr(argument, "__len__"):
-                self.spend(len(argument))
+            self.counted(list(argument) if isinstance(argument, _VIEWS) else argument)
         return self.bounded(FUNCTIONS[node.func.id](*arguments))
 
+
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 
 MAX_FLOAT: Final = 1.7976931348623157e308
 

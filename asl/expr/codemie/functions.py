@@ -8,6 +8,7 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 from asl.expr.codemie import forks, schemas, store, transforms
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import as_text, coerced, parsed
@@ -15,25 +16,34 @@ from asl.expr.codemie.placeholders import argument, filled, looked_up, placehold
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.foreign import table
 from asl.expr.jsonata.values import UNDEFINED
+from asl.expr.limits import within_limits
 
 __all__ = ["TABLE"]
 
 
-def _text(data: Json, template: Json, deep: bool = True) -> Json:
-    return filled(as_text(template), store.in_scope(data), deep=deep)
+def _text(data: Json, template: Json, deep: bool = False) -> Json:
+    with within_limits():
+        return filled(as_text(template), store.in_scope(data), deep=deep)
 
 
-def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool = True) -> Json:
+def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool = False) -> Json:
+    with within_limits():
+        return _resolved(data, arguments, input_key, WorkMeter(), deep)
+
+
+def _resolved(
+    data: Json, arguments: Json, input_key: Json, meter: WorkMeter, deep: bool
+) -> dict[str, Json]:
     scope = store.in_scope(data)
     if input_key is not None:
         steps = next(placeholders(f"{{{{{input_key}}}}}")).steps
-        found = looked_up(steps, scope) if steps else None
+        found = looked_up(steps, scope, meter) if steps else None
         found = parsed(found) if isinstance(found, str) else found
         if not isinstance(found, dict):
             raise StateError("CM.ToolArguments", f"the context has no object at {input_key!r}")
         scope = found
     given = {key: scope.get(key) if each in (None, "") else each for key, each in arguments.items()}
-    resolved = {key: argument(each, scope, deep=deep) for key, each in given.items()}
+    resolved = {key: argument(each, scope, meter, deep=deep) for key, each in given.items()}
     return {key: each for key, each in resolved.items() if each is not None}
 
 

@@ -7,15 +7,29 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 
 from asl.core.errors import NotJson
-from asl.core.values import Json, detached, index_of
+from asl.core.values import Json, detached, fits, index_of
+from asl.core.work import WorkMeter
 
-__all__ = ["NOTHING", "as_text", "coerced", "parsed", "read_as", "values", "walked"]
+__all__ = [
+    "NOTHING",
+    "as_text",
+    "coerced",
+    "parsed",
+    "read_as",
+    "shown_as_text",
+    "values",
+    "walked",
+]
 
 NOTHING: Final[Any] = object()
 """A text that holds no value."""
 
 MAX_DEPTH: Final = 100
-MAX_LITERAL: Final = 1_000_000
+MAX_SHOWN: Final = 4_000_000
+"""Bytes of a value that is put into a text."""
+MAX_SCANNED: Final = 1_000_000
+"""Characters that are looked at again for an object that begins at a later brace."""
+MAX_LITERAL: Final = 200_000
 """Characters of a text that is tried as a literal."""
 
 _FENCES = (
@@ -49,10 +63,20 @@ def parsed(text: str) -> Json:
     return NOTHING
 
 
-def walked(value: Json, steps: Iterable[str]) -> Json:
+def shown_as_text(value: Json, meter: WorkMeter) -> str:
+    """Return the same, and count it; raises WorkExceeded for a value that is too large."""
+    if isinstance(value, dict | list) and not fits(value, MAX_SHOWN):
+        meter.exceed("bytes")
+    text = as_text(value)
+    meter.spend(len(text) >> 3 if text is not value else 1)
+    return text
+
+
+def walked(value: Json, steps: Iterable[str], meter: WorkMeter) -> Json:
     """Return what steps lead to from a value, else NOTHING; a text on the way is parsed."""
     for step in steps:
         if isinstance(value, str):
+            meter.spend(len(value))
             value = parsed(value)
         if isinstance(value, dict) and step in value:
             value = value[step]
@@ -119,14 +143,16 @@ def _finite(text: str) -> float:
 
 def _braced(text: str) -> Iterator[str]:
     """Yield the first part of a text that stands in balanced braces."""
-    start = text.find("{")
-    tries = 0
-    while start >= 0 and tries < 100:
+    start, scanned = text.find("{"), 0
+    for _ in range(100):
+        if start < 0 or scanned > MAX_SCANNED:
+            return
         end = _closing(text, start)
         if end is not None:
             yield text[start:end]
             return
-        start, tries = text.find("{", start + 1), tries + 1
+        scanned += len(text) - start
+        start = text.find("{", start + 1)
 
 
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*+"|["{}]', re.DOTALL)

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from asl.core.values import Json
-from asl.expr.codemie.outputs import NOTHING, as_text, walked
+from asl.core.work import WorkMeter
+from asl.expr.codemie.outputs import NOTHING, shown_as_text, walked
 
 __all__ = ["Placeholder", "argument", "filled", "looked_up", "placeholders"]
 
 MAX_DEPTH: Final = 10
 """How often what a placeholder stands for may hold further ones."""
+PLACEHOLDER: Final = 10
+"""What it takes to read a placeholder, in steps of work."""
 MAX_LENGTH: Final = 1_000_000
 """Characters that a filled text may have before its placeholders stay as they are."""
 
@@ -60,70 +63,76 @@ def _steps(text: str) -> Steps | None:
     return tuple(steps)
 
 
-def looked_up(steps: Steps, scope: Scope) -> Json:
+def looked_up(steps: Steps, scope: Scope, meter: WorkMeter) -> Json:
     """Return what steps lead to, else NOTHING; a text on the way is parsed."""
     if steps[0] not in scope:
         return NOTHING
-    return walked(scope[steps[0]], steps[1:])
+    return walked(scope[steps[0]], steps[1:], meter)
 
 
-def filled(text: str, scope: Scope, *, deep: bool = True) -> str:
+def filled(text: str, scope: Scope, *, deep: bool = False, meter: WorkMeter | None = None) -> str:
     """Return a text with its placeholders resolved; what leads nowhere stays as it is.
 
-    With *deep* those within what they stand for are resolved, too.
+    What is put in is text, whatever it holds; only with *deep* placeholders within it are resolved.
+    Raises WorkExceeded.
     """
-    return _filled(text, scope, frozenset(), _Room(MAX_DEPTH if deep else 0))
+    return _Filling(scope, MAX_DEPTH if deep else 0, meter or WorkMeter()).text(text, frozenset())
 
 
-class _Room:
-    """How much text may still be put in, and how deep."""
+class _Filling:
+    """A text being filled in."""
 
-    def __init__(self, depth: int) -> None:
-        self.left = MAX_LENGTH
+    def __init__(self, scope: Scope, depth: int, meter: WorkMeter) -> None:
+        self.scope = scope
         self.depth = depth
+        self.meter = meter
+        self.left = MAX_LENGTH
+        """Characters that may still be put in."""
+
+    def text(self, text: str, within: frozenset[str]) -> str:
+        if "{{" not in text:
+            return text
+        self.meter.spend(len(text) >> 3)
+        parts, at = [], 0
+        for each in placeholders(text):
+            self.meter.spend(PLACEHOLDER)
+            parts.append(text[at : each.start])
+            parts.append(self.resolved(text[each.start : each.end], each, within))
+            at = each.end
+        parts.append(text[at:])
+        return "".join(parts)
+
+    def resolved(self, written: str, place: Placeholder, within: frozenset[str]) -> str:
+        if place.steps is None or self.left <= 0:
+            return written
+        value = looked_up(place.steps, self.scope, self.meter)
+        if value is NOTHING:
+            return written
+        name = place.steps[0]
+        if isinstance(value, str) and name not in within and len(within) < self.depth:
+            shown = self.text(value, within | {name})
+        else:
+            shown = shown_as_text(value, self.meter)
+        self.left -= len(shown)
+        self.meter.spend_bytes(len(shown))
+        return shown
 
 
-def _filled(text: str, scope: Scope, open_: frozenset[str], room: _Room) -> str:
-    if "{{" not in text:
-        return text
-    parts, at = [], 0
-    for each in placeholders(text):
-        parts.append(text[at : each.start])
-        parts.append(_resolved(text[each.start : each.end], each, scope, open_, room))
-        at = each.end
-    parts.append(text[at:])
-    return "".join(parts)
-
-
-def _resolved(
-    written: str, place: Placeholder, scope: Scope, open_: frozenset[str], room: _Room
-) -> str:
-    value = NOTHING if place.steps is None else looked_up(place.steps, scope)
-    if value is NOTHING or room.left <= 0:
-        return written
-    assert place.steps is not None
-    name = place.steps[0]
-    shown = as_text(value)
-    if isinstance(value, str) and name not in open_ and len(open_) < room.depth:
-        shown = _filled(value, scope, open_ | {name}, room)
-    room.left -= len(shown)
-    return shown
-
-
-def argument(value: Json, scope: Scope, *, deep: bool = True) -> Json:
+def argument(value: Json, scope: Scope, meter: WorkMeter, *, deep: bool = False) -> Json:
     """Return an argument with its placeholders resolved, at any depth.
 
     A text that is one placeholder becomes what that stands for, of whatever type.
     """
+    meter.spend()
     if isinstance(value, dict):
-        return {key: argument(each, scope, deep=deep) for key, each in value.items()}
+        return {key: argument(each, scope, meter, deep=deep) for key, each in value.items()}
     if isinstance(value, list):
-        return [argument(each, scope, deep=deep) for each in value]
+        return [argument(each, scope, meter, deep=deep) for each in value]
     if not isinstance(value, str):
         return value
     found = list(placeholders(value))
     if len(found) == 1 and found[0].steps and value.strip() == value[found[0].start : found[0].end]:
-        meant = looked_up(found[0].steps, scope)
+        meant = looked_up(found[0].steps, scope, meter)
         if meant is not NOTHING and not isinstance(meant, str):
             return meant
-    return filled(value, scope, deep=deep)
+    return filled(value, scope, deep=deep, meter=meter)

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 from asl.expr.codemie.conditions import Failure, holds, parse, value_of
 from asl.expr.codemie.outputs import NOTHING, parsed, walked
 from asl.expr.codemie.placeholders import filled
 from asl.expr.codemie.store import context_of, history, last
+from asl.expr.limits import within_limits
 
 __all__ = ["MAPPINGS", "transformed"]
 
@@ -22,14 +24,20 @@ class _Missing(Exception):
 
 def transformed(data: Json, config: Mapping[str, Any]) -> Json:
     """Return what a transform node gives; raises StateError("CM.TransformFailed")."""
+    with within_limits():
+        return _transformed(data, config, WorkMeter())
+
+
+def _transformed(data: Json, config: Mapping[str, Any], meter: WorkMeter) -> Json:
     policy = config.get("on_error", "fail")
     found: dict[str, Json] = {}
     try:
-        source = _source(data, config)
+        source = _source(data, config, meter)
         for mapping in config.get("mappings", ()):
+            meter.spend(4 + (len(source) + len(found) >> 2))
             try:
                 found[mapping["output_field"]] = MAPPINGS[mapping["type"]](
-                    mapping, {**source, **found}
+                    mapping, {**source, **found}, meter
                 )
             except (_Missing, Failure) as fault:
                 if policy != "partial":
@@ -43,7 +51,7 @@ def transformed(data: Json, config: Mapping[str, Any]) -> Json:
         raise StateError(FAILED, str(fault)) from None
 
 
-def _source(data: Json, config: Mapping[str, Any]) -> dict[str, Json]:
+def _source(data: Json, config: Mapping[str, Any], meter: WorkMeter) -> dict[str, Json]:
     kind = config.get("input_source", "context_store")
     source: Json = context_of(data)
     if kind == "messages":
@@ -53,39 +61,40 @@ def _source(data: Json, config: Mapping[str, Any]) -> dict[str, Json]:
     elif kind == "state_schema":
         source = {"context_store": source, "messages": history(data)}
     if "input_key" in config:
-        source = _walked(source, config["input_key"])
+        source = _walked(source, config["input_key"], meter)
         source = parsed(source) if isinstance(source, str) else source
     return source if isinstance(source, dict) else {"value": source}
 
 
-def _walked(source: Json, path: str) -> Json:
-    found = walked(source, path.split("."))
+def _walked(source: Json, path: str, meter: WorkMeter) -> Json:
+    found = walked(source, path.split("."), meter)
     if found is NOTHING:
         raise _Missing(f"there is nothing at {path!r}")
     return found
 
 
-def _extract(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
+def _extract(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
     try:
-        return _walked(source, mapping["source_path"])
+        return _walked(source, mapping["source_path"], meter)
     except _Missing:
         return mapping.get("default")
 
 
-def _array_map(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
-    values = _walked(source, mapping["source_path"])
+def _array_map(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
+    values = _walked(source, mapping["source_path"], meter)
     if not isinstance(values, list):
         raise _Missing(f"{mapping['source_path']!r} is no list")
     found = []
+    meter.spend(4 * len(values))
     for item in values:
-        if "filter_condition" in mapping and not _true(
-            mapping["filter_condition"], {**source, "item": item}
-        ):
-            continue
+        if "filter_condition" in mapping:
+            meter.spend(len(source) >> 2)
+            if not _true(mapping["filter_condition"], {**source, "item": item}, meter):
+                continue
         value = item
         if "item_field" in mapping:
             try:
-                value = _walked(item, mapping["item_field"])
+                value = _walked(item, mapping["item_field"], meter)
             except _Missing:
                 value = None
         if value is not None:
@@ -93,17 +102,17 @@ def _array_map(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
     return found
 
 
-def _true(text: str, names: Mapping[str, Json]) -> bool:
-    return holds(text, names, members=True)
+def _true(text: str, names: Mapping[str, Json], meter: WorkMeter) -> bool:
+    return holds(text, names, members=True, meter=meter)
 
 
-def _condition(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
-    return mapping["then_value" if _true(mapping["condition"], source) else "else_value"]
+def _condition(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
+    return mapping["then_value" if _true(mapping["condition"], source, meter) else "else_value"]
 
 
-def _script(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
+def _script(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
     try:
-        return _as_json(value_of(parse(mapping["script"], members=True), source))
+        return _as_json(value_of(parse(mapping["script"], members=True), source, meter))
     except ExpressionFault as fault:
         raise Failure(fault.message) from None
 
@@ -116,15 +125,18 @@ def _as_json(value: Any) -> Json:
     return [_as_json(each) for each in value]
 
 
-def _template(mapping: Mapping[str, Any], source: Mapping[str, Json]) -> Json:
-    return filled(mapping["template"], source)
+def _template(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
+    return filled(mapping["template"], source, meter=meter)
 
 
-MAPPINGS: Final[Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Json]], Json]]] = {
+Mapped: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Json], WorkMeter], Json]
+"""`(mapping, what it may name, meter) -> value`."""
+
+MAPPINGS: Final[Mapping[str, Mapped]] = {
     "extract": _extract,
     "array_map": _array_map,
     "condition": _condition,
-    "constant": lambda mapping, source: mapping["value"],
+    "constant": lambda mapping, source, meter: mapping["value"],
     "script": _script,
     "template": _template,
 }

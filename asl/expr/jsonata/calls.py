@@ -7,7 +7,7 @@ from typing import Any
 from asl.expr.jsonata import stacks
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import Nesting
-from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.scopes import COPIED, READ, Scope
 from asl.expr.jsonata.signatures import Signature, parsed
 from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value, collapsed
 
@@ -15,10 +15,11 @@ from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value, collaps
 class Native(Function):
     """A built-in function. With `scoped` it is called with the scope before its arguments.
 
-    An undefined first argument makes an undefined result, unless the function is `total`.
+    An undefined first argument makes an undefined result, unless the function is `total`. One that
+    `walks` looks at each item of an array, others handle it as a whole.
     """
 
-    __slots__ = ("call", "scoped", "signature", "total")
+    __slots__ = ("call", "cost", "scoped", "signature", "total", "walks")
 
     def __init__(
         self,
@@ -29,27 +30,31 @@ class Native(Function):
         *,
         scoped: bool = False,
         total: bool = False,
+        walks: bool = False,
     ) -> None:
         super().__init__(name, arity)
         self.signature = Signature(parsed(signature))
         self.call = call
         self.scoped = scoped
         self.total = total
+        self.walks = walks
+        self.cost = BUILT_IN
+        """What a call costs besides what its arguments do, in steps."""
 
     def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
         """Check the arguments and call the function."""
+        run = scope.run
+        run.steps -= self.cost
+        for argument in arguments:
+            if type(argument) is str:
+                run.steps -= len(argument) >> READ
+            elif isinstance(argument, list):
+                run.steps -= len(argument) if self.walks else len(argument) >> COPIED
+        if run.steps < 0:
+            run.exceed("steps")
         arguments = self.signature.validate(arguments, item)
         if not self.total and arguments and arguments[0] is UNDEFINED:
             return UNDEFINED
-        run = scope.run
-        run.steps -= 1
-        for argument in arguments:
-            if type(argument) is str:
-                run.steps -= len(argument) >> 5
-            elif isinstance(argument, list):
-                run.steps -= len(argument)
-        if run.steps < 0:
-            raise run.exhausted()
         return self.call(scope, *arguments) if self.scoped else self.call(*arguments)
 
 
@@ -68,10 +73,13 @@ class TailCall:
         self.scope = scope
 
 
+BUILT_IN = 6
+"""What a call of a built-in function costs besides its work, in steps."""
+
 HOP = 16
 """After how many nested calls the stack is looked at."""
 
-CALL = 10
+CALL = 14
 """What a call costs besides the function's body, in steps."""
 
 
@@ -103,7 +111,7 @@ class Lambda(Function):
         """Call it and whatever it calls in the last place."""
         run = scope.run
         run.depth += 1
-        if run.depth > run.limits.depth:
+        if run.depth > run.bounds.depth:
             raise fault("D1011")
         level = run.level
         if run.depth % HOP == 0 and stacks.cramped():
@@ -128,9 +136,9 @@ class Lambda(Function):
         run = self.scope.run
         run.steps -= self.weight
         if run.steps < 0:
-            raise run.exhausted()
-        if run.limits.nesting is not None:
-            run.enter(self.nesting)
+            run.exceed("steps")
+        if run.bounds.nesting is not None:
+            run.nest(self.nesting)
         return self.body(self.item, Scope(run, self.scope, names))
 
     def bound(self, arguments: list[Value]) -> "Lambda":
@@ -202,7 +210,7 @@ class Chain(Function):
         run = scope.run
         run.spend(1)
         run.depth += 1
-        if run.depth > run.limits.depth:
+        if run.depth > run.bounds.depth:
             raise fault("D1011")
         between = collapsed(self.first.apply(arguments[:1], None, scope))
         value = self.second.apply([between], None, scope)

@@ -127,8 +127,8 @@ class _Compiler:
             apply = operators.arithmetic(operator, self.java)
             return lambda item, scope: apply(one(item, scope), other(item, scope))
         if operator in ("<", "<=", ">", ">="):
-            apply = operators.comparison(operator, self.java)
-            return lambda item, scope: apply(one(item, scope), other(item, scope))
+            compare = operators.comparison(operator, self.java)
+            return lambda item, scope: compare(one(item, scope), other(item, scope), scope.run)
         combine = _COMBINING[operator]
         return lambda item, scope: combine(one(item, scope), other(item, scope), scope.run)
 
@@ -168,8 +168,8 @@ class _Compiler:
                     if value is not UNDEFINED:
                         result.append(value)
                 else:
+                    scope.run.hold(len(value))
                     result += value
-                    scope.run.spend(len(value))
             scope.run.steps -= len(parts)
             return Constructed(result) if constructs else result
 
@@ -262,10 +262,13 @@ class _Compiler:
 
     def pairs(self, pairs: list[list[Node]]) -> list[grouping.Pair]:
         """Compile the keys and values of an object."""
-        return [
-            grouping.Pair(self.compile(key), self.compile(value), _constant_key(key))
-            for key, value in pairs
-        ]
+        return [self.pair(key, value) for key, value in pairs]
+
+    def pair(self, key: Node, value: Node) -> grouping.Pair:
+        """Compile a key and its value."""
+        before = self.weight
+        made = self.compile(key), self.compile(value), _constant_key(key)
+        return grouping.Pair(*made, self.weight - before)
 
     # Functions -----------------------------------------------------------------------------------
 

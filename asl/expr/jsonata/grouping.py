@@ -14,6 +14,8 @@ class Pair:
     key: Closure
     value: Closure
     name: str | None
+    weight: int
+    """What the key and the value cost, in steps."""
 
 
 def object_of(pairs: list[Pair]) -> Closure:
@@ -36,6 +38,10 @@ def object_of(pairs: list[Pair]) -> Closure:
     return make
 
 
+PAIR = 3
+"""What it takes to put an item into a group, in steps."""
+
+
 def grouped(closure: Closure, pairs: list[Pair]) -> Closure:
     """An expression with `{...}` behind it."""
     return lambda item, scope: group(pairs, closure(item, scope), scope)
@@ -46,7 +52,7 @@ def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
     items: list[Value] = value if isinstance(value, list) else [value]
     tuples = type(value) is Sequence and value.tuples
     run = scope.run
-    run.spend(len(items) * len(pairs))
+    run.spend(len(items) * sum(PAIR + pair.weight for pair in pairs))
     groups: dict[str, tuple[int, list[Value]]] = {}
     for item in items or ([] if tuples else [UNDEFINED]):
         inner = Scope(run, scope, dict(item)) if tuples else scope
@@ -82,7 +88,7 @@ def _together(items: list[Value], run: Run) -> Value:
     for item in items:
         if isinstance(item, list):
             together += item
-            run.hold(len(together))
+            run.hold(len(item))
         elif item is not UNDEFINED:
             together.append(item)
     return together

@@ -5,8 +5,9 @@ from math import fmod
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import PLAIN, SAFE, TooLong, double, normal, text
-from asl.expr.jsonata.scopes import Run
+from asl.expr.jsonata.scopes import CHARACTER, Run
 from asl.expr.jsonata.values import (
+    COMPARED,
     INFINITY,
     UNDEFINED,
     Function,
@@ -111,14 +112,14 @@ _ORDER: dict[str, Callable[[Value, Value], bool]] = {
 }
 
 
-def comparison(operator: str, java: bool) -> Callable[[Value, Value], Value]:
+def comparison(operator: str, java: bool) -> Callable[[Value, Value, Run], Value]:
     """The comparison; undefined if a side is, raises T2010 and T2009 for what has no order.
 
     AWS (*java*) compares numbers as doubles, and NaN is greater than all others (measured).
     """
     holds = _ORDER[operator]
 
-    def apply(one: Value, other: Value) -> Value:
+    def apply(one: Value, other: Value, run: Run) -> Value:
         left, right = _kind(one), _kind(other)
         if left is None or right is None:
             raise fault("T2010", token=operator, value=one if left is None else other)
@@ -127,6 +128,7 @@ def comparison(operator: str, java: bool) -> Callable[[Value, Value], Value]:
         if left is not right:
             raise fault("T2009", token=operator, value=one, value2=other)
         if left is str:
+            run.spend((len(one) + len(other)) >> COMPARED)
             return holds(*in_units(one, other))
         if java and (one != one or other != other):
             return holds(one != one, other != other)
@@ -147,7 +149,7 @@ def equality(one: Value, other: Value, run: Run) -> bool:
     """Deep equality; nothing is equal to undefined. AWS compares two numbers as doubles."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
-    if run.limits.java and (type(one), type(other)) in _NUMBERS:
+    if run.bounds.java and (type(one), type(other)) in _NUMBERS:
         return double(one) == double(other)
     return equal(one, other, run.spend)
 
@@ -164,7 +166,9 @@ def inclusion(one: Value, other: Value, run: Run) -> bool:
     if one is UNDEFINED or other is UNDEFINED:
         return False
     items = listed(other)
-    run.spend(len(items))
+    run.spend(2 * len(items))
+    if type(one) is str:
+        run.spend(len(items) * (len(one) >> COMPARED))
     return any(identical(item, one) for item in items)
 
 
@@ -175,6 +179,10 @@ def concatenation(one: Value, other: Value, run: Run) -> str:
     return left + right
 
 
+TEXT = 6
+"""What it takes to write a text, besides its parts, in steps."""
+
+
 def string(value: Value, run: Run, pretty: bool = False) -> str:
     """The value as `$string` writes it; undefined is empty."""
     if type(value) is str:
@@ -183,10 +191,13 @@ def string(value: Value, run: Run, pretty: bool = False) -> str:
         return ""
     if type(value) is float and (value != value or value in (INFINITY, -INFINITY)):
         raise fault("D3001", value=value)
+    run.spend(TEXT)
     try:
-        return text(value, run.limits.characters, pretty, run.spend, run.limits.java)
+        found = text(value, run.bounds.characters, pretty, run.spend, run.bounds.java)
     except TooLong:
         raise run.too_long() from None
+    run.spend_bytes(CHARACTER * len(found))
+    return found
 
 
 def interval(one: Value, other: Value, run: Run) -> Value:
@@ -201,7 +212,7 @@ def interval(one: Value, other: Value, run: Run) -> Value:
     size = last - first + 1
     if size > MAX_RANGE:
         raise fault("D2014", token="..", value=size)
-    run.hold(size)
+    run.count(size)
     return list(range(first, last + 1))
 
 

@@ -155,7 +155,7 @@ def wildcard(item: Value, scope: Scope) -> Value:
             plain = True
         else:
             found.append(value)
-    scope.run.spend(len(found))
+    scope.run.spend(3 * len(found))
     return list(found) if plain else found
 
 
@@ -246,7 +246,7 @@ def path(
 def _step(step: Step, items: list[Value], scope: Scope, last: bool) -> Value:
     if step.terms is not None:
         return _staged(step.stages, ordered(step.terms, items, scope), scope)
-    scope.run.spend(len(items) * step.weight)
+    scope.run.spend(len(items) * (step.weight + SELECTION * len(step.stages)))
     closure = step.closure
     found: list[Value] = []
     if step.stages:
@@ -261,6 +261,12 @@ def _step(step: Step, items: list[Value], scope: Scope, last: bool) -> Value:
         found = [value for item in items if (value := closure(item, scope)) is not UNDEFINED]
     scope.run.spend(len(found))
     return _flat(found, last, scope.run)
+
+
+SELECTION = 6
+"""What a filter of a step costs for each item besides its predicate, in steps."""
+TUPLE, MEMBER = 64, 48
+"""Bytes of a tuple, and of each of its members."""
 
 
 def _staged(stages: list[Filter | str], items: Value, scope: Scope) -> Value:
@@ -306,7 +312,8 @@ def _tuple_step(step: Step, items: Value, tuples: Value, scope: Scope) -> Value:
                 if step.ancestor is not None:
                     new[step.ancestor] = each[ITEM]
             result.append(new)
-            scope.run.steps -= 15
+            scope.run.steps -= 5
+            scope.run.spend_bytes(TUPLE + MEMBER * len(new))
         scope.run.spend(1)
     return _staged(step.stages, result, scope)
 
@@ -333,7 +340,7 @@ def select(filter: Filter, value: Value, scope: Scope) -> Value:
                 return item
             chosen.append(item)
         return chosen
-    scope.run.spend(len(items) * filter.weight)
+    scope.run.spend(len(items) * (filter.weight + 2))
     predicate = filter.predicate
     size = len(items)
     for index, item in enumerate(items):

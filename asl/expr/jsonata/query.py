@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata import stacks, syntax
 from asl.expr.jsonata.analysis import Parsed, Reference
@@ -99,15 +100,27 @@ class Query:
         """The library's syntax tree; it is made anew."""
         return _with_room(lambda: syntax.parse(self.source).tree)
 
-    def __call__(self, bindings: Mapping[str, Json], frame: Frame) -> Json | Undefined:
-        """Evaluate with `$name` for each name of *bindings*; raises QueryFault."""
+    def __call__(
+        self, bindings: Mapping[str, Json], frame: Frame, meter: WorkMeter | None = None
+    ) -> Json | Undefined:
+        """Evaluate with `$name` for each name of *bindings*; raises QueryFault.
+
+        A *meter* that several evaluations share limits all of them together.
+        """
         shape = self.shape
-        scope = Scope(Run(bindings, frame, self._limits, self.texts), None, {})
-        scope.run.enter(shape.nesting)
+        run = Run(bindings, frame, self._limits, self.texts)
+        run.nest(shape.nesting)
+        if meter is not None:
+            run.steps, run.bytes = min(run.steps, meter.steps), min(run.bytes, meter.bytes)
+        steps, size = run.steps, run.bytes
         try:
-            return plain(shape.closure(UNDEFINED, scope), scope.run, shape.levels)
+            return plain(shape.closure(UNDEFINED, Scope(run, None, {})), run, shape.levels)
         except RecursionError:
             raise fault("D1011") from None
+        finally:
+            if meter is not None:
+                meter.steps -= steps - run.steps
+                meter.bytes -= size - run.bytes
 
 
 def parse(source: str, limits: Limits = LIMITS) -> Query:

@@ -26,7 +26,7 @@ def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     if value is UNDEFINED:
         return value
     return (
-        _scalar(value, run.limits)
+        _scalar(value, run.bounds)
         if not isinstance(value, list | dict)
         else _Plain(run).of(value, 0, levels)
     )
@@ -60,7 +60,7 @@ class _Plain:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.unchanged = _UNCHANGED if run.limits.java else _UNCHANGED_WITH_INTEGERS
+        self.unchanged = _UNCHANGED if run.bounds.java else _UNCHANGED_WITH_INTEGERS
         self.known: dict[int, tuple[Value, Json]] = {}
         """The containers seen so far: what is shared stays shared."""
 
@@ -75,7 +75,7 @@ class _Plain:
             return self.known[id(value)][1]
         if depth >= MAX_DEPTH:
             raise fault("D1014", what=f"nested deeper than {MAX_DEPTH} levels")
-        self.run.spend(3 * len(value))
+        self.run.spend(8 + 3 * len(value))
         result: Any = value if kind is dict or kind is list else list(value)
         for place, item in value.items() if kind is dict else enumerate(value):
             item_kind = type(item)
@@ -84,7 +84,7 @@ class _Plain:
             if isinstance(item, list | dict):
                 new = self.of(item, depth + 1, levels - 1)
             else:
-                new = _scalar(item, self.run.limits)
+                new = _scalar(item, self.run.bounds)
             if new is not item:
                 if result is value:
                     result = value.copy()

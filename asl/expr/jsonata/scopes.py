@@ -1,10 +1,13 @@
 """What an evaluation carries along: its limits, what it has spent of them, and its variables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import floor
+from typing import Final, NoReturn
 
 from asl.core.values import Json
+from asl.core.work import LIMITS as LIMITS_OF_WORK
+from asl.core.work import Quantity, WorkLimits, WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import Nesting
@@ -13,12 +16,10 @@ from asl.expr.jsonata.values import UNDEFINED, Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Where an evaluation ends with a fault; the same query and data always end alike.
+    """Where an evaluation ends with a fault; the same query and data always end alike."""
 
-    A step is about a tenth of a microsecond's work: all of them take some seconds.
-    """
-
-    steps: int = 20_000_000
+    work: WorkLimits = LIMITS_OF_WORK
+    """Steps and bytes of one evaluation."""
     depth: int = 500
     """Calls of the query's own functions within each other; tail calls do not count."""
     items: int = 1_000_000
@@ -52,66 +53,100 @@ def limits(aws: bool) -> Limits:
     return AWS_LIMITS if aws else LIMITS
 
 
-class Run:
-    """One evaluation of a query."""
+class Run(WorkMeter):
+    """One evaluation of a query: the meter of its work, and what it reads."""
 
-    __slots__ = ("bindings", "depth", "frame", "level", "limits", "steps", "texts")
+    __slots__ = ("bindings", "bounds", "depth", "frame", "level", "texts")
 
     def __init__(
         self,
         bindings: Mapping[str, Json],
         frame: Frame,
-        limits: Limits,
+        bounds: Limits,
         texts: tuple[str, ...] = (),
     ) -> None:
+        self.limits = work = bounds.work
+        self.steps = work.steps
+        self.bytes = work.bytes
         self.bindings = bindings
         self.frame = frame
-        self.limits = limits
+        self.bounds = bounds
         self.texts = texts
-        self.steps = limits.steps
         self.depth = 0
         self.level = 0
         """How deep the calls of the function under way are nested, as AWS counts it."""
 
-    def enter(self, nesting: Nesting) -> None:
-        """Go a level down into what nests so; raises D1011 where that is too deep."""
-        most = self.limits.nesting
+    def nest(self, nesting: Nesting) -> None:
+        """Enter what nests so; raises D1011 where that is too deep."""
+        most = self.bounds.nesting
         if most is not None:
             if self.level + nesting.height > most:
                 raise fault("D1011")
             self.level += nesting.reach
 
-    def spend(self, steps: int) -> None:
-        """Count work; raises D1012 when there was too much of it."""
-        self.steps -= steps
-        if self.steps < 0:
-            raise self.exhausted()
+    def exceed(self, quantity: Quantity) -> NoReturn:
+        """Raise D1012 for too many steps, D1013 for too many bytes, D1011 for too many levels."""
+        if quantity == "steps":
+            raise fault("D1012", limit=self.limits.steps)
+        if quantity == "bytes":
+            raise fault("D1013", what="value", limit=f"{self.limits.bytes} bytes")
+        raise fault("D1011")
 
-    def exhausted(self) -> QueryFault:
-        """The fault of an evaluation that takes too many steps."""
-        return fault("D1012", limit=self.limits.steps)
+    def copy(self, items: int) -> None:
+        """Count the copying of references into an array."""
+        self.steps -= items >> COPIED
+        self.bytes -= REFERENCE * items
+        if self.steps < 0 or self.bytes < 0:
+            self.exceed("steps" if self.steps < 0 else "bytes")
 
     def hold(self, items: int, most: int | None = None) -> None:
         """Count the making of an array; raises D1013 for too large a one."""
-        most = most or self.limits.items
+        most = most or self.bounds.items
         if items > most:
             raise fault("D1013", what="sequence", limit=f"{most} items")
-        self.spend(items)
+        self.copy(items)
+
+    def count(self, numbers: int, most: int | None = None) -> None:
+        """Count the making of an array of numbers; raises D1013 for too large a one."""
+        self.hold(numbers, most)
+        self.steps -= numbers >> 4
+        self.spend_bytes(NUMBER * numbers)
 
     def write(self, characters: int) -> None:
         """Count the making of a string; raises D1013 for too long a one."""
-        if characters > self.limits.characters:
+        if characters > self.bounds.characters:
             raise self.too_long()
-        self.spend(characters >> 5)
+        self.scan(characters)
+        self.spend_bytes(CHARACTER * characters)
+
+    def scan(self, characters: int) -> None:
+        """Count the reading of a string."""
+        self.spend(characters >> READ)
+
+    def encode(self, texts: Iterable[str]) -> None:
+        """Count the writing of texts as bytes, to compare them."""
+        self.spend_bytes(CHARACTER * sum(map(len, texts)))
 
     def too_long(self) -> QueryFault:
         """The fault of a string that is too long."""
-        return fault("D1013", what="string", limit=f"{self.limits.characters} characters")
+        return fault("D1013", what="string", limit=f"{self.bounds.characters} characters")
 
     @property
     def millis(self) -> int:
         """The time of this evaluation, in milliseconds since 1970."""
         return floor(self.frame.now * 1000)
+
+
+COPIED: Final = 5
+"""A step copies two to the power of so many references."""
+READ: Final = 5
+"""A step reads or writes two to the power of so many characters."""
+NUMBER: Final = 32
+"""Bytes of a number."""
+REFERENCE: Final = 8
+"""Bytes of a reference."""
+CHARACTER: Final = 2
+"""Bytes of a character; some have one, and some four."""
 
 
 class Scope:

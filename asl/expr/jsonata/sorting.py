@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.scopes import REFERENCE, Run, Scope
 from asl.expr.jsonata.values import (
+    COMPARED,
     ITEM,
     UNDEFINED,
     Closure,
@@ -41,6 +42,7 @@ def ordered(terms: list[Term], items: Value, scope: Scope) -> Value:
         if len({symbol(key) for key in keys} | {"n", "s"}) == 2 and len(set(map(type, keys))) == 1:
             run.spend(len(items) * 2)
             if type(keys[0]) is str:
+                run.encode(keys)
                 keys = [units(key) for key in keys]
             order = sorted(range(len(keys)), key=keys.__getitem__, reverse=terms[0].descending)
             return [items[place] for place in order]
@@ -54,6 +56,8 @@ def ordered(terms: list[Term], items: Value, scope: Scope) -> Value:
                 continue
             if left is UNDEFINED or right is UNDEFINED:
                 return left is UNDEFINED
+            if type(left) is str and type(right) is str:
+                run.spend((len(left) + len(right)) >> COMPARED)
             order = _order(left, right)
             if order:
                 return (order < 0) if term.descending else (order > 0)
@@ -99,7 +103,8 @@ def merge_sorted(items: list[Any], after: Any, run: Run) -> list[Any]:
     middle = len(items) // 2
     left = merge_sorted(items[:middle], after, run)
     right = merge_sorted(items[middle:], after, run)
-    run.spend(len(items) * 4)
+    run.spend(len(items) * 8)
+    run.spend_bytes(len(items) * REFERENCE)
     merged, one, other = [], 0, 0
     while one < len(left) and other < len(right):
         if after(left[one], right[other]):

@@ -34,6 +34,7 @@ class Transform(Function):
         ours = _objects(copy, scope.run)
         found = self.pattern(copy, self.scope)
         for each in [] if found is UNDEFINED else listed(found):
+            scope.run.spend(6)
             self._change(each, id(each) in ours)
         return copy
 
@@ -58,7 +59,7 @@ class Transform(Function):
 
 def copied(value: Value, run: Run) -> Value:
     """A copy that shares no container with the original."""
-    run.spend(8)
+    run.spend(6)
     if isinstance(value, list):
         return [copied(item, run) for item in value]
     if type(value) is dict:
@@ -72,10 +73,10 @@ def _objects(value: Value, run: Run) -> set[int]:
     todo = [value]
     while todo:
         each = todo.pop()
+        run.spend(2)
         if type(each) is dict:
             found.add(id(each))
             todo.extend(each.values())
         elif isinstance(each, list):
             todo.extend(each)
-    run.spend(len(found))
     return found

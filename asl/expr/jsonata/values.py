@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from asl.expr.jsonata.faults import fault
 
 if TYPE_CHECKING:
-    from asl.expr.jsonata.scopes import Scope
+    from asl.expr.jsonata.scopes import Run, Scope
 
 Value: TypeAlias = Any
 """A JSON value, UNDEFINED, a `Sequence`, a `Constructed` array or a `Function`."""
@@ -168,6 +168,7 @@ def _leaves(items: list[Value]) -> Iterator[Value]:
 def equal(one: Value, other: Value, spend: Callable[[int], None]) -> bool:
     """Deep equality: 1 equals 1.0, true differs from 1, the order of keys is free."""
     if not isinstance(one, list | dict):
+        spend(_length(one))
         return identical(one, other)
     todo = [(one, other)]
     while todo:
@@ -184,9 +185,35 @@ def equal(one: Value, other: Value, spend: Callable[[int], None]) -> bool:
                 return False
             spend(4 * len(left))
             todo.extend((value, right[key]) for key, value in left.items())
-        elif not identical(left, right):
-            return False
+        else:
+            spend(_length(left))
+            if not identical(left, right):
+                return False
     return True
+
+
+def _length(value: Value) -> int:
+    """What it takes to compare a scalar, in steps."""
+    return len(value) >> COMPARED if type(value) is str else 0
+
+
+def identity(value: Value, run: "Run") -> Value:
+    """What two values have in common that are equal, as the key of a set or an object."""
+    if isinstance(value, list):
+        run.spend(2 + 2 * len(value))
+        return "a", tuple([identity(item, run) for item in value])
+    if type(value) is dict:
+        run.spend(2 + 3 * len(value))
+        return "o", frozenset([(name, identity(item, run)) for name, item in value.items()])
+    if isinstance(value, Function):
+        return "f", id(value)
+    if type(value) is str:
+        run.spend(len(value) >> COMPARED)
+    return ("b", value) if type(value) is bool else value
+
+
+COMPARED = 10
+"""A step compares two to the power of so many characters."""
 
 
 def identical(one: Value, other: Value) -> bool:

@@ -7,12 +7,13 @@ import pytest
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.core.work import WorkLimits
 from asl.expr.jsonata import QueryFault, parse
 from asl.expr.jsonata.query import Query
 from asl.expr.jsonata.scopes import Limits
 from tests.expr.jsonata.frames import evaluate, still
 
-TIGHT = Limits(steps=200_000, items=10_000, characters=100_000)
+TIGHT = Limits(WorkLimits(steps=150_000), items=10_000, characters=100_000)
 """So that the tests are quick; the rules are the same."""
 
 DOUBLED = "($g := function($x, $n) { $n = 0 ? $x : $g(%s, $n - 1) }; %s)"
@@ -38,9 +39,9 @@ UNBOUNDED = {
     "$pad('x', -99999999999, 'ab')": "D1013",
     "$join([1..9000].('abcdefghijklmnopqrstuvwxyz'))": "D1013",
     "$replace($pad('', 90000, 'a'), 'a', 'bbb')": "D1013",
-    "$replace($pad('', 9000, 'a'), /a/, 'bbbbbbbbbbbbbbbbbbbbbbbbb')": "D1013",
+    "$replace($pad('', 900, 'a'), /a/, $pad('', 200, 'b'))": "D1013",
     DOUBLED % ("$x & $x", "$length($g('ab', 99))"): "D1013",
-    DOUBLED % ("[$x, $x]", "$count($g([1], 99))"): "D1012",
+    DOUBLED % ("[$x, $x]", "$count($g([1], 99))"): "D1013",
     DOUBLED % (ARRAYS, "$string($g([1], 99))"): "D1012",
     DOUBLED % (ARRAYS, "$g([0], 99) = $g([0], 99)"): "D1012",
     DOUBLED % (ARRAYS, "$g([{'a': 1}], 99).a"): "D1012",
@@ -92,13 +93,13 @@ def test_patterns_run_in_linear_time(source: str, value: Json) -> None:
 
 
 def test_the_default_limits_let_ordinary_work_through() -> None:
-    """A hundred thousand rows are filtered, grouped, sorted and counted."""
-    rows = [{"id": number, "kind": f"k{number % 7}"} for number in range(100_000)]
+    """Fifty thousand rows are filtered, grouped, sorted and counted."""
+    rows = [{"id": number, "kind": f"k{number % 7}"} for number in range(50_000)]
     source = "{'n': $count($states.input[id % 2 = 0]), 'kinds': $states.input{kind: $count($)}}"
     found = evaluate(source, rows)
-    assert found["n"] == 50_000
-    assert sum(found["kinds"].values()) == 100_000
-    assert evaluate("$states.input^(>id)[0].id", rows) == 99_999
+    assert found["n"] == 25_000
+    assert sum(found["kinds"].values()) == 50_000
+    assert evaluate("$states.input^(>id)[0].id", rows) == 49_999
 
 
 def test_recursion_does_not_depend_on_the_callers_stack() -> None:

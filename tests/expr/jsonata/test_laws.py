@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, detached, json_equal
+from asl.core.work import WorkLimits
 from asl.expr.jsonata import UNDEFINED, QueryFault, parse
 from asl.expr.jsonata.query import Query
 from asl.expr.jsonata.scopes import Limits
@@ -108,7 +109,7 @@ def test_the_same_query_gives_the_same(source: str, d: Json, e: Json) -> None:
 def test_limits_only_ever_end_an_evaluation(source: str, d: Json, e: Json, steps: int) -> None:
     """With fewer steps the outcome is the same, or the fault that says so."""
     bindings = {"d": d, "e": e}
-    tight = outcome(parse(source, Limits(steps=steps)), bindings)
+    tight = outcome(parse(source, Limits(WorkLimits(steps=steps))), bindings)
     assert tight in (outcome(parse(source), bindings), ("fault", "D1012"))
 
 

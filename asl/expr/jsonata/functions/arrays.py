@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.scopes import REFERENCE, Scope
 from asl.expr.jsonata.sorting import merge_sorted
 from asl.expr.jsonata.values import (
     UNDEFINED,
@@ -14,7 +14,7 @@ from asl.expr.jsonata.values import (
     are_numbers,
     are_strings,
     boolean,
-    equal,
+    identity,
     units,
 )
 
@@ -32,15 +32,25 @@ def append(scope: Scope, one: Value, other: Value) -> Value:
     return result
 
 
-def reverse(values: list[Value]) -> Value:
+def reverse(scope: Scope, values: list[Value]) -> Value:
     """`$reverse(array)`."""
-    return values if len(values) <= 1 else values[::-1]
+    if len(values) <= 1:
+        return values
+    scope.run.copy(len(values))
+    return values[::-1]
 
 
-def zipped(*arrays: Value) -> Value:
+LIST = 88
+"""Bytes of a list, besides its references."""
+
+
+def zipped(scope: Scope, *arrays: Value) -> Value:
     """`$zip(array, ...)`: the first items, the second ones, ..., as long as all have one."""
     if not all(isinstance(array, list) for array in arrays):
         return []
+    length = min(map(len, arrays), default=0)
+    scope.run.spend(length * (1 + (len(arrays) >> 2)))
+    scope.run.spend_bytes(length * (LIST + REFERENCE * len(arrays)))
     return [list(items) for items in zip(*arrays, strict=False)]
 
 
@@ -48,21 +58,14 @@ def distinct(scope: Scope, values: Value) -> Value:
     """`$distinct(array)`: the first of equal items."""
     if not isinstance(values, list) or len(values) <= 1:
         return values
-    scalars: set[tuple[type, Value]] = set()
-    containers: list[Value] = []
+    known: set[Value] = set()
     found: list[Value] = Sequence() if type(values) is Sequence else []
+    scope.run.spend(len(values))
     for value in values:
-        if isinstance(value, list | dict | Function):
-            if any(equal(value, known, scope.run.spend) for known in containers):
-                continue
-            scope.run.spend(len(containers))
-            containers.append(value)
-        else:
-            key = (bool if type(value) is bool else object, value)
-            if key in scalars:
-                continue
-            scalars.add(key)
-        found.append(value)
+        key = identity(value, scope.run)
+        if key not in known:
+            known.add(key)
+            found.append(value)
     return found
 
 
@@ -72,6 +75,7 @@ def shuffle(scope: Scope, values: list[Value]) -> Value:
         return values
     from random import Random
 
+    scope.run.spend(len(values))
     result = list(values)
     Random(scope.run.frame.entropy()).shuffle(result)
     return result
@@ -86,7 +90,10 @@ def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Valu
         if not texts and not are_numbers(values):
             raise fault("D3070", index=1)
         scope.run.spend(len(values) * 2)
-        return sorted(values, key=units if texts else None)
+        if not texts:
+            return sorted(values)
+        scope.run.encode(values)
+        return sorted(values, key=units)
     return merge_sorted(
         values,
         lambda one, other: _is_truthy(function.apply([one, other], None, scope)),
@@ -149,8 +156,10 @@ def reduced(
     """`$reduce(array, function, start)`; raises D3050 for a function of less than two arguments."""
     if function.arity < 2:
         raise fault("D3050", index=1)
-    items = list(enumerate(values))
-    result = items.pop(0)[1] if start is UNDEFINED and items else start
+    items = enumerate(values)
+    result = start
+    if start is UNDEFINED and values:
+        _, result = next(items)
     for index, value in items:
         arguments = [result, value, index, values][: max(2, min(function.arity, 4))]
         result = function.apply(arguments, None, scope)

@@ -9,6 +9,7 @@ from asl.core.errors import NotJson
 from asl.core.java import in_hash_order
 from asl.core.values import detached
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.functions.arrays import LIST
 from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.values import UNDEFINED, Sequence, Value
@@ -38,7 +39,10 @@ def partition(scope: Scope, values: Value = UNDEFINED, size: Value = UNDEFINED) 
         raise fault("D3137", message="Second argument must be zero or greater")
     if step == 0 or not values:
         return UNDEFINED
-    scope.run.spend(len(values))
+    chunks = -(-len(values) // step)
+    scope.run.spend(3 * chunks)
+    scope.run.copy(len(values))
+    scope.run.spend_bytes(LIST * chunks)
     return [values[start : start + step] for start in range(0, len(values), step)]
 
 
@@ -56,7 +60,7 @@ def span(
         return UNDEFINED
     numbers = range(start, end + (1 if stride > 0 else -1), stride)
     length = len(numbers) if abs(end - start) < 2**62 else 2**62
-    scope.run.hold(length, scope.run.limits.ranged)
+    scope.run.count(length, scope.run.bounds.ranged)
     return Sequence(numbers)
 
 
@@ -105,8 +109,8 @@ def parse(scope: Scope, text: str) -> Value:
 
     AWS reads single quotes as double ones (measured).
     """
-    scope.run.spend(len(text))
-    if scope.run.limits.java:
+    scope.run.spend(len(text) + (len(text) >> 1))
+    if scope.run.bounds.java:
         text = _TEXT.sub(lambda found: _quoted(found[1]) if found[2] else found[0], text)
     try:
         return detached(

@@ -21,12 +21,13 @@ def keys(scope: Scope, value: Value) -> Value:
 
 def _names(value: Value, scope: Scope) -> dict[str, None]:
     if type(value) is dict:
+        scope.run.spend(len(value) >> 2)
         return dict.fromkeys(value)
     names: dict[str, None] = {}
     if isinstance(value, list):
         for item in value:
             inner = _names(item, scope)
-            scope.run.spend(4 * len(inner) + 4)
+            scope.run.spend(len(inner) + 1)
             names |= inner
     return names
 
@@ -43,20 +44,26 @@ def spread(scope: Scope, value: Value) -> Value:
         for item in value:
             inner = spread(scope, item)
             parts += inner if isinstance(inner, list) else [inner]
-            scope.run.spend(5)
+            scope.run.spend(12)
         return parts if value else Sequence()
     if type(value) is dict:
-        scope.run.spend(len(value))
+        scope.run.spend(2 * len(value))
         return Sequence({name: each} for name, each in value.items())
     return value
 
 
-def merge(objects: list[Value]) -> Value:
+def merge(scope: Scope, objects: list[Value]) -> Value:
     """`$merge(objects)`: the last of equal names wins."""
     merged: dict[str, Value] = {}
     for each in objects:
+        scope.run.spend(1 + (len(each) >> 2))
         merged |= each
+    scope.run.spend_bytes(MEMBER * len(merged))
     return merged
+
+
+MEMBER = 100
+"""Bytes of a member of an object, besides its value."""
 
 
 def each(scope: Scope, value: Value, function: Function) -> Value:

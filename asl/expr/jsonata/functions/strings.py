@@ -11,7 +11,7 @@ from asl.expr.jsonata import operators
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.patterns import Match, Pattern
-from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.scopes import READ, Run, Scope
 from asl.expr.jsonata.values import UNDEFINED, Function, Sequence, Value
 
 
@@ -52,8 +52,13 @@ def substring_after(text: str, characters: Value) -> Value:
     return text[text.index(characters) + len(characters) :]
 
 
-def trim(text: str) -> Value:
+PART = 64
+"""Bytes of a part of a string, besides its characters."""
+
+
+def trim(scope: Scope, text: str) -> Value:
     """`$trim(text)`: no blanks around, single ones within."""
+    scope.run.spend(len(text) >> 2)
     return re.sub("[ \t\n\r]+", " ", text).strip(" ")
 
 
@@ -64,7 +69,7 @@ def pad(scope: Scope, text: str, width: Value, characters: Value = UNDEFINED) ->
     """
     if width is UNDEFINED:
         return text
-    width = trunc(finite(width)) if scope.run.limits.java else finite(width)
+    width = trunc(finite(width)) if scope.run.bounds.java else finite(width)
     missing = abs(width) - len(text)
     if missing <= 0:
         return text
@@ -98,9 +103,13 @@ def split(scope: Scope, text: str, separator: Value, limit: Value = UNDEFINED) -
     if most == 0:
         return []
     if type(separator) is str:
+        count = text.count(separator) + 1 if separator else len(text)
+        scope.run.spend(count)
+        scope.run.spend_bytes(PART * count + len(text))
         parts = text.split(separator) if separator else list(text)
         return parts if limit is UNDEFINED else parts[: int(limit)]
     parts, start = [], 0
+    scope.run.spend_bytes(len(text))
     for each in _first(most, _matches(scope, separator, text, 2)):
         parts.append(text[start : each.start])
         start = each.end
@@ -132,7 +141,8 @@ def replace(
         parts += [text[position : each.start], new]
         position = each.start + len(each.text)
         size += len(new)
-        if size > scope.run.limits.characters:
+        scope.run.spend(4 + (len(new) >> READ))
+        if size > scope.run.bounds.characters:
             break
     scope.run.write(size)
     return "".join([*parts, text[position:]])
@@ -150,7 +160,7 @@ def _limit(scope: Scope, limit: Value, code: str) -> int | float:
         return INFINITE
     if limit < 0:
         raise fault(code, value=limit)
-    whole: int = trunc(finite(limit)) if scope.run.limits.java else ceil(finite(limit))
+    whole: int = trunc(finite(limit)) if scope.run.bounds.java else ceil(finite(limit))
     return whole
 
 
@@ -165,9 +175,7 @@ def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
 def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Match]:
     """The matches of a pattern, or of a function that answers as one would."""
     if isinstance(matcher, Pattern):
-        for each in matcher.matches(text):
-            scope.run.spend(20)
-            yield each
+        yield from matcher.matches(text, scope.run)
         return
     if not isinstance(matcher, Function):
         raise fault("T0410", value=matcher, index=place)
@@ -203,13 +211,14 @@ def _substitute(scope: Scope, replacement: Value) -> Callable[[Match], Value]:
         return call
     if type(replacement) is not str:
         raise fault("T0410", value=replacement, index=3)
-    return lambda match: "".join(_expanded(replacement, match))
+    return lambda match: "".join(_expanded(replacement, match, scope.run))
 
 
-def _expanded(template: str, match: Match) -> Iterator[str]:
+def _expanded(template: str, match: Match, run: Run) -> Iterator[str]:
     position = 0
     groups = match.groups
     while (dollar := template.find("$", position)) != -1:
+        run.spend(3)
         yield template[position:dollar]
         position = dollar + 1
         following = template[position : position + 1]
@@ -244,7 +253,8 @@ def join(scope: Scope, texts: list[str], separator: Value = UNDEFINED) -> Value:
 
 def base64encode(scope: Scope, text: str) -> Value:
     """`$base64encode(text)`: of the low bytes of its code units in UTF-16, of UTF-8 for AWS."""
-    if scope.run.limits.java:
+    scope.run.write(2 * len(text))
+    if scope.run.bounds.java:
         return b64encode(text.encode("utf-8", "replace")).decode()
     return b64encode(text.encode("utf-16-le", "surrogatepass")[::2]).decode()
 
@@ -254,7 +264,8 @@ def base64decode(scope: Scope, text: str) -> Value:
 
     For AWS the bytes are UTF-8, and foreign characters an internal error (measured).
     """
-    java = scope.run.limits.java
+    java = scope.run.bounds.java
+    scope.run.spend(len(text) >> 3)
     if java and re.search("[^A-Za-z0-9+/=]", text):
         raise fault("D1015")
     cleaned = re.sub("[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))
@@ -273,10 +284,12 @@ _COMPONENT = "-_.!~*'()"
 _WHOLE = _COMPONENT + ";/?:@&=+$,#"
 
 
-def encoder(name: str, safe: str) -> Callable[[str], Value]:
+def encoder(name: str, safe: str) -> Callable[[Scope, str], Value]:
     """`$encodeUrl` or `$encodeUrlComponent`; raises D3140 for half a surrogate pair."""
 
-    def encode(text: str) -> Value:
+    def encode(scope: Scope, text: str) -> Value:
+        scope.run.spend(len(text) >> 2)
+        scope.run.spend_bytes(3 * len(text))
         try:
             return quote(text, safe=safe)
         except UnicodeEncodeError:
@@ -287,16 +300,18 @@ def encoder(name: str, safe: str) -> Callable[[str], Value]:
 
 def decode_url_component(scope: Scope, text: str) -> Value:
     """`$decodeUrlComponent(text)`; for AWS + is a blank, and no bytes are wrong (measured)."""
-    if not scope.run.limits.java or _BROKEN.search(text):
-        return _decoded_component(text)
+    if not scope.run.bounds.java or _BROKEN.search(text):
+        return _decoded_component(scope, text)
+    scope.run.spend(text.count("%"))
     return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "replace")
 
 
-def decoder(name: str, kept: str) -> Callable[[str], Value]:
+def decoder(name: str, kept: str) -> Callable[[Scope, str], Value]:
     """`$decodeUrl` or `$decodeUrlComponent`; raises D3140 for what is no URL."""
     reserved = re.compile("%(" + "|".join(f"{ord(each):02x}" for each in kept) + ")", re.I)
 
-    def decode(text: str) -> Value:
+    def decode(scope: Scope, text: str) -> Value:
+        scope.run.spend(2 * text.count("%"))
         if _BROKEN.search(text):
             raise fault("D3140", value=text, name=name)
         kept_text = reserved.sub(r"%25\1", text) if kept else text

@@ -14,11 +14,13 @@ from asl.expr.jsonata.transforms import copied
 from asl.expr.jsonata.values import Value
 
 
-def _lowercase(text: str) -> Value:
+def _lowercase(scope: Scope, text: str) -> Value:
+    scope.run.write(len(text))
     return text.lower()
 
 
-def _uppercase(text: str) -> Value:
+def _uppercase(scope: Scope, text: str) -> Value:
+    scope.run.write(len(text))
     return text.upper()
 
 
@@ -43,24 +45,22 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "substring": ("<s-nn?:s>", strings.substring, 3),
     "substringBefore": ("<s-s:s>", strings.substring_before, 2),
     "substringAfter": ("<s-s:s>", strings.substring_after, 2),
-    "lowercase": ("<s-:s>", _lowercase, 1),
-    "uppercase": ("<s-:s>", _uppercase, 1),
     "length": ("<s-:n>", len, 1),
-    "trim": ("<s-:s>", strings.trim, 1),
-    "encodeUrlComponent": ("<s-:s>", strings.encode_url_component, 1),
-    "encodeUrl": ("<s-:s>", strings.encode_url, 1),
-    "decodeUrl": ("<s-:s>", strings.decode_url, 1),
     "boolean": ("<x-:b>", objects.truth, 1),
     "not": ("<x-:b>", objects.negation, 1),
     "type": ("<x:s>", objects.kind, 1),
-    "merge": ("<a<o>:o>", objects.merge, 1),
-    "reverse": ("<a:a>", arrays.reverse, 1),
     "hash": ("<ss?:s>", aws.hashed, 2),
 }
 """Functions of their arguments alone."""
 
 _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "string": ("<x-b?:s>", strings.string, 1),
+    "trim": ("<s-:s>", strings.trim, 1),
+    "encodeUrlComponent": ("<s-:s>", strings.encode_url_component, 1),
+    "encodeUrl": ("<s-:s>", strings.encode_url, 1),
+    "decodeUrl": ("<s-:s>", strings.decode_url, 1),
+    "lowercase": ("<s-:s>", _lowercase, 1),
+    "uppercase": ("<s-:s>", _uppercase, 1),
     "pad": ("<s-ns?:s>", strings.pad, 3),
     "match": ("<s-f<s:o>n?:a<o>>", strings.match, 3),
     "contains": ("<s-(sf):b>", strings.contains, 2),
@@ -73,12 +73,14 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
     "fromMillis": ("<n-s?s?:s>", moments.from_millis, 3),
     "map": ("<af>", arrays.mapped, 2),
+    "reverse": ("<a:a>", arrays.reverse, 1),
     "filter": ("<af>", arrays.filtered, 2),
     "single": ("<af?>", arrays.single, 2),
     "reduce": ("<afj?:j>", arrays.reduced, 3),
     "sort": ("<af?:a>", arrays.sort, 2),
     "shuffle": ("<a:a>", arrays.shuffle, 1),
     "distinct": ("<x:x>", arrays.distinct, 1),
+    "merge": ("<a<o>:o>", objects.merge, 1),
     "lookup": ("<x-s:x>", objects.lookup, 2),
     "spread": ("<x-:a<o>>", objects.spread, 1),
     "each": ("<o-f:a>", objects.each, 2),
@@ -93,7 +95,7 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
 
 _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
     "count": ("<a:n>", arrays.count, 1, False),
-    "zip": ("<a+>", arrays.zipped, 0, False),
+    "zip": ("<a+>", arrays.zipped, 0, True),
     "exists": ("<x:b>", objects.exists, 1, False),
     "error": ("<s?:x>", objects.error, 1, False),
     "assert": ("<bs?:x>", objects.insist, 2, False),
@@ -108,14 +110,43 @@ _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
 """Functions that give something even for undefined, and whether they are scoped."""
 
 
+_WALKING = frozenset(
+    {"sum", "max", "min", "average", "join", "sort", "shuffle", "distinct", "boolean", "not"}
+)
+"""Functions that look at each item of an array by themselves."""
+
+
+_COSTS = {
+    "formatNumber": 400,
+    "toMillis": 200,
+    "now": 100,
+    "fromMillis": 80,
+    "formatBase": 100,
+    "round": 90,
+    "formatInteger": 80,
+    "parseInteger": 60,
+    "random": 30,
+    "uuid": 30,
+    "power": 5,
+    "number": 5,
+}
+"""What a call costs besides what its arguments do, in steps."""
+
+
 def _natives() -> Iterator[Native]:
     for name, (signature, call, arity) in _PURE.items():
-        yield Native(name, signature, call, arity)
+        yield Native(name, signature, call, arity, walks=name in _WALKING)
     for name, (signature, call, arity) in _SCOPED.items():
-        yield Native(name, signature, call, arity, scoped=True)
+        yield Native(name, signature, call, arity, scoped=True, walks=name in _WALKING)
     for name, (signature, call, arity, scoped) in _TOTAL.items():
         yield Native(name, signature, call, arity, scoped=scoped, total=True)
 
 
-NATIVES: dict[str, Native] = {native.name: native for native in _natives()}
+def _charged(natives: Iterator[Native]) -> Iterator[Native]:
+    for native in natives:
+        native.cost = _COSTS.get(native.name, native.cost)
+        yield native
+
+
+NATIVES: dict[str, Native] = {native.name: native for native in _charged(_natives())}
 """Every function by name; `$eval` is none of them (AWS)."""

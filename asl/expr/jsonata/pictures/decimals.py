@@ -72,7 +72,7 @@ def format_number(scope: Scope, value: Value, picture: Value, options: Value = U
     texts = picture.split(signs.pattern)
     if len(texts) > 2:
         raise fault("D3080")
-    exact = Decimal if scope.run.limits.java else float
+    exact = Decimal if scope.run.bounds.java else float
     parts = [_Part(text, signs, exact) for text in texts]
     for part in parts:
         part.check()

@@ -214,7 +214,7 @@ def parse_integer(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
     if len(text) > LONGEST:
         raise fault("D1013", what="number", limit=f"{LONGEST} characters")
     found = number(text, parse(picture))
-    return UNDEFINED if found != found and scope.run.limits.finite else found
+    return UNDEFINED if found != found and scope.run.bounds.finite else found
 
 
 def number(text: str, picture: Picture) -> int | float:

@@ -219,7 +219,7 @@ def from_millis(
     AWS knows the zone by its name, `utc` (measured).
     """
     hours = minutes = 0
-    if zone is not UNDEFINED and not (scope.run.limits.java and zone.lower() == "utc"):
+    if zone is not UNDEFINED and not (scope.run.bounds.java and zone.lower() == "utc"):
         number = re.match(r"\s*([-+]?[0-9]{1,9})", zone)
         if number is None:
             raise fault("D3134", value=zone)
@@ -287,7 +287,7 @@ def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
     """
     if picture is not UNDEFINED:
         moment = _read(text, picture, scope.run.millis)
-        if moment != moment and scope.run.limits.finite:
+        if moment != moment and scope.run.bounds.finite:
             return UNDEFINED
         return moment
     match = _ISO_TEXT.fullmatch(text)
@@ -302,7 +302,7 @@ def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
         (numbers[0], numbers[1], numbers[2], int((fraction or ".")[1:4].ljust(3, "0"))),
     )
     if moment is None or (fraction and not time) or (zone and not time):
-        if not scope.run.limits.finite:
+        if not scope.run.bounds.finite:
             return nan
         raise fault("D3110", value=text)
     if zone and zone != "Z":
