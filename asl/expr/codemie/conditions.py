@@ -7,7 +7,7 @@ through. They are evaluated here, node by node, over JSON values; Python execute
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -367,7 +367,7 @@ class _Evaluation:
         return self.bounded(FUNCTIONS[node.func.id](*arguments))
 
 
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS = (KeysView, ValuesView, ItemsView)
 
 MAX_FLOAT: Final = 1.7976931348623157e308
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 from asl.expr.contenox.data import opened, refusal, traversals, variables
 from asl.expr.contenox.templates import (
     Block,
@@ -20,13 +21,14 @@ from asl.expr.contenox.templates import (
     parse,
 )
 from asl.expr.contenox.texts import as_json, shown
+from asl.expr.limits import count_values, within_limits
 
 __all__ = ["begun", "expanded", "filled", "of_result"]
 
 MAX_LENGTH: Final = 1_000_000
 """Characters that a text may have when it is filled in."""
-MAX_STEPS: Final = 100_000
-"""Nodes of a template that may be shown, those of a `range` as often as it goes round."""
+NODE: Final = 10
+"""What it takes to show a node of a template, in steps of work."""
 MISSING: Final = object()
 
 
@@ -67,7 +69,7 @@ class _Rendering:
         self.root = root
         self.data = data
         self.now = now
-        self.steps = MAX_STEPS
+        self.meter = WorkMeter()
         self.length = 0
         self.parts: list[str] = []
 
@@ -76,7 +78,8 @@ class _Rendering:
             nodes = parse(template)
         except ExpressionFault as fault:
             raise refusal(f"this is no template: {fault}") from None
-        self.nodes(nodes, self.root)
+        with within_limits():
+            self.nodes(nodes, self.root)
         return "".join(self.parts)
 
     def put(self, text: str) -> None:
@@ -87,18 +90,30 @@ class _Rendering:
 
     def nodes(self, nodes: tuple[Node, ...], dot: Any) -> None:
         for node in nodes:
-            self.steps -= 1
-            if self.steps < 0:
-                raise refusal(f"a template took more than {MAX_STEPS} steps")
+            self.meter.spend(NODE)
             if isinstance(node, str):
                 self.put(node)
             elif isinstance(node, Show):
                 found = self.value(node.value, dot)
-                self.put(shown(None if found is MISSING else found))
+                self.put(self.shown(found))
             elif isinstance(node, Macro):
                 self.put(self.macro(node))
             else:
                 self.block(node, dot)
+
+    def shown(self, value: Any) -> str:
+        """Return a value as templates show it; one that is too large ends the run."""
+        self.count(value)
+        return shown(None if value is MISSING else value)
+
+    def count(self, value: Any) -> None:
+        """Count the work on a value; one that is too large ends the run."""
+        if isinstance(value, str):
+            self.meter.spend(1 + (len(value) >> 5))
+        elif isinstance(value, dict | list):
+            count_values(value, self.meter)
+        if isinstance(value, str) and len(value) > MAX_LENGTH:
+            raise refusal(f"a template grew beyond {MAX_LENGTH} characters")
 
     def block(self, block: Block, dot: Any) -> None:
         value = self.value(block.value, dot)
@@ -117,6 +132,7 @@ class _Rendering:
         if value is MISSING or value is None:
             return []
         if isinstance(value, dict):
+            self.meter.spend(2 * len(value))
             return [value[key] for key in sorted(value)]
         if isinstance(value, list):
             return value
@@ -129,6 +145,10 @@ class _Rendering:
             return _field(self.root if expression.root else dot, expression.names)
         arguments = [self.value(each, dot) for each in expression.arguments]
         given = [None if each is MISSING else each for each in arguments]
+        for each in given:
+            self.count(each)
+        if expression.name == "join" and isinstance(given[0], str) and isinstance(given[1], list):
+            self.meter.spend_bytes(len(given[0]) * len(given[1]))
         try:
             return _CALLS[expression.name](*given)
         except (TypeError, ValueError, LookupError, AttributeError):

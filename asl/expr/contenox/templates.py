@@ -38,6 +38,8 @@ __all__ = [
 CODE: Final = "CX-TEMPLATE"
 MAX_DEPTH: Final = 32
 """How deep blocks and parentheses may stand in each other."""
+MAX_CALLS: Final = 100
+"""How many calls may stand in each other, piped ones included."""
 MACROS: Final = frozenset(
     ("var", "now", "date", "chain", "edge_count", "host", "toolservice", "tools", "hookservice")
 )
@@ -94,6 +96,8 @@ class Call:
 
     name: str
     arguments: tuple["Expression", ...]
+    depth: int = 1
+    """How many calls stand in each other."""
 
 
 Expression: TypeAlias = Constant | Field | Call
@@ -343,7 +347,11 @@ class _Parser:
             many = str(least) if least == most else f"{least} to {most}"
             message = f"{name!r} takes {many} arguments, not {len(arguments)}"
             raise self.fault(message, at, "give it just as many")
-        return Call(name, arguments)
+        depth = 1 + max((each.depth for each in arguments if isinstance(each, Call)), default=0)
+        if depth > MAX_CALLS:
+            message = f"more than {MAX_CALLS} calls stand in each other"
+            raise self.fault(message, at, "let a task work out a part")
+        return Call(name, arguments, depth)
 
     def operand(self, tokens: Tokens, at: int, depth: int) -> Expression:
         kind, text = tokens.popleft()

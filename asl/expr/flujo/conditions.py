@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.core.work import WorkExceeded, WorkMeter
+from asl.expr.limits import count_values
 from asl.expr.pythonic import COMPARED, MAX_DEPTH, parsed
 
 __all__ = ["MODES", "OUTPUT", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
@@ -76,6 +78,8 @@ def expression(text: str, mode: str = "") -> Expression:
     def value(names: Names) -> Any:
         try:
             return closure(names)
+        except WorkExceeded:
+            raise Failure("too much work") from None
         except RecursionError:
             raise Failure("values nest too deep") from None
 
@@ -301,7 +305,7 @@ _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 def _comparison(op: type[ast.cmpop], mode: str) -> Callable[[Any, Any], bool]:
     """Return how an operator compares two values in a mode."""
-    plain = COMPARED[op]
+    plain = _counted(COMPARED[op])
     if op in (ast.In, ast.NotIn):
         return lambda one, other: _contained(plain, one, other, op is ast.NotIn, mode)
     if mode == "strict":
@@ -322,6 +326,22 @@ def _comparison(op: type[ast.cmpop], mode: str) -> Callable[[Any, Any], bool]:
         return bool(plain(one, other))
 
     return compare
+
+
+def _counted(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Return the comparison, which raises WorkExceeded for values that are too large for it."""
+
+    def counted(one: Any, other: Any) -> bool:
+        if isinstance(one, _CONTAINERS) or isinstance(other, _CONTAINERS):
+            meter = WorkMeter()
+            count_values(one, meter)
+            count_values(other, meter)
+        return compare(one, other)
+
+    return counted
+
+
+_CONTAINERS = (list, tuple, dict)
 
 
 def _one_number(one: Any, other: Any) -> tuple[Any, Any]:

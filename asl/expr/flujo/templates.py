@@ -12,8 +12,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault, StateError
-from asl.core.values import Json, compact, index_of
+from asl.core.values import Json, compact, index_of, measure
+from asl.core.work import WorkMeter
 from asl.expr.flujo.conditions import OUTPUT
+from asl.expr.limits import count_values, within_limits
 
 __all__ = ["CODE", "FILTERS", "Scope", "names_in", "parse", "rendered"]
 
@@ -22,8 +24,8 @@ MAX_LENGTH: Final = 1_000_000
 """Characters of a filled template."""
 MAX_DEPTH: Final = 50
 """Blocks within each other."""
-MAX_ITEMS: Final = 100_000
-"""Rounds of all `{{#each}}` of a template together."""
+PART: Final = 10
+"""What it takes to fill in a part of a template, in steps of work."""
 
 _TAG = re.compile(r"\\?\{\{(.*?)\}\}", re.DOTALL)
 _PATH = re.compile(
@@ -198,7 +200,8 @@ def rendered(text: str, scope: Scope) -> str | None:
         parts = parse(text)
     except ExpressionFault:
         return None
-    return _Filling().text(parts, scope)
+    with within_limits():
+        return _Filling().text(parts, scope)
 
 
 class _Filling:
@@ -206,7 +209,7 @@ class _Filling:
 
     def __init__(self) -> None:
         self.length = 0
-        self.rounds = 0
+        self.meter = WorkMeter()
 
     def text(self, parts: tuple[Part, ...], scope: Scope) -> str:
         return "".join(self.each(parts, scope))
@@ -216,35 +219,70 @@ class _Filling:
             if isinstance(part, Block):
                 yield from self.block(part, scope)
                 continue
-            shown = part.text if isinstance(part, Text) else _shown(_found(part, scope))
+            shown = part.text if isinstance(part, Text) else self.shown(self.found(part, scope))
             self.length += len(shown)
-            if self.length > MAX_LENGTH:
-                cause = f"a template is longer than {MAX_LENGTH} characters"
-                raise StateError("States.Runtime", cause)
+            self.meter.spend(PART)
+            self.fits(self.length)
             yield shown
 
+    def fits(self, length: int) -> None:
+        """Raise StateError (States.Runtime) for a text that is too long."""
+        if length > MAX_LENGTH:
+            cause = f"a template is longer than {MAX_LENGTH} characters"
+            raise StateError("States.Runtime", cause)
+
+    def shown(self, value: Json) -> str:
+        """Return a value as text, once it is known that it is not too long."""
+        if isinstance(value, str):
+            self.fits(len(value))
+            self.meter.spend(len(value) >> 5)
+        elif isinstance(value, list | dict):
+            self.fits(measure(value, MAX_LENGTH))
+            count_values(value, self.meter)
+        return _shown(value)
+
+    def found(self, value: Value, scope: Scope) -> Json:
+        """Return the first of a value's choices that is not empty, filtered."""
+        found: Json = None
+        for choice in value.choices:
+            self.meter.spend(PART)
+            found = choice.text if isinstance(choice, Text) else _looked_up(choice, scope)
+            if found not in (None, ""):
+                break
+        for name, argument in value.filters:
+            found = self.filtered(name, argument, found)
+        return found
+
+    def filtered(self, name: str, argument: str | None, value: Json) -> Json:
+        self.meter.spend(PART)
+        match name:
+            case "upper":
+                return self.shown(value).upper()
+            case "lower":
+                return self.shown(value).lower()
+            case "length":
+                return len(value) if isinstance(value, str | list | dict) else 0
+            case "join":
+                listed, between = value if isinstance(value, list) else [value], argument or ""
+                self.fits(len(listed) * len(between))
+                self.meter.spend(2 * len(listed))
+                parts = [self.shown(each) for each in listed]
+                self.fits(sum(map(len, parts)))
+                return between.join(parts)
+            case "default":
+                return (argument or "") if value in (None, "", []) else value
+        self.shown(value)
+        return compact(value)
+
     def block(self, block: Block, scope: Scope) -> Iterator[str]:
-        value = _found(block.value, scope)
+        value = self.found(block.value, scope)
         if block.kind == "if":
             if value:
                 yield from self.each(block.parts, scope)
             return
         for item in value if isinstance(value, list) else ():
-            self.rounds += 1
-            if self.rounds > MAX_ITEMS:
-                raise StateError("States.Runtime", f"a template has more than {MAX_ITEMS} rounds")
+            self.meter.spend(PART)
             yield from self.each(block.parts, scope._replace(this=item))
-
-
-def _found(value: Value, scope: Scope) -> Json:
-    found: Json = None
-    for choice in value.choices:
-        found = choice.text if isinstance(choice, Text) else _looked_up(choice, scope)
-        if found not in (None, ""):
-            break
-    for name, argument in value.filters:
-        found = _filtered(name, argument, found)
-    return found
 
 
 def _looked_up(steps: Steps, scope: Scope) -> Json:
@@ -262,22 +300,6 @@ def _looked_up(steps: Steps, scope: Scope) -> Json:
         else:
             return None
     return value
-
-
-def _filtered(name: str, argument: str | None, value: Json) -> Json:
-    match name:
-        case "upper":
-            return _shown(value).upper()
-        case "lower":
-            return _shown(value).lower()
-        case "length":
-            return len(value) if isinstance(value, str | list | dict) else 0
-        case "join":
-            listed = value if isinstance(value, list) else [value]
-            return (argument or "").join(_shown(each) for each in listed)
-        case "default":
-            return (argument or "") if value in (None, "", []) else value
-    return compact(value)
 
 
 def _shown(value: Json) -> str:
