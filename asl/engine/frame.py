@@ -70,6 +70,8 @@ class Frame:
     """The visit of the last random draw, and how many there were in it."""
     _performed = (-1, 0)
     """The visit of the last effect that was counted, and its ordinal."""
+    _replay: WorkMeter | None = None
+    """The work of evaluations that are made again, None for a machine that runs."""
     spending: Any = None
     """What the latest visit with a budget has spent (`asl.engine.ledger.Account`)."""
     around: Any = None
@@ -146,6 +148,7 @@ class Frame:
     def before_start(self) -> "Frame":
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
         at = self.replayed(-1, self.variables, self.now, self.usage)
+        at._replay = None
         if self.parent is not None:
             at.step, at.entered = self.parent.step, self.parent.entered
             at._tried = at.visit, self.parent.attempts
@@ -164,13 +167,15 @@ class Frame:
         at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
         if self.parent is not None:
             at.origin = self.origin
-        at._usage, at.resumed = usage, self.resumed
+        at._usage, at.resumed, at._replay = usage, self.resumed, WorkMeter()
         at._tried = visit, {0: (retries, 0.0)}
         return at
 
     @property
     def work(self) -> WorkMeter:
         """The work of all evaluations since the state was entered, or since its effect ended."""
+        if self._replay is not None:
+            return self._replay
         execution = self.execution
         if execution.work is None:
             execution.work = WorkMeter()

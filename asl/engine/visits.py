@@ -98,6 +98,7 @@ def _entered(
 
 def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
     """Run one pure state; the interpreter does the same for a whole stretch at once."""
+    at.work.renew()
     if step.choose is not None:
         return step.choose(data, at)
     assert step.transform is not None

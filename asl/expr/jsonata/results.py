@@ -75,7 +75,7 @@ class _Plain:
             return self.known[id(value)][1]
         if depth >= MAX_DEPTH:
             raise fault("D1014", what=f"nested deeper than {MAX_DEPTH} levels")
-        self.run.spend(8 + 3 * len(value))
+        self.run.spend(8 + (len(value) >> 1))
         result: Any = value if kind is dict or kind is list else list(value)
         for place, item in value.items() if kind is dict else enumerate(value):
             item_kind = type(item)

@@ -1,0 +1,109 @@
+"""Work of an execution: it is bounded for each state, and lets other executions run in between."""
+
+import asyncio
+from typing import Any
+
+import asl
+from asl.core.profile import DEFAULT
+from asl.core.work import LIMITS
+
+HALF = "($f := function($n) { $n > 30000 ? 0 : $f($n + 1) }; $f(1))"
+"""Takes a good part of the steps that a state may take."""
+
+
+def passes(*outputs: str) -> dict[str, Any]:
+    names = [f"S{index}" for index in range(len(outputs))]
+    states = {
+        name: {"Type": "Pass", "Output": f"{{% {output} %}}", "Next": following}
+        for name, output, following in zip(names, outputs, [*names[1:], "End"], strict=True)
+    }
+    return {
+        "QueryLanguage": "JSONata",
+        "StartAt": "S0",
+        "States": {**states, "End": {"Type": "Succeed"}},
+    }
+
+
+def test_steps_of_a_state_count_together() -> None:
+    document = passes("[0]")
+    document["States"]["S0"]["Output"] = [f"{{% {HALF} %}}"] * 10
+    result = asl.run(document)
+    assert result.error == "States.QueryEvaluationError"
+    assert f"exceeded {LIMITS.steps} steps" in (result.cause or "")
+
+
+def test_every_state_has_all_steps_for_itself() -> None:
+    assert asl.run(passes(*[HALF] * 10)).ok
+
+
+def test_history_of_states_that_compute_much_is_complete() -> None:
+    result = asl.run(passes(*[HALF] * 10))
+    assert result.visited == [*(f"S{index}" for index in range(10)), "End"]
+    assert sum(event.type == "PassStateExited" for event in result.events) == 10
+
+
+def test_execution_that_computes_lets_others_run() -> None:
+    async def turns() -> int:
+        task = asyncio.ensure_future(asl.arun(passes(*[HALF] * 10)))
+        count = 0
+        while not task.done():
+            await asyncio.sleep(0)
+            count += 1
+        assert task.result().ok
+        return count
+
+    assert asyncio.run(turns()) >= 10
+
+
+def looping(**fields: Any) -> dict[str, Any]:
+    task = {"Type": "Task", "Agent": "a", "Next": "A", **fields}
+    return {"StartAt": "A", "States": {"A": task}}
+
+
+def failing(data: Any) -> Any:
+    raise ValueError("no")
+
+
+def test_loop_of_tasks_ends_at_max_effects() -> None:
+    calls: list[Any] = []
+    profile = DEFAULT.with_limits(max_effects=50)
+    result = asl.run(looping(), {}, agents={"a": calls.append}, profile=profile)
+    assert (result.error, len(calls)) == ("States.Runtime", 50)
+    assert "more than 50 attempts" in (result.cause or "")
+
+
+def test_task_that_catches_itself_ends_at_max_effects() -> None:
+    profile = DEFAULT.with_limits(max_effects=50)
+    document = looping(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "A"}])
+    result = asl.run(document, {}, agents={"a": failing}, profile=profile)
+    assert result.error == "States.Runtime"
+
+
+def test_retries_count_as_attempts() -> None:
+    profile = DEFAULT.with_limits(max_effects=50)
+    retry = {"ErrorEquals": ["States.ALL"], "MaxAttempts": 1000, "IntervalSeconds": 1}
+    document = looping(Retry=[retry])
+    clock = asl.VirtualClock()
+    result = asl.run(document, {}, agents={"a": failing}, profile=profile, clock=clock)
+    assert result.error == "States.Runtime"
+
+
+def test_timeout_ends_a_loop_on_a_virtual_clock() -> None:
+    document = looping() | {"TimeoutSeconds": 1}
+    result = asl.run(document, {}, agents={"a": lambda data: data}, clock=asl.VirtualClock())
+    assert result.error == "States.Timeout"
+
+
+def test_items_of_nested_maps_count_together() -> None:
+    inner = {
+        "Type": "Map",
+        "ItemProcessor": {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}},
+        "End": True,
+    }
+    outer = {**inner, "ItemProcessor": {"StartAt": "M", "States": {"M": inner}}}
+    document = {"StartAt": "All", "States": {"All": outer}}
+    data = [[1] * 10] * 10
+    assert asl.run(document, data, profile=DEFAULT.with_limits(max_items=110)).ok
+    result = asl.run(document, data, profile=DEFAULT.with_limits(max_items=109))
+    assert result.error == "States.Runtime"
+    assert "more than 109 items" in (result.cause or "")
