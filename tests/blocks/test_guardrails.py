@@ -1,6 +1,7 @@
 """Guardrails: what counts as personal data, and that nothing that is found survives a cut."""
 
 import re
+import unicodedata
 from itertools import pairwise
 from typing import Any
 
@@ -171,9 +172,51 @@ BY_LENGTH = {
 
 @given(CONTENTS, st.sampled_from(WORDS))
 def test_a_blocked_word_is_found_wherever_it_stands(content: Any, word: str) -> None:
-    folded = {"\u212a": "k"}
-    texts = ["".join(folded.get(each, each) for each in text).lower() for text in leaves(content)]
-    assert violated(BY_WORD[word], content) == any(word.lower() in text for text in texts)
+    plain = comparable(word)  # empty for a word of invisible characters, which stands for itself
+    texts = [comparable(text) if plain else text for text in leaves(content)]
+    assert violated(BY_WORD[word], content) == any((plain or word) in text for text in texts)
+
+
+def comparable(text: str) -> str:
+    """Return a text without disguises: one case, plain letters, visible characters."""
+    plain = unicodedata.normalize("NFKD", text)
+    hidden = ("Cc", "Cf", "Mn", "Me", "Cs")
+    seen = [each for each in plain if each.isspace() or unicodedata.category(each) not in hidden]
+    dashes = "".join("-" if unicodedata.category(each) == "Pd" else each for each in seen)
+    return re.sub(r"\s+", " ", dashes).lower()
+
+
+WORD = "drop table"
+DISGUISES = (
+    *("DROP TABLE", "dr\u200bop table", "ｄｒｏｐ ｔａｂｌｅ", "drop\ntable"),
+    *("drop \r\n\t table", "d\u00adrop table", "dróp tablè", "dro\u0301p table", "drop\u00a0table"),
+    *(
+        "drop\u2003table",
+        "𝐝𝐫𝐨𝐩 𝓽𝓪𝓫𝓵𝓮",
+        "drop\x00 table",
+        "dr\x08op table",
+        "ⓓⓡⓞⓟ table",
+        "\u202edrop table",
+    ),
+    *("d\u2060r\ufeffo\u200dp table", "drop\u2028table", "drop\u3000table", "d\ufe0frop table"),
+)
+
+
+@pytest.mark.parametrize("text", DISGUISES)
+@pytest.mark.parametrize("place", ["{}", "please {} now", "schön: {}!"])
+def test_pattern_block_sees_through_disguises(text: str, place: str) -> None:
+    """Invisible and combining characters, other forms of letters and blanks, line breaks."""
+    program = judged({"Type": "pattern", "Block": [WORD]})
+    assert violated(program, {"text": place.format(text)})
+    assert violated(judged({"Type": "pattern", "Block": ["drop", "none"]}), place.format(text))
+
+
+def test_pattern_mask_cuts_a_disguised_word_as_written() -> None:
+    """The mask takes the place of all characters of the word, the invisible ones included."""
+    program = judged({"Type": "pattern", "Block": ["secret"], "Action": "mask"})
+    texts = {"a": "my s\u200be\u0301cret key", "b": "my se\x00cret\x01 key"}
+    result = asl.run(program, {}, agents={"A": lambda _: texts})
+    assert result.output == {"a": "my [MASKED] key", "b": "my [MASKED]\x01 key"}
 
 
 @given(CONTENTS, st.sampled_from(PATTERNS))

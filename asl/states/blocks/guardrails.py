@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
@@ -13,11 +13,21 @@ from asl.core.values import Json, compact, excerpt, is_integer, type_name
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
-from asl.states.blocks.personal import KINDS, Span, personal_finder, personal_test
+from asl.states.blocks.personal import (
+    KINDS,
+    Span,
+    normal_form,
+    personal_finder,
+    personal_test,
+    without_overlaps,
+)
 
 __all__ = ["GUARDRAILS", "guard_input", "guard_output"]
 
 MASK: Final = "[MASKED]"
+CONTROLS: Final = {each: " " if chr(each).isspace() else None for each in (*range(32), 127)}
+"""What the normal form makes of the control characters of ASCII."""
+_BLANKS: Final = re.compile("  +")
 WARNS: Final = ("warn", "flag")
 CUTS: Final = ("redact", "mask")
 CUTTABLE: Final = ("pattern", "regex", "pii")
@@ -321,7 +331,9 @@ def _glance(clues: list[_Clue]) -> _Glance:
         if not text.isascii():
             return True
         if words:
-            lower = text.lower()  # no letter beyond ASCII stands for one of a word
+            lower = text.translate(
+                CONTROLS
+            ).lower()  # no letter beyond ASCII stands for one of a word
             for word in words:
                 if word in lower:
                     return True
@@ -412,25 +424,57 @@ def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
 
 
 def _pattern(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
-    import re2
-
     entries = [entry for entry in written.get("Block", ()) if entry]
     if not entries:
         return lambda text: [], _Clue()
-    find = _expression("|".join(map(re2.escape, entries)), "i")
-    if not all(map(str.isascii, entries)):
+    find = _words(entries)
+    if not all(entry.isascii() and entry.isprintable() and " " not in entry for entry in entries):
         return find, _Clue(find=find)
     return find, _Clue(words=tuple(entry.lower() for entry in entries))
 
 
-def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
-    """Return whether nothing that a pattern rule allows is found."""
+def _words(entries: Sequence[str]) -> _Find:
+    """Return what finds the entries in a text, however either is disguised (`normal_form`)."""
+    plain = [_comparable(entry)[0] for entry in entries]
+    search = _literals([each for each in plain if each])
+    unseen = _literals([entry for entry, each in zip(entries, plain, strict=True) if not each])
+
+    def find(text: str) -> list[Span]:
+        found = unseen(text)
+        if text.isascii() and not search(_BLANKS.sub(" ", text.translate(CONTROLS))):
+            return found
+        comparable, origins = _comparable(text)
+        found += [
+            Span(origins[start], origins[end - 1] + 1, label)
+            for start, end, label in search(comparable)
+        ]
+        return without_overlaps(found)
+
+    return find
+
+
+def _literals(entries: Sequence[str]) -> _Find:
+    """Return what finds any of the entries in a text, in either case."""
     import re2
 
+    if not entries:
+        return lambda text: []
+    return _expression("|".join(map(re2.escape, entries)), "i")
+
+
+def _comparable(text: str) -> tuple[str, list[int]]:
+    """Return the normal form of a text with each run of blanks as one, and where it comes from."""
+    plain, origins = normal_form(text)
+    kept = [at for at, each in enumerate(plain) if each != " " or plain[at - 1 : at] != " "]
+    return "".join(plain[at] for at in kept), [origins[at] for at in kept]
+
+
+def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
+    """Return whether nothing that a pattern rule allows is found."""
     if "Allow" not in written:
         return None
-    find = _expression("|".join(map(re2.escape, written["Allow"])), "i")
     entries = written["Allow"]
+    find = _words(entries)
     return lambda texts: not entries or not any(map(find, texts))
 
 

@@ -13,7 +13,15 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["KINDS", "SHAPES", "Span", "personal_finder", "personal_test"]
+__all__ = [
+    "KINDS",
+    "SHAPES",
+    "Span",
+    "normal_form",
+    "personal_finder",
+    "personal_test",
+    "without_overlaps",
+]
 
 
 class Span(NamedTuple):
@@ -47,7 +55,7 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
     """What there may be in a text with these signs, and so many digits."""
 
     def find(text: str) -> list[Span]:
-        normal, origins = (text, None) if text.isascii() else _normal(text)
+        normal, origins = (text, None) if text.isascii() else normal_form(text)
         shape = normal.encode().translate(SHAPES)
         digits, there = shape.count(b"0"), 0
         for place, sign in signs:
@@ -64,7 +72,7 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
             return found
         if origins is not None:
             found = [Span(origins[start], origins[end - 1] + 1, each) for start, end, each in found]
-        return _apart(found)
+        return without_overlaps(found)
 
     return find
 
@@ -94,7 +102,7 @@ def _chosen(signs: list[tuple[int, str]], there: int) -> set[str]:
     return {sign for place, sign in signs if there >> place & 1}
 
 
-def _apart(found: list[Span]) -> list[Span]:
+def without_overlaps(found: list[Span]) -> list[Span]:
     """Return spans in their order, without those that begin within another."""
     kept: list[Span] = []
     for span in sorted(found, key=lambda each: (each.start, -each.end)):
@@ -103,19 +111,23 @@ def _apart(found: list[Span]) -> list[Span]:
     return kept
 
 
-UNSEEN: Final = ("Cf", "Mn", "Me", "Cs")
-"""Categories of characters that hide others: of no width, soft hyphens, marks on top and around;
-or half a character."""
+UNSEEN: Final = ("Cc", "Cf", "Mn", "Me", "Cs")
+"""Categories of characters that hide others: control characters, those of no width, soft hyphens,
+marks on top and around; or half a character."""
 
 
-def _normal(text: str) -> tuple[str, list[int]]:
-    """Return the text in a plain form, and for each character the place that it comes from."""
+def normal_form(text: str) -> tuple[str, list[int]]:
+    """Return text without disguises, and for each of its characters the place it comes from.
+
+    Compatibility forms such as full-width letters become plain ones; marks, invisible and control
+    characters are dropped; every digit, dash and space is the one of ASCII.
+    """
     characters: list[str] = []
     origins: list[int] = []
     for place, character in enumerate(text):
-        if unicodedata.category(character) in UNSEEN:
-            continue
-        for plain in unicodedata.normalize("NFKC", character):
+        for plain in unicodedata.normalize("NFKD", character):
+            if unicodedata.category(plain) in UNSEEN and not plain.isspace():
+                continue
             if plain.isdecimal():
                 plain = str(unicodedata.decimal(plain))
             elif unicodedata.category(plain) == "Pd":
