@@ -1,17 +1,18 @@
 """What a run is doing right now, on a terminal: states, items of Maps, waits, streamed answers.
 
-Nothing is shown, and rich is not even imported, before a run has lasted a moment.
+Nothing is shown before a run has lasted a moment.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from asl.cli import streams
+from asl.cli.live import LiveBlock
 from asl.cli.places import Path, definition, name_of
 from asl.core.document import Document
 from asl.core.errors import StateError
@@ -21,10 +22,6 @@ from asl.engine.events import Event
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.times import epoch, is_timestamp
 from asl.hosts.clock import Clock
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live
 
 __all__ = ["Activity", "Progress", "Spoken", "duration", "looked_up", "wake"]
 
@@ -97,7 +94,7 @@ class Progress:
         self._lock = threading.Lock()
         self._timer = threading.Timer(PATIENCE, self._show)
         self._timer.daemon = True
-        self._live: Live | None = None
+        self._live: LiveBlock | None = None
         self._over = threading.Event()
 
     def __enter__(self) -> Progress:
@@ -133,11 +130,9 @@ class Progress:
         with self._lock:
             if self._live is None or not self.unsaid:
                 return
-            console, lines, self.unsaid = self._live.console, self.unsaid, []
-        from rich.text import Text
-
+            live, lines, self.unsaid = self._live, self.unsaid, []
         for line in lines:
-            console.print(Text(line))
+            live.write_above(f"{printable(line)}\n")
 
     def _heard(self, event: Event) -> None:
         kind, path = event.type, event.path
@@ -199,15 +194,7 @@ class Progress:
     # What is shown
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        live = Live(
-            console=Console(stderr=True),
-            get_renderable=self._rendered,
-            refresh_per_second=10,
-            transient=True,
-        )
+        live = LiveBlock(sys.stderr, self._rendered)
         with self._lock:
             if self._over.is_set():
                 return
@@ -217,23 +204,19 @@ class Progress:
         if self._over.is_set():  # the run ended while the display came up
             live.stop()
 
-    def _rendered(self) -> RenderableType:
-        from rich.spinner import Spinner
-        from rich.table import Table
-        from rich.text import Text
-
+    def _rendered(self) -> list[str]:
         with self._lock:
-            lines = list(self.lines())
+            rows = list(self.lines())
             whole = self.whole
-            hidden = len(self.active) - len(lines)
-        table = Table.grid(padding=(0, 2, 0, 0))
+            hidden = len(self.active) - len(rows)
         if whole is not None:
-            table.add_row(Text("workflow", "dim"), Text(""), Text(f"{whole:.0f} %"))
-        for name, kind, says in lines:
-            table.add_row(Spinner("dots", Text(name, "bold")), Text(kind, "cyan"), Text(says))
-        if hidden:
-            table.add_row(Text(f"and {hidden} more", "dim"))
-        return table
+            rows.insert(0, ("workflow", "", f"{whole:.0f} %"))
+        widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+        shown = [
+            f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {printable(note)}"
+            for name, kind, note in rows
+        ]
+        return [*shown, f"and {hidden} more"] if hidden else shown
 
     def lines(self) -> Iterator[tuple[str, str, str]]:
         """Yield name, type and doing of the states under way, outermost first."""

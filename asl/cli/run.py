@@ -317,7 +317,7 @@ def _listeners(
         coloured = streams.colour(sys.stderr)
         trace_lines = Trace(document, program.profile, streams.say_styled, colour=coloured)
         listeners.append(trace_lines.listen)
-    elif not quiet and streams.on_terminal(sys.stderr):
+    elif not (quiet or events) and streams.on_terminal(sys.stderr):
         from asl.cli.progress import Progress
 
         listeners.append(stack.enter_context(Progress(document, clock)).listen)

@@ -174,7 +174,7 @@ def test_colours_are_for_terminals_that_want_them(
     assert ("\x1b[" in shown) is coloured
 
 
-HEAVY = {"asyncio", "rich", "ruamel", "pydantic", "re2", "jsonpath_ng", "urllib.request", "http"}
+HEAVY = {"asyncio", "ruamel", "pydantic", "re2", "jsonpath_ng", "urllib.request", "http"}
 
 
 @pytest.mark.parametrize(
