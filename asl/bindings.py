@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
@@ -23,6 +24,7 @@ from asl.stores.folder import Folder
 if TYPE_CHECKING:
     from asl.engine.checkpoints import Storage
     from asl.engine.memory import Memory
+    from asl.hosts.operator import OperatorPolicy
     from asl.hosts.tokens import TaskTokens
 
 __all__ = [
@@ -70,7 +72,8 @@ class Bindings(TypedDict, total=False):
     `"module:function"`, `"jsonl:FILE"` or `"stdout"`, by the name or the type of a channel, `"*"`
     for all others; it runs in a thread, and what it raises is counted in `result.deliveries`.
     `checkpoints` are the storages that a Checkpoint may name: folders, or anything that takes JSON
-    by an id, such as a dictionary.
+    by an id, such as a dictionary. `policy` is what the operator allows every document: tools,
+    hosts, files, images and folders of sandboxes, in a file or a mapping.
     """
 
     agents: Mapping[str, Any] | None
@@ -88,6 +91,7 @@ class Bindings(TypedDict, total=False):
     listener: Callable[[Event], None] | None
     sinks: Mapping[str, Any] | None
     checkpoints: Mapping[str, Any] | None
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None
 
 
 _NAMED: Final[Mapping[str, str]] = {
@@ -125,6 +129,8 @@ def bind(
         services.sinks = _sinks(bindings.get("sinks"), services)
     services.storages = _storages(bindings.get("checkpoints"))
     services.memory = _memory(bindings.get("memory"))
+    if (policy := bindings.get("policy")) is not None:
+        services.policy = _policy(policy)
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
     registry = Registry(
         bindings.get("agents"),
@@ -219,6 +225,15 @@ def _ask(services: Services, approvals: Any, notify: Any) -> None:
         from asl.agents.function import function_agent
 
         services.approvals = function_agent(approvals)
+
+
+def _policy(policy: object) -> OperatorPolicy:
+    if not isinstance(policy, str | os.PathLike | Mapping):
+        found = type(policy).__name__
+        raise AslError(f"'policy' must be the path of a policy or a mapping, got {found}")
+    from asl.operator_policy import read_policy
+
+    return read_policy(policy)
 
 
 def _memory(memory: Any) -> dict[str, Memory]:

@@ -64,6 +64,7 @@ GROUPS = {
     "V-OVR": "Override",
     "V-CKPG": "Checkpointing",
     "AGENTS": "Agents files",
+    "POLICY": "Policies of the operator",
     "EXEC": "Not executed by this version",
     "CM": "CodeMie",
     "CX": "Contenox",

@@ -106,12 +106,21 @@ _OPTIONS = (
         multiple=True,
         help="Take the events of a channel, by name or type: stdout, jsonl:FILE, module:function.",
     ),
+    click.option(
+        "--policy",
+        "policy_files",
+        metavar="FILE",
+        envvar="ASL_POLICY",
+        type=click.Path(),
+        multiple=True,
+        help="What the operator allows every document: tools, hosts, files, images.",
+    ),
 )
 
 
 _FLAGS = (
     *("--agents", "--agent", "--bucket", "--mock", "--workflow", "--notify", "--memory"),
-    *("--pool", "--sink"),
+    *("--pool", "--sink", "--policy"),
 )
 """The options in the order of the fields of `Given`."""
 _PASSWORD = re.compile("://[^/@]*:[^/@]*@")
@@ -129,6 +138,7 @@ class Given(NamedTuple):
     memory_places: tuple[str, ...]
     pool_pairs: tuple[str, ...]
     sink_pairs: tuple[str, ...]
+    policy_files: tuple[str, ...]
 
     @property
     def options(self) -> list[str]:
@@ -163,6 +173,7 @@ class Given(NamedTuple):
             "memory": _memories(self.memory_places, bound) or None,
             "pools": dict(pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
             "sinks": dict(pair(each, "CHANNEL=WHERE", "--sink") for each in self.sink_pairs),
+            "policy": self.policy_files[-1] if self.policy_files else None,
         }
 
 

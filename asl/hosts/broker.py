@@ -68,7 +68,9 @@ class Broker:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The policies, the outermost first."""
-        return rights_of(self.host, self.outer.at, self.outer.tool_rules)
+        own = rights_of(self.host, self.outer.at, self.outer.tool_rules)
+        operator = self.host.serving().policy
+        return own if operator is None else (*operator.levels, *own)
 
     # What there is
 
@@ -294,7 +296,12 @@ class Broker:
         if any(each != needed[-1] for each in needed):
             text = f"tool {tool!r}: it would need several sandboxes at once"
             raise Raised("States.Permissions", text)
-        return needed[-1] if needed else None
+        if not needed:
+            return None
+        operator = self.host.serving().policy
+        if operator is not None and (refusal := operator.refusal(needed[-1])) is not None:
+            raise Raised("States.Permissions", f"tool {tool!r}: {refusal}")
+        return needed[-1]
 
     @cached_property
     def _counting(self) -> dict[str, Counting]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from asl.hosts.children import Begun
     from asl.hosts.delivery import Sinks
     from asl.hosts.local import LocalHost
+    from asl.hosts.operator import OperatorPolicy
     from asl.hosts.remembering import Remembering
     from asl.hosts.rights import Toolroom
     from asl.hosts.tokens import TaskTokens
@@ -113,6 +114,9 @@ class Services:
 
     keeper: Keeper | None = None
     """Keeps the executions that this one starts, where it is kept itself."""
+
+    policy: OperatorPolicy | None = None
+    """What the operator allows every document, None for anything."""
 
     boxes: Mapping[str, Offers] = MappingProxyType({})
     """What tells of the tools that the caller gave, by their names."""

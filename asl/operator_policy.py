@@ -1,0 +1,80 @@
+"""Read an operator's policy: what every document that runs here is allowed at most."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from asl.core.diagnostics import Finding, did_you_mean, insist
+from asl.core.document import Composition, Document, read
+from asl.core.source import Source
+from asl.core.values import Json
+from asl.expr.templates import is_dynamic
+from asl.hosts.operator import OperatorPolicy
+
+__all__ = ["read_policy"]
+
+FIELDS: Final = ("Tools", "ToolCategories", "Images", "Mounts")
+
+
+def read_policy(policy: str | os.PathLike[str] | Mapping[str, Any]) -> OperatorPolicy:
+    """Read a policy from a file or a mapping.
+
+    Args:
+        policy: The path of a JSON or YAML file, or its content: `Tools` and `ToolCategories` as in
+            a document, `Images` (patterns of images) and `Mounts` (folders) for sandboxes.
+
+    Returns:
+        The policy, which no document can widen.
+
+    Raises:
+        InvalidDocument: It is no policy; the report says what is wrong, and where.
+        DocumentNotFound: There is no such file.
+    """
+    document = read(dict(policy) if isinstance(policy, Mapping) else policy)
+    insist(document, [*_wrong_fields(document.value), *_dynamic_parts(document.value)])
+    _check_tools(document)
+    value = document.value
+    return OperatorPolicy(
+        value.get("Tools"), value.get("ToolCategories"), value.get("Images"), value.get("Mounts")
+    )
+
+
+def _wrong_fields(value: Mapping[str, Json]) -> Iterator[Finding]:
+    for name, given in value.items():
+        if name not in FIELDS:
+            hint = did_you_mean(name, FIELDS) or f"a policy has {', '.join(FIELDS)}"
+            yield Finding("POLICY-01", f"a policy has no field {name!r}", f"/{name}", hint)
+        elif name in ("Images", "Mounts") and not _are_texts(given):
+            yield Finding("POLICY-01", f"{name!r} must be a list of texts", f"/{name}")
+
+
+def _are_texts(value: Json) -> bool:
+    return type(value) is list and all(type(each) is str for each in value)
+
+
+def _dynamic_parts(value: Mapping[str, Json]) -> Iterator[Finding]:
+    tools = value.get("Tools")
+    if type(tools) is dict:
+        if "Hooks" in tools:
+            yield Finding("POLICY-01", "a policy cannot have 'Hooks'", "/Tools/Hooks")
+        if is_dynamic(tools):
+            yield Finding("POLICY-01", "a policy has no input: 'Tools' must be constant", "/Tools")
+
+
+def _check_tools(policy: Document) -> None:
+    """Check `Tools` and `ToolCategories` by the rules for documents; raises InvalidDocument."""
+    from asl.checks import check
+
+    parts = {key: policy.value[key] for key in ("ToolCategories",) if key in policy.value}
+    state = {"Type": "Task", "Agent": "Any", "End": True}
+    if "Tools" in policy.value:
+        state["Tools"] = policy.value["Tools"]
+    workflow: dict[str, Json] = {**parts, "StartAt": "Call", "States": {"Call": state}}
+    origins = {
+        "/States/Call/Tools": (policy, "/Tools"),
+        "/ToolCategories": (policy, "/ToolCategories"),
+    }
+    probe = Document(
+        workflow, Source(policy.source.name), composition=Composition(workflow, {}, origins)
+    )
+    check(probe, strict=True).raise_for_errors()
