@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -183,3 +185,20 @@ def test_an_editable_install_works(tmp_path: Path) -> None:
         pytest.skip("the package is installed here, but not as an editable install")
     package, schemas, _ = works(None, tmp_path)
     assert schemas == package.parent / "schemas"
+
+
+def test_the_lock_pins_every_development_dependency() -> None:
+    """With a hash each; `.ci/lock` writes it anew."""
+    lines = (ROOT / ".ci" / "dev.lock").read_text().splitlines()
+    pinned = {re.split("==", line)[0].lower().replace("_", "-") for line in lines}
+    assert all("--hash=sha256:" in line for line in lines if not line.startswith("#"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for needed in (*project["dependencies"], *project["optional-dependencies"]["dev"]):
+        name = re.split(r"[\[<>=;]", needed)[0].lower().replace("_", "-")
+        assert name in pinned, f"{name} is not in .ci/dev.lock"
+
+
+def test_dependencies_of_the_core_have_ceilings() -> None:
+    """A new major version of a dependency breaks nobody who installs the package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [each for each in project["dependencies"] if "<" not in each] == []
