@@ -97,7 +97,8 @@ def test_policy_option_holds_for_run(tmp_path: Path) -> None:
     document.write_text(json.dumps(task({"Allowed": ["tool"]})))
     agents = tmp_path / "agents.yaml"
     agents.write_text(
-        "agents: {A: {use: [{tool: tool, arguments: {}}]}}\ntools: {tool: {description: One., agent: {return: 1}}}\n"
+        "agents: {A: {use: [{tool: tool, arguments: {}}]}}\n"
+        "tools: {tool: {description: One., agent: {return: 1}}}\n"
     )
     policy = tmp_path / "policy.yaml"
     policy.write_text("Tools:\n  Denied: [tool]\n")
