@@ -24,7 +24,7 @@ from asl.stores.folder import Folder
 if TYPE_CHECKING:
     from asl.engine.checkpoints import Storage
     from asl.engine.memory import Memory
-    from asl.hosts.operator import OperatorPolicy
+    from asl.hosts.operator_policy import OperatorPolicy
     from asl.hosts.tokens import TaskTokens
 
 __all__ = [
@@ -231,7 +231,7 @@ def _policy(policy: object) -> OperatorPolicy:
     if not isinstance(policy, str | os.PathLike | Mapping):
         found = type(policy).__name__
         raise AslError(f"'policy' must be the path of a policy or a mapping, got {found}")
-    from asl.operator_policy import read_policy
+    from asl.hosts.operator_policy import read_policy
 
     return read_policy(policy)
 

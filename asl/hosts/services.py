@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from asl.hosts.children import Begun
     from asl.hosts.delivery import Sinks
     from asl.hosts.local import LocalHost
-    from asl.hosts.operator import OperatorPolicy
+    from asl.hosts.operator_policy import OperatorPolicy
     from asl.hosts.remembering import Remembering
     from asl.hosts.rights import Toolroom
     from asl.hosts.tokens import TaskTokens
