@@ -156,8 +156,8 @@ class Ledger:
     def _surround(self, accounts: Iterable[Account], now: float, assumed: Amounts) -> None:
         for account in accounts:
             if isinstance(account, SharedBudget):
-                if self.cut:
-                    account.give_up(self.cut, now)
+                if self.keeps or self.cut:  # an earlier process may have died within a call
+                    account.abandon(self.execution.id, now)
             else:
                 account.recover(assumed)
             self.around.append(account)

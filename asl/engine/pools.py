@@ -183,18 +183,17 @@ class SharedBudget(Account):
 
     # Whole executions
 
-    def give_up(self, calls: Mapping[str, Amounts], now: float) -> None:
-        """Replace the reservations of calls that were cut off by what is known of them.
+    def abandon(self, execution: str, now: float) -> None:
+        """Replace the reservations of the calls of an execution by what is known of them.
 
         Args:
-            calls: What is known of the calls, by their entries.
+            execution: The id of the execution, of which no call is under way.
             now: The present time, in epoch seconds.
         """
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
-            for entry, known in calls.items():
-                if entries.pop(entry, None) is not None:
-                    self._spend(spent, known, now)
+            for entry in [each for each in entries if each.startswith(f"{execution}:")]:
+                self._spend(spent, {"MaxCost": Decimal(str(entries.pop(entry)[2]))}, now)
 
         self._change(now, act)
 
@@ -229,7 +228,12 @@ class SharedBudget(Account):
 
     def leave(self, entry: str, used: Decimal | int, now: float) -> None:
         """Replace the reservation of a whole execution by what it has used, once."""
-        self.give_up({entry: {"MaxCost": used}}, now)
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            if entries.pop(entry, None) is not None:
+                self._spend(spent, {"MaxCost": used}, now)
+
+        self._change(now, act)
 
 
 class PoolReservation(Account):

@@ -19,6 +19,8 @@ ORPHANS = {
     "request": "requests",
     "checkpoint": "checkpoints",
 }
+ENDED = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+"""The statuses of executions that do not run any more."""
 VALUES = {
     "execution": ("input", "output", "usage"),
     "request": ("body", "received", "answer"),
@@ -86,6 +88,7 @@ def _faults(store: SqliteStore, report: Progress) -> Iterator[str]:
     report("values")
     yield from _values(store)
     yield from _large(store, histories)
+    yield from _reservations(store)
 
 
 def _orphans(store: SqliteStore) -> Iterator[str]:
@@ -189,6 +192,16 @@ def _large(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str
     for history in histories.values():
         for key in sorted(history.large - there):
             yield f"{history.name}: the large value {key[:12]} is missing"
+
+
+def _reservations(store: SqliteStore) -> Iterator[str]:
+    """An execution that has ended holds no reservation in a pool or in the money of an hour."""
+    ended = set(store.rows(f"SELECT workflow, name FROM execution WHERE status IN {ENDED}"))
+    for budget, body in store.rows("SELECT name, body FROM tab WHERE name NOT LIKE 'Tools %'"):
+        for entry in store.unpacked(body)["open"]:
+            execution = tuple(entry.split(":")[6:8])
+            if execution in ended:
+                yield f"{budget}: a reservation is left of {execution[1]}, which has ended"
 
 
 def _name(store: SqliteStore, number: int) -> str:

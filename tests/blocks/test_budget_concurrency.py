@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 import asl
 from asl.hosts.clock import VirtualClock
+from asl.stores.doctor import faults
+from asl.stores.pools import StoreBudgets
 
 Json = Any
 
@@ -169,7 +172,7 @@ def most(budget: Json) -> Iterator[int]:
 POOL = 30
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.full)])
 def test_no_level_is_exceeded_by_more_than_one_call(count: int) -> None:
     """Reported usage is what agents have told, and limits hold for what they have used."""
     reached = 0
@@ -242,3 +245,30 @@ def test_reaching_a_limit_exactly_stops_further_calls() -> None:
     }
     result = asl.run(document, [0] * 9, agents={"A": agent}, clock="virtual")
     assert (calls, result.error, result.usage["cost"]) == (5, "States.BudgetExceeded", 1.0)
+
+
+def test_a_reservation_left_by_a_dead_process_is_replaced_at_recovery(tmp_path: Path) -> None:
+    """Nothing of a pool stays reserved, and the doctor reports what would."""
+    document = {
+        "StartAt": "A",
+        "Budget": {"Pool": "p"},
+        "States": {"A": {"Type": "Task", "Agent": "X", "End": True}},
+    }
+    given: Json = {"agents": {"X": lambda parameters: {"_cost": 0.2}}, "pools": {"p": 5}}
+    with asl.open_store(tmp_path / "s.db", **given) as store:
+        store.start(document, {}, name="one")
+
+        def leave(kept: Json) -> Json:
+            (execution,) = store.file.rows("SELECT workflow FROM execution")
+            entry = f"arn:aws:states:us-east-1:111111111111:execution:{execution[0]}"
+            held = ["1", 0.0, "0.5", None, True]
+            return {**kept, "open": {f"{entry}:{name}:/A@0": held for name in ("one", "two")}}
+
+        StoreBudgets(store.file).change("Pool p", leave)
+        (fault,) = faults(store.file)
+        assert fault == "Pool p: a reservation is left of one, which has ended"
+        store.start(document, {}, name="two")
+        ((body,),) = store.file.rows("SELECT body FROM tab WHERE name = 'Pool p'")
+        kept = store.file.unpacked(body)
+        assert [name.split(":")[7] for name in kept["open"]] == ["one"]
+        assert kept["spent"] == {"0": "0.9"}
