@@ -1,6 +1,7 @@
 """Redaction: no reader of a history sees what is hidden, whatever the path."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 import asl
 from asl.core.values import compact
+from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 from asl.expr.paths import parse_path
-from asl.expr.paths.replace import TooMany, replaced
+from asl.expr.paths.replace import replaced
 from asl.expr.paths.select import select
 
 Json = Any
@@ -64,7 +66,7 @@ ENDLESS = "$..*..*..*..nothing"
 
 def test_a_replacement_is_bounded() -> None:
     """What would have to look at too much gives up."""
-    with pytest.raises(TooMany):
+    with pytest.raises(WorkExceeded):
         replaced(parse_path(ENDLESS).segments, BROAD, HIDDEN)
 
 
@@ -72,7 +74,8 @@ def test_what_cannot_be_looked_through_is_hidden_as_a_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A path that would take too long hides everything."""
-    monkeypatch.setattr("asl.expr.paths.replace.MAX_STEPS", 1_000)
+    meter = partial(WorkMeter, WorkLimits(steps=1_000))
+    monkeypatch.setattr("asl.expr.paths.segments.WorkMeter", meter)
     task = {"Type": "Task", "Agent": "A", "Audit": {"Redact": [ENDLESS]}, "End": True}
     document = {"StartAt": "A", "States": {"A": task}}
     result = asl.run(document, BROAD, agents={"A": {"return": 1}})

@@ -50,6 +50,8 @@ def _step(segment: Segment, nodes: list[Json], evaluation: Evaluation) -> list[J
         case int():
             return [n[segment] for n in nodes if type(n) is list and -len(n) <= segment < len(n)]
         case Wildcard():
+            if len(nodes) == 1:
+                return children(nodes[0], evaluation)
             return [child for n in nodes for child in children(n, evaluation)]
         case Slice(bounds):
             arrays = [n for n in nodes if type(n) is list]
