@@ -319,10 +319,11 @@ def startable(
 
 def profile_of(profile: str | Profile) -> Profile:
     """Return the profile of a name; raises AslError for one that does not exist."""
-    from asl.core.profile import PROFILES, Profile
+    from asl.core.profile import PROFILES, Profile, profile_named
 
     if isinstance(profile, Profile):
         return profile
-    if not isinstance(profile, str) or profile not in PROFILES:
+    found = profile_named(profile) if isinstance(profile, str) else None
+    if found is None:
         raise AslError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
-    return PROFILES[profile]
+    return found

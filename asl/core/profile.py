@@ -5,11 +5,23 @@ it while a workflow runs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from types import MappingProxyType
 
-__all__ = ["AWS", "DEFAULT", "LENIENT", "PROFILES", "Missing", "Profile"]
+from asl.core.errors import AslError
+
+__all__ = [
+    "AWS",
+    "DEFAULT",
+    "LENIENT",
+    "NO_QUOTAS",
+    "PROFILES",
+    "Missing",
+    "Profile",
+    "Quotas",
+    "profile_named",
+]
 
 
 class Missing(Enum):
@@ -18,6 +30,25 @@ class Missing(Enum):
     RUNTIME = "States.Runtime"
     PARAMETER = "States.ParameterPathFailure"
     NULL = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Quotas that a service sets on definitions and executions; None for no limit."""
+
+    history_events: int | None = None
+    """Events in the history of a standard execution."""
+    express_seconds: int | None = None
+    """Duration of an express execution."""
+    standard_seconds: int | None = None
+    """Duration of a standard execution."""
+    input_characters: int | None = None
+    """Length of the input of an execution, as compact JSON."""
+    definition_characters: int | None = None
+    """Length of a definition."""
+
+
+NO_QUOTAS = Quotas()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +76,8 @@ class Profile:
     max_items: int = 250_000
     """Items of all Map states of an execution that are not distributed, nested ones included."""
 
+    quotas: Quotas = NO_QUOTAS
+
     @property
     def aws(self) -> bool:
         """Whether this is the `aws` profile: AWS's behaviour and wording."""
@@ -67,6 +100,50 @@ class Profile:
             max_items=max_items or self.max_items,
         )
 
+    def with_quotas(self, **quotas: int | None) -> "Profile":
+        """Return this profile with other quotas; `history_events=None` lifts that one.
+
+        The name of the profile names them too, so that a stored execution keeps them.
+
+        Raises:
+            AslError: for a quota that does not exist or is not a positive integer.
+        """
+        for name, value in quotas.items():
+            if name not in QUOTAS:
+                listed = ", ".join(QUOTAS)
+                raise AslError(f"there is no quota {name!r}; the quotas are {listed}")
+            if value is not None and (type(value) is not int or value < 1):
+                raise AslError(f"the quota {name!r} is a positive integer or None, not {value!r}")
+        changed = replace(self.quotas, **quotas)
+        name, _, _ = self.name.partition(":")
+        own = PROFILES[name].quotas if name in PROFILES else NO_QUOTAS
+        others = [
+            f"{each}={_NONE if value is None else value}"
+            for each in QUOTAS
+            if (value := getattr(changed, each)) != getattr(own, each)
+        ]
+        return replace(self, quotas=changed, name=":".join((name, *others)))
+
+
+QUOTAS = tuple(field.name for field in fields(Quotas))
+_NONE = "none"
+
+
+def profile_named(name: str) -> Profile | None:
+    """Return the profile of a name such as `aws` or `aws:history_events=none`, None for no such."""
+    plain, *quotas = name.split(":")
+    if plain not in PROFILES:
+        return None
+    pairs = (each.partition("=") for each in quotas)
+    changes = {key: None if text == _NONE else _number(text) for key, _, text in pairs}
+    return PROFILES[plain].with_quotas(**changes) if changes else PROFILES[plain]
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise AslError(f"a quota is a positive integer or {_NONE!r}, not {text!r}")
+    return int(text)
+
 
 DEFAULT = Profile("default")
 LENIENT = replace(DEFAULT, name="lenient", template=Missing.NULL, variable=Missing.NULL)
@@ -78,8 +155,14 @@ AWS = Profile(
     java_format=True,
     checks_every_state=True,
     max_payload=256 * 1024,
-    # The history quota of a standard execution: 25,000 events, the first and the last of them
-    # aside at least two a transition.
-    max_transitions=12_499,
+    # Source: AWS Step Functions Developer Guide, "Service quotas", and the lengths in its API
+    # reference; November 2026.
+    quotas=Quotas(
+        history_events=25_000,
+        express_seconds=300,
+        standard_seconds=31_536_000,
+        input_characters=262_144,
+        definition_characters=1_048_576,
+    ),
 )
 PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (DEFAULT, AWS, LENIENT)})

@@ -124,10 +124,9 @@ def credentials(value: Json) -> Json:
 
 
 class HistoryFull(StateError):
-    """The history takes no more events: AWS says so without a word of the state (recorded)."""
+    """The history takes no more events; AWS does not name the state (recorded)."""
 
-    def __init__(self) -> None:
-        cause = "The execution reached the maximum number of history events (25000)."
+    def __init__(self, cause: str | None) -> None:
         super().__init__("States.Runtime", cause)
 
 

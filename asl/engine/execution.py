@@ -17,6 +17,7 @@ from asl.states.host import Record
 if TYPE_CHECKING:
     from asl.engine.following import Follower
     from asl.engine.ledger import Ledger
+    from asl.engine.quota import HistoryCounter
 
 __all__ = [
     "ANYBODY",
@@ -162,6 +163,8 @@ class Execution:
     ledger: "Ledger | None"
     """Counts what every level has spent, where a budget limits any."""
 
+    counter: "HistoryCounter | None" = None
+    """Counts the events of the history, where a quota limits them."""
     index = 0
     """The number of a child execution."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
@@ -306,11 +309,27 @@ class Execution:
     @property
     def deadline(self) -> float | None:
         """The epoch second at which it times out, None for never; a redrive begins anew."""
-        own, given = self.program.timeout, self.identity.limit
-        if own is None and given is None:
+        quotas = self.program.profile.quotas
+        quota = quotas.express_seconds if self.express else quotas.standard_seconds
+        limits = (self.program.timeout, self.identity.limit, quota)
+        given = [each for each in limits if each is not None]
+        if not given:
             return None
         began = self.started if self.redriven is None else self.redriven
-        return began + min(each for each in (own, given) if each is not None)
+        return began + min(given)
+
+    def count_events(self, *, exact: bool = True) -> None:
+        """Count the events of the history from now on, where a quota limits them.
+
+        Args:
+            exact: Whether the history itself can be counted when the quota is nearly reached.
+        """
+        most = self.program.profile.quotas.history_events
+        if most is not None and not self.express:
+            from asl.engine.quota import HistoryCounter
+
+            self.counter = HistoryCounter(self, most, self.emit, exact)
+            self.emit = self.counter.emit
 
     @cached_property
     def settled(self) -> Mapping[str, Mapping[str, Json]]:

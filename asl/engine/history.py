@@ -48,6 +48,9 @@ class Expander(Teller):
         """Whether an error is under way that ends the execution without further events."""
         self.cut_by: int | None = None
         """The last event of a machine that has just failed: what it cuts off follows that."""
+        quota = execution.program.profile.quotas.history_events
+        self.most = None if quota is None or execution.express else quota - 1
+        """The number of events after which only the end of the execution follows."""
         tracked = execution.program.tracked and execution.recorded
         self.progress = Aggregates(execution) if tracked else None
         """Says what progress follows from the records, where anybody wants to know."""
@@ -84,6 +87,9 @@ class Expander(Teller):
         if record[0] == kinds.TOLD:
             yield self._of_child(record)
             return
+        if self.most is not None:
+            yield from self._capped(record, self.most)
+            return
         if self.progress is None and not self.execution.program.hooked:
             yield from self._fed(record)
             return
@@ -104,6 +110,14 @@ class Expander(Teller):
             else:
                 path = (*frame.place, step.name, index)
                 yield self.event(frame, record[1], type, path, details)
+
+    def _capped(self, record: Record, most: int) -> Iterator[Event]:
+        """Yield the events of a record until the history is full."""
+        if self.count < most:
+            for event in self._fed(record):
+                yield event
+                if self.count >= most:
+                    return
 
     def _of_child(self, record: Record) -> Event:
         """Return the event that a child execution has told; its path is the whole one."""

@@ -8,7 +8,7 @@ drive it.
 
 from asl.core.errors import StateError, too_large
 from asl.core.values import Json, measure
-from asl.engine.events import HistoryFull, found_by_engine
+from asl.engine.events import found_by_engine
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Retrier, Step
@@ -60,6 +60,8 @@ def at_once(frame: Frame) -> Json:
     else:
         frame.visit = TICK
     frame.step, frame.data = step, data
+    if frame.execution.counter is not None:
+        frame.execution.counter.left -= 2 * frame.visit
     return UNFINISHED
 
 
@@ -71,6 +73,7 @@ async def interpret(frame: Frame) -> Json:
     emit, program = execution.emit, execution.program
     limit, checks_size = program.profile.max_transitions, program.profile.checks_every_state
     effects, most = 0, program.profile.max_effects
+    transitions, counter = limit, execution.counter
     between, ahead = None, _TICK
     if program.between is not None and frame.parent is None:
         between, ahead = program.between, _ONE
@@ -84,6 +87,8 @@ async def interpret(frame: Frame) -> Json:
                 tired = False
             first, given = step, data
             variables, visited = frame.variables, 0
+            if counter is not None:
+                limit = min(transitions, visit + counter.room())
             if between is not None:
                 frame.step, frame.data = step, data
                 await between(frame)
@@ -227,9 +232,9 @@ def _cause(frame: Frame, failure: StateError) -> str | None:
 
 
 def _too_long(frame: Frame) -> StateError:
-    profile = frame.execution.program.profile
-    if profile.aws:
-        return HistoryFull()
+    profile, counter = frame.execution.program.profile, frame.execution.counter
+    if counter is not None and frame.visit < profile.max_transitions:
+        return counter.error()
     cause = f"a machine made more than {profile.max_transitions} transitions"
     return StateError("States.Runtime", cause)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Self
 
 from asl.core.errors import StateError
+from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json
 from asl.engine.events import PAUSED, Event, error_details
 from asl.engine.execution import Execution, Identity, Spent, Used
@@ -47,6 +48,8 @@ class ChildExecution(Execution):
         self.emit = run.emit
         self.parent, self.run = parent, run
         self.prices, self.ledger = parent.prices, parent.ledger
+        if self.program.profile.quotas is not NO_QUOTAS:
+            self.count_events(exact=False)
         if parent.delivery is not None:
             self.delivery = parent.delivery
         return self
@@ -162,6 +165,8 @@ class MapRun:
             for index, item in enumerate(source):
                 if frame.visit:  # the last child took so long that it was interpreted
                     frame.visit, frame.step, frame.log = 0, start, None
+                    execution.emit = self.emit
+                    execution.count_events(exact=False)
                 frame.index = execution.index = index
                 frame.data = execution.input = item.input if type(item) is Entry else item
                 frame.now = execution.started = at.now

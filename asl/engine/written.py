@@ -26,7 +26,7 @@ _ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
     "Raised": Raised,
     "Reported": Reported,
     "HeartbeatMissed": lambda name, cause: HeartbeatMissed(cause),
-    "HistoryFull": lambda name, cause: HistoryFull(),
+    "HistoryFull": lambda name, cause: HistoryFull(cause),
 }
 
 

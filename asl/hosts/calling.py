@@ -229,7 +229,7 @@ class CallingHost(LivingHost):
     async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
         if agent.blocking:
             asks = agent.takes_call and self.services is not None and bool(self.services.boxes)
-            if not (self.in_event_loop or self.forks or self.deadline or asks):
+            if not (self.in_event_loop or self.forks or self.is_due_soon or asks):
                 return agent.answer(payload, call)
             return await self._in_thread(agent, payload, call)
         if agent.needs_loop and not self.in_event_loop:

@@ -28,6 +28,10 @@ MAX_NESTED: Final = 16
 """How deep executions may start one another, in whichever way (Specification 1.2)."""
 
 
+MONTH = 30 * 86_400.0
+"""Seconds to a deadline within which no call of an agent lasts until then."""
+
+
 class LivingHost:
     """The time, the event loop and the ends of one execution."""
 
@@ -70,9 +74,14 @@ class LivingHost:
     def keep_time(self) -> None:
         """End the execution at its deadline, from now on by the event loop."""
         assert self.deadline is not None
-        self.heeds = True
+        self.heeds = self.heeds or self.is_due_soon
         self._timer = _cancel_at(self.deadline - self.now(), self._expire)
         self.holds = True
+
+    @property
+    def is_due_soon(self) -> bool:
+        """Whether agents may have to be interrupted for the deadline."""
+        return self.deadline is not None and self.deadline - self.now() < MONTH
 
     def _expire(self, task: asyncio.Task[Any]) -> None:
         self.expired = True

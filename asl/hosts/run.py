@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import AslError, StateError
+from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json, detached, fits
 from asl.engine.agent import Find
 from asl.engine.events import Event
@@ -82,9 +83,10 @@ async def execute(
     frame = Frame().init(execution, host, program.machine.start, data, began)
     if begins is not None:
         begins(execution)
-    if program.timeout is not None or identity.limit is not None:
+    limited = program.profile.quotas is not NO_QUOTAS
+    if program.timeout is not None or identity.limit is not None or limited:
         host.deadline = execution.deadline
-        if in_event_loop:
+        if in_event_loop and host.deadline is not None:
             host.keep_time()
     delivery = None
     if listener is not None or program.sends:
@@ -93,6 +95,8 @@ async def execute(
         _share(host, execution, services, parent)
     if journal is not None or past is not None:
         _go_on(host, frame, journal, past)
+    if limited:
+        _count_events(execution)
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         if program.settle is not None:
@@ -133,6 +137,14 @@ async def execute(
         await _delivered(delivery, host, clock)
         result.deliveries = delivery.report()
     return result
+
+
+def _count_events(execution: Execution) -> None:
+    """Hold the history against its quota; events before this process count too."""
+    goes_on = execution.earlier is not None or bool(execution.history)
+    execution.count_events()
+    if execution.counter is not None and goes_on:
+        execution.counter.recount()
 
 
 def _share(

@@ -1,0 +1,111 @@
+"""The quota of events in the history of an execution, counted as AWS counts them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from asl.engine.events import FORKS, HistoryFull
+from asl.engine.records import (
+    ABORTED,
+    AGAIN,
+    BROKEN,
+    CAUGHT,
+    EXITED,
+    FAILED,
+    RETRIED,
+    STRETCH,
+)
+from asl.program import Step
+from asl.states.host import ABSENT, Record
+
+if TYPE_CHECKING:
+    from asl.engine.execution import Execution
+    from asl.engine.frame import Frame
+
+__all__ = ["HistoryCounter"]
+
+ENDS = 2
+"""The first and the last event of an execution."""
+
+
+class HistoryCounter:
+    """Counts the events that the records of an execution stand for.
+
+    A record is counted by what it stands for at most, which costs little. Only when that exceeds
+    the quota, the events themselves are counted.
+    """
+
+    __slots__ = ("execution", "left", "most", "take")
+
+    def __init__(
+        self, execution: "Execution", most: int, take: Callable[[Record], object], exact: bool
+    ) -> None:
+        self.most = most
+        self.take = take
+        """Where the records go."""
+        self.left = most - ENDS
+        self.execution = execution if exact else None
+        """The execution whose history tells the exact number, None where it keeps none."""
+
+    def emit(self, record: Record) -> None:
+        """Count a record and hand it on."""
+        self.take(record)
+        if record:
+            self.left -= _events_of(record)
+
+    def room(self) -> int:
+        """Return the number of pure states that the history has room for."""
+        if self.left < ENDS and self.execution is not None:
+            self.recount()
+        return max(0, self.left) // 2
+
+    def error(self) -> HistoryFull:
+        """Return the error of an execution whose history is full."""
+        cause = f"The execution reached the maximum number of history events ({self.most})."
+        return HistoryFull(cause)
+
+    def recount(self) -> None:
+        """Count the events that the history has."""
+        assert self.execution is not None
+        follower = self.execution.follower
+        for _ in follower.news():
+            pass
+        self.left = self.most - 1 - follower.expander.count
+
+
+def _events_of(record: Record) -> int:
+    """Return the greatest number of events that a record stands for."""
+    kind, _, frame, visit, step = record[:5]
+    if kind == STRETCH:
+        length: int = record[9]
+        count = 2 * length + (_is_iteration(frame) if visit == length else 0)
+        if step is None:
+            return count + _is_iteration(frame)
+        return count if step.work is None else count + 1 + _begun(step)
+    if kind == EXITED:
+        ends = step.type == "Task" or step.type in FORKS
+        last = record[9] is None and _is_iteration(frame)
+        return 1 + (ends and record[5] is not ABSENT) + last
+    if kind == AGAIN:
+        return _begun(step)
+    if kind == RETRIED:
+        return 0
+    if kind == CAUGHT:
+        return int(step.type in FORKS)
+    if kind in (FAILED, ABORTED):
+        return 2
+    return 4 if kind == BROKEN else 1
+
+
+def _begun(step: Step) -> int:
+    """Return the number of events of an attempt that begins."""
+    if step.type in FORKS:
+        return 1
+    return 2 if step.type == "Task" else 0
+
+
+def _is_iteration(frame: "Frame") -> bool:
+    """Return whether events tell of the beginning and the end of a machine."""
+    parent = frame.parent
+    if parent is None or parent.execution is not frame.execution:
+        return False
+    return frame.origin[0].type == "Map"
