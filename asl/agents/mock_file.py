@@ -4,12 +4,14 @@
      "MockedResponses": {"Charged": {"0": {"Throw": {"Error": "Busy", "Cause": "later"}},
                                      "1-2": {"Return": {"StatusCode": 200}}}}}
 
-A test case names the response of each state that is mocked; a response says what each attempt gets,
-the first one being 0. States that a case does not name call who is bound to them.
+A test case names the response of each state that is mocked; a response says what each call of the
+state gets. The calls of a state are numbered from 0 through the whole execution: attempts, visits
+and iterations alike. States that a case does not name call what is bound to them.
 """
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +37,7 @@ class InvalidMocks(AslError):
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """What the attempts from *first* to *last* get, the first attempt of a visit being 0."""
+    """The answer to the calls of a state from *first* to *last*."""
 
     first: int
     last: int
@@ -43,23 +45,26 @@ class _Response:
 
 
 class MockedState(Agent):
-    """A Task state whose answers a mock file gives, by the number of the attempt."""
+    """A Task state whose answers a mock file gives, by the number of the call."""
 
     def __init__(self, name: str, where: str, responses: list[_Response]) -> None:
         self.name = name
         self.where = where
         self.responses = responses
+        self.calls: Counter[str] = Counter()
+        """Calls so far, by the execution."""
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Give what is written for this attempt; one that is not listed ends the execution."""
+        """Return what is written for this call; one that is not listed ends the execution."""
         assert call is not None
-        attempt = call.attempt - 1
+        number = self.calls[call.execution_id]
+        self.calls[call.execution_id] += 1
         for response in self.responses:
-            if response.first <= attempt <= response.last:
+            if response.first <= number <= response.last:
                 return response.give()
         raise Raised(
             "States.Runtime",
-            f"{self.where}: the mocked response {self.name!r} has nothing for attempt {attempt} of "
+            f"{self.where}: the mocked response {self.name!r} has nothing for call {number} of "
             f"state '{call.state_name}'",
         )
 

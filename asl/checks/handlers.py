@@ -9,7 +9,7 @@ from math import log
 
 from asl.checks.workflow import Workflow, below, handlers
 from asl.core import aws
-from asl.core.diagnostics import Finding, Severity, Wording
+from asl.core.diagnostics import Finding, Severity, Wording, did_you_mean
 from asl.core.profile import Profile
 from asl.core.values import Json, is_integer, is_number
 from asl.states.base import Node
@@ -60,6 +60,22 @@ ERROR_NAMES = frozenset(
     }
 )
 """The reserved names that the language raises or matches (Specification 4.1)."""
+_BY_LETTERS = {name.removeprefix("States.").lower(): name for name in ERROR_NAMES}
+_PLAIN = frozenset(
+    {
+        "States.FileNotFound",
+        "States.FileReadError",
+        "States.InvalidApproval",
+        "States.ParseError",
+        "States.Permissions",
+        "States.Runtime",
+        "States.StateNotFound",
+        "States.TemplateError",
+        "States.Timeout",
+        "States.ValidationError",
+    }
+)
+"""Reserved names that errors of other programs often have, without `States.`."""
 CONFLICT = "States.ReferencePathConflict"
 """What AWS raises for `States.ResultPathMatchFailure`."""
 HTTP_ERROR = re.compile(r"States\.Http\.(?:Socket|StatusCode\.[1-5][0-9]{2})")
@@ -161,9 +177,35 @@ def _name(workflow: Workflow, name: str, pointer: str, handled: str) -> Iterator
             pointer,
             workflow.suggestions.near(name, ERROR_NAMES),
         )
+    elif (meant := _meant(workflow, name)) is not None and not _is_told(workflow, name):
+        message = f"{name!r} is no reserved name, so it matches only an error of exactly this name"
+        yield Finding("V-CATCH-05", message, pointer, meant)
     elif name.endswith("."):
         message = f"{name!r} matches only an error of exactly this name"
         yield Finding("V-CATCH-05", message, pointer, "list the names in full")
+
+
+def _meant(workflow: Workflow, name: str) -> str | None:
+    """Return a hint at the reserved name that is meant by a name without `States.`.
+
+    `Task.Failed`, `state.Timeout`, `States_ALL` and `TaskFailed` are meant as reserved names. A
+    name that functions have for errors of their own, such as `Timeout`, is not.
+    """
+    if name in BARE_NAMES or name.startswith("States."):
+        return None
+    prefix, _, rest = name.partition(".")
+    full = f"States.{rest}"
+    if rest and did_you_mean(prefix, ("States",)) is not None:
+        return f"did you mean {full!r}?" if full in ERROR_NAMES else _near(workflow, full)
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    meant = _BY_LETTERS.get(letters.removeprefix("states"))
+    if meant is None or (meant in _PLAIN and letters == name.lower()):
+        return None
+    return f"did you mean {meant!r}?"
+
+
+def _near(workflow: Workflow, name: str) -> str | None:
+    return workflow.suggestions.near(name, ERROR_NAMES)
 
 
 def _is_raised(name: str) -> bool:

@@ -84,30 +84,51 @@ def test_attempts_have_answers_of_their_own(file: Path) -> None:
     ]
 
 
-def test_attempts_are_counted_for_each_visit(tmp_path: Path) -> None:
-    """Every item of a Map begins with the first answer."""
-    document = {
+def each(state: dict[str, object]) -> dict[str, object]:
+    """Return a workflow that runs a Task for each item."""
+    task = {"Type": "Task", "Resource": SEND, "End": True, **state}
+    processor = {"StartAt": "T", "States": {"T": task}}
+    return {
         "StartAt": "Each",
+        "States": {"Each": {"Type": "Map", "ItemProcessor": processor, "End": True}},
+    }
+
+
+def test_calls_are_counted_through_the_execution(tmp_path: Path) -> None:
+    """Retries, iterations and later visits of a state take the next response."""
+    document = each({"Retry": [{"ErrorEquals": ["Busy"], "MaxAttempts": 1}]})
+    mocks = loaded(
+        tmp_path,
+        {"0": {"Throw": {"Error": "Busy"}}, "1": {"Return": "one"}, "2-3": {"Return": "two"}},
+    )
+    for _ in range(2):  # a further execution begins with the first response
+        result = asl.run(document, [1, 2, 3], mocks=mocks, clock="virtual")
+        assert result.output == ["one", "two", "two"]
+
+
+def test_second_iteration_takes_second_response(tmp_path: Path) -> None:
+    """A response of its own for each item of a Map."""
+    mocks = loaded(tmp_path, {"0": {"Return": 1}, "1-3": {"Throw": {"Error": "Busy"}}})
+    assert asl.run(each({}), [1, 2], mocks=mocks, clock="virtual").error == "Busy"
+
+
+def test_state_entered_again_takes_next_response(tmp_path: Path) -> None:
+    """A loop polls a job until it is done."""
+    document = {
+        "StartAt": "T",
         "States": {
-            "Each": {
-                "Type": "Map",
-                "ItemProcessor": {
-                    "StartAt": "T",
-                    "States": {
-                        "T": {
-                            "Type": "Task",
-                            "Resource": SEND,
-                            "Retry": [{"ErrorEquals": ["Busy"], "MaxAttempts": 1}],
-                            "End": True,
-                        }
-                    },
-                },
-                "End": True,
-            }
+            "T": {"Type": "Task", "Resource": SEND, "Next": "C"},
+            "C": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$", "StringEquals": "busy", "Next": "T"}],
+                "Default": "D",
+            },
+            "D": {"Type": "Succeed"},
         },
     }
-    mocks = loaded(tmp_path, {"0": {"Throw": {"Error": "Busy"}}, "1": {"Return": "ok"}})
-    assert asl.run(document, [1, 2], mocks=mocks, clock="virtual").output == ["ok", "ok"]
+    mocks = loaded(tmp_path, {"0-2": {"Return": "busy"}, "3": {"Return": "done"}})
+    result = asl.run(document, mocks=mocks, clock="virtual")
+    assert (result.output, result.visited.count("T")) == ("done", 4)
 
 
 def test_states_without_an_entry_call_their_handler(file: Path) -> None:
@@ -133,7 +154,7 @@ def test_an_attempt_that_is_not_listed_ends_the_execution(tmp_path: Path) -> Non
     mocks = loaded(tmp_path, {"0": {"Throw": {"Error": "Busy"}}})
     result = asl.run(document, mocks=mocks, clock="virtual")
     assert result.error == "States.Runtime"
-    assert "nothing for attempt 1 of state 'T'" in (result.cause or "")
+    assert "nothing for call 1 of state 'T'" in (result.cause or "")
     assert "mocks.json:1:" in (result.cause or "")
 
 
