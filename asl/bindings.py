@@ -11,6 +11,8 @@ from asl.agents.function import is_awaited
 from asl.agents.registry import Registry
 from asl.core.document import Document, What
 from asl.core.errors import AslError
+from asl.core.profile import Profile
+from asl.core.values import Json, compact, fits
 from asl.documents import compile
 from asl.engine.agent import Find
 from asl.engine.events import Event
@@ -33,6 +35,7 @@ __all__ = [
     "Bound",
     "bind",
     "check_forms",
+    "check_input",
     "check_name",
     "clock_of",
     "refuse_running_loop",
@@ -297,6 +300,19 @@ def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
 
 
 # Other things that every run is given
+
+
+def check_input(data: Json, profile: Profile) -> None:
+    """Raise AslError for an input that is longer than the quota of the profile."""
+    most = profile.quotas.input_characters
+    if most is None or fits(data, most):  # no text has more characters than bytes
+        return
+    length = len(compact(data))
+    if length > most:
+        raise AslError(
+            f"the input has {length:,} characters as JSON, profile {profile.name!r} takes {most:,} "
+            "(lift it: --quota input_characters=none, or with_quotas(input_characters=None))"
+        )
 
 
 def check_name(name: str | None) -> None:

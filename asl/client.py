@@ -75,6 +75,7 @@ class StepFunctions:
             level=inspectionLevel,
             reveal_secrets=revealSecrets,
             configuration=stateConfiguration,
+            role=roleArn,
             **self._bindings,
         ).to_json()
         if "output" in answer:

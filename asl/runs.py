@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from asl.bindings import NO_INPUT, Bindings, bind, check_name, clock_of, refuse_running_loop
+from asl.bindings import (
+    NO_INPUT,
+    Bindings,
+    bind,
+    check_input,
+    check_name,
+    clock_of,
+    refuse_running_loop,
+)
 from asl.core.document import Document, What
 from asl.core.errors import AslError
-from asl.core.profile import Profile
-from asl.core.values import Json
+from asl.core.profile import NO_QUOTAS, Profile
+from asl.core.values import Json, detached
 from asl.documents import document_of, profile_of, program_of, startable
-from asl.engine.execution import Identity
+from asl.engine.execution import ROLE, Identity
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
 from asl.hosts.driving import drive
@@ -114,6 +122,9 @@ def _execution(
         bindings = bindings if found is None else {**bindings, "workflows": found}
     program = program_of(workflow, profile, ignore_blocks)
     check_name(name)
+    if program.profile.quotas is not NO_QUOTAS:
+        data = detached(data)
+        check_input(data, program.profile)
     bound = bind(bindings, program, ignore_blocks=ignore_blocks)
     return execute(
         program,
@@ -238,7 +249,6 @@ def give_feedback(
     Raises AnswerRefused for an answer that does not fit, AslError for an unknown request.
     """
     from asl.core.errors import AslError
-    from asl.core.values import detached
     from asl.engine.memory import Entry
     from asl.expr.times import format_timestamp
     from asl.memories import bound
@@ -312,6 +322,7 @@ def test_state(
     resources: Mapping[str, Any] | None = None,
     profile: str | Profile = "aws",
     clock: str | Clock = "virtual",
+    role: str | None = ROLE,
 ) -> StateResult:
     """Run one state alone, as AWS's TestState does; blocks the caller.
 
@@ -320,7 +331,8 @@ def test_state(
     "cause": ...}}`; a Task without one asks `agents` and `resources`. `context` is the whole
     context object, `variables` are there before the state. `level` is `INFO`, or `DEBUG` or `TRACE`
     for what becomes of the data on the way. `configuration` has AWS's names: `retrierRetryCount`,
-    `mapIterationFailureCount`, `errorCausedByState`, `mapItemReaderData`.
+    `mapIterationFailureCount`, `errorCausedByState`, `mapItemReaderData`. `role` is the role that
+    the context object names.
 
     A state that fails is a result. Raises InvalidTest for what AWS refuses to test, InvalidDocument
     for a definition with errors, and AslError for other misuse.
@@ -343,6 +355,7 @@ def test_state(
         profile=chosen_profile,
         find=bind({"agents": agents, "resources": resources}).find,
         clock=chosen,
+        role=role,
     )
 
 

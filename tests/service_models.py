@@ -101,7 +101,7 @@ def reduced(model: dict[str, Any]) -> dict[str, Any]:
         kind = own["type"]
         limits = {key: own[key] for key in ("min", "max") if key in own and kind in NUMBERS}
         if kind in ("timestamp", "blob") or (kind == "string" and "enum" not in own):
-            return "string"
+            return "text" if own.get("min") else "string"  # a text has at least one character
         if kind in NUMBERS and not limits:
             return "number"
         if kind == "boolean":

@@ -24,6 +24,7 @@ from asl.checks import (
     names,
     parameters,
     queries,
+    quotas,
     recursion,
     registered,
     texts,
@@ -159,7 +160,10 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
             and not _alone(workflow, each)
         )
     findings = [*document.findings, *_composing(document), *found]
-    return [*aws.adapted(findings), *aws.check(workflow)] if profile.aws else findings
+    if not profile.aws:
+        return findings
+    size = quotas.check_size(document, profile.quotas.definition_characters)
+    return [*aws.adapted(findings), *aws.check(workflow), *size]
 
 
 def _alone(workflow: Workflow, finding: Finding) -> bool:

@@ -14,7 +14,7 @@ MODES = ("STRICT", "PRESENT", "NONE")
 
 _PARSED = {("lambda", "invoke"): "Payload", ("bedrockruntime", "invokeModel"): "Body"}
 """What the model has as bytes and a workflow gets from an integration as the JSON that it holds."""
-_KINDS = {"string": "a string", "number": "a number", "boolean": "a boolean"}
+_KINDS = {"string": "a string", "text": "a string", "number": "a number", "boolean": "a boolean"}
 
 
 def check_answer(resource: str, result: Json, mode: str) -> None:
@@ -57,7 +57,9 @@ def _faults(
     elif "min" in shape and value < shape["min"]:
         yield f"Field '{field}' is less than the minimum value"
     elif "max" in shape and value > shape["max"]:
-        yield f"Field '{field}' is greater than the maximum value"
+        yield f"Field '{field}' exceeds the maximum value"
+    elif name == "text" and not value:
+        yield f"Field '{field}' is shorter than the minimum length"
 
 
 def _of_object(

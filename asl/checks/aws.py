@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from asl.checks import integrations
+from asl.checks import integrations, quotas
 from asl.checks.languages import other_language
 from asl.checks.structure import known_fields
 from asl.checks.workflow import Scope, Workflow, below, objects, text
@@ -64,6 +64,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for field in DOCUMENT_FIELDS:
         if field in workflow.value:
             yield _unknown(field, f"/{field}")
+    yield from quotas.check_timeout(workflow)
     for scope in workflow.scopes:
         express = workflow.express or _express_child(scope)
         if "QueryLanguage" in scope.value and parted(scope.pointer)[1] in ITERATED:
@@ -88,6 +89,7 @@ def _state(workflow: Workflow, node: Node, express: bool) -> Iterator[Finding]:
         yield Finding("V-ST-01", message, node.at("Type"))
         return
     yield from _fields(node)
+    yield from quotas.check_duration(workflow, node, express)
     if kind == "Task":
         yield from integrations.check_task(workflow, node, express)
     elif kind == "Map":

@@ -12,7 +12,7 @@ import click
 
 from asl.cli.streams import colour
 from asl.core.errors import AslError, InvalidDocument
-from asl.core.profile import PROFILES
+from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json
 
 if TYPE_CHECKING:
@@ -22,9 +22,11 @@ __all__ = [
     "AS_IT_IS",
     "DOCUMENTS",
     "PROFILE",
+    "QUOTA",
     "ROOT",
     "Command",
     "Origin",
+    "chosen_profile",
     "faults_are_usage",
     "files_of",
     "origin_options",
@@ -47,6 +49,25 @@ PROFILE = click.option(
     show_default=True,
     help="How to read the language.",
 )
+
+
+QUOTA = click.option(
+    "--quota",
+    "quotas",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Another quota of the profile, or none: history_events=none.",
+)
+
+
+def chosen_profile(name: str, quotas: tuple[str, ...]) -> Profile:
+    """Return the profile of this name with the quotas given on the command line."""
+    try:
+        found = profile_named(":".join((name, *quotas)))
+    except AslError as error:
+        raise click.BadParameter(str(error), param_hint="--quota") from None
+    assert found is not None  # click has checked the name
+    return found
 
 
 def _once(ctx: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:

@@ -12,7 +12,9 @@ from asl.cli import streams
 from asl.cli.arguments import (
     DOCUMENTS,
     PROFILE,
+    QUOTA,
     Origin,
+    chosen_profile,
     origin_options,
     read_documents,
     read_folder,
@@ -22,7 +24,7 @@ from asl.cli.given import named, workflows
 from asl.core.diagnostics import Diagnostic, Report, Severity
 from asl.core.document import Document, read_value
 from asl.core.errors import DocumentNotFound, InvalidDocument
-from asl.core.profile import PROFILES, Profile
+from asl.core.profile import Profile
 from asl.core.render.formats import RENDERERS
 from asl.core.render.text import render_text
 
@@ -47,6 +49,7 @@ class Settings(TypedDict):
 @click.command("check")
 @DOCUMENTS
 @PROFILE
+@QUOTA
 @origin_options
 @click.option("--strict", is_flag=True, help="Make every warning an error.")
 @click.option(
@@ -76,6 +79,7 @@ class Settings(TypedDict):
 def command(
     documents: tuple[str, ...],
     profile: str,
+    quotas: tuple[str, ...],
     origin: Origin,
     strict: bool,
     format_: str,
@@ -91,7 +95,8 @@ def command(
     template, definition and agents file below it is checked, a definition that a template uses with
     the values that it has there. Exits with 3 if a document has errors.
     """
-    if format_ == "aws" and not PROFILES[profile].aws:
+    chosen = chosen_profile(profile, quotas)
+    if format_ == "aws" and not chosen.aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
     agents, resources = named(agent_files)
     startable = workflows(workflow_pairs, origin) or None
@@ -112,7 +117,7 @@ def command(
         try:
             for file, found in _files(name, origin, name in folders):
                 checked.add(file)
-                reports += _reports(found, PROFILES[profile], names, settings)
+                reports += _reports(found, chosen, names, settings)
         except DocumentNotFound as error:
             missing.append(error)
     reports = _once(reports)

@@ -1,7 +1,7 @@
 """Say why a workflow did not succeed, and where in the document."""
 
 from asl.cli.places import name_of
-from asl.cli.streams import reason
+from asl.cli.streams import item_failures, reason
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.engine.result import Result
@@ -24,7 +24,17 @@ def explained(result: Result, document: Document) -> str:
             lines.append(f"  raised at {raised}")
         if result.error == "States.AgentNotFound":
             lines.append(f"  hint: {_how_to_bind(step)}")
+    lines += [f"  {line}" for line in of_items(result)]
     return "\n".join(lines)
+
+
+def of_items(result: Result) -> list[str]:
+    """Return lines that tell which items of the last distributed Map failed, and why."""
+    if not result.failed_items:
+        return []
+    latest = result.failed_items[-1]
+    head, *items = item_failures(latest, latest["failures"])
+    return [f"{name_of(tuple(latest['path']))}: {head}", *(f"  {line}" for line in items)]
 
 
 def _raised_at(error: BaseException) -> str | None:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import PROFILE, Origin, origin_options, read_document, read_input
+from asl.cli.arguments import (
+    PROFILE,
+    QUOTA,
+    Origin,
+    chosen_profile,
+    origin_options,
+    read_document,
+    read_input,
+)
 from asl.cli.exits import Exit, of_status
 from asl.cli.given import Given, given_options
 from asl.cli.project import is_of_project
@@ -21,6 +29,7 @@ from asl.core.values import Json
 if TYPE_CHECKING:
     from asl.bindings import Bindings
     from asl.core.document import Document
+    from asl.core.profile import Profile
     from asl.engine.events import Event
     from asl.engine.execution import Execution
     from asl.engine.result import Result
@@ -43,6 +52,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @click.option("--input-file", metavar="FILE", help="Input from a JSON or YAML file.")
 @given_options
 @PROFILE
+@QUOTA
 @origin_options
 @click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
 @click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
@@ -86,6 +96,7 @@ def command(
     input_file: str | None,
     given: Given,
     profile: str,
+    quotas: tuple[str, ...],
     origin: Origin,
     virtual_time: bool,
     clock: str | None,
@@ -133,7 +144,8 @@ def command(
         *(STARTS if bound["workflows"] else ()),
         *(() if store_file is None else (ACTIVITIES,)),
     ]
-    program = _compiled(loaded, bound, served, profile, strict, ignore_blocks, quiet)
+    read_as = chosen_profile(profile, quotas)
+    program = _compiled(loaded, bound, served, read_as, strict, ignore_blocks, quiet)
     if requestor is None and not quiet:
         _say_unexcluded(program)
     with ExitStack() as stack:  # a store is open until all is told: some of it stands there
@@ -243,7 +255,7 @@ def _compiled(
     document: "Document",
     bound: "Bindings",
     served: list[str],
-    profile_name: str,
+    profile: "Profile",
     strict: bool,
     ignore_blocks: bool,
     quiet: bool,
@@ -252,9 +264,7 @@ def _compiled(
     from asl.checks import check
     from asl.compiler import compile_workflow
     from asl.core.diagnostics import Report, Severity
-    from asl.core.profile import PROFILES
 
-    profile = PROFILES[profile_name]
     report = check(
         document,
         profile,

@@ -6,6 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
+from asl.cli.failure import of_items
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
 from asl.cli.stores import LISTED, STORE, command_for, continue_command, found, opened, prompt_of
@@ -78,6 +79,7 @@ def _summary(
         lines.append(f"output    {streams.clipped(result.output, SHOWN)}")
     elif result.error or result.cause:
         lines.append(f"error     {streams.reason(result.error, result.cause)}")
+        lines += [f"          {line}" for line in of_items(result)]
     for each in below:
         lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
     events = result.events

@@ -95,8 +95,12 @@ def came_to(store: "Store", result: "Result") -> Exit:
     elif result.status == "PAUSED":
         say_paused(result, store)
     else:
+        from asl.cli.failure import of_items
+
         why = streams.reason(result.error, result.cause)
         streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
+        for line in of_items(result):
+            streams.say(f"  {line}", style="red")
         if result.error == "States.AgentNotFound":
             streams.say("  hint: bind it with --agent NAME=module:function or --agents FILE")
         say_redrivable(result, store)

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TextIO
 
@@ -25,6 +25,7 @@ __all__ = [
     "document",
     "flush",
     "folded",
+    "item_failures",
     "json_line",
     "line",
     "make_folder",
@@ -183,6 +184,17 @@ def report(found: Report | list[Report], *, end: str = "") -> None:
 def warn(found: Report) -> None:
     """Show what was found, and stops nothing: a blank line parts it from what follows."""
     report(found, end="\n")
+
+
+def item_failures(counts: Mapping[str, Json], failures: Sequence[Json]) -> Iterator[str]:
+    """Yield lines that tell which items of a distributed Map failed, and why."""
+    of = f" of {counts['total']}" if "total" in counts else ""
+    yield f"{counts['failed']}{of} items failed"
+    for each in failures:
+        why = reason(each.get("error"), each.get("cause")) or "no error name"
+        yield f"item {each['index']}: {why}"
+    if counts["failed"] > len(failures):
+        yield f"... the first {len(failures)} failures"
 
 
 def reason(error: str | None, cause: str | None) -> str:

@@ -11,7 +11,7 @@ from decimal import Decimal
 import click
 
 from asl.cli.places import Path, definition, in_jsonata, in_template, name_of, pointer_of
-from asl.cli.streams import clipped, reason
+from asl.cli.streams import clipped, item_failures, reason
 from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
@@ -103,6 +103,9 @@ class Trace:
             self._line(path, "caught", f"goes on with {details['next']!r}")
         elif kind.endswith(("Failed", "TimedOut")) and path and type(path[-1]) is str:
             self._line(path, "error", _error(details))
+            if "itemCounts" in details:
+                for line in item_failures(details["itemCounts"], details["failures"]):
+                    self._line(path, "items", line)
 
     def _entered(self, event: Event) -> None:
         path, data = event.path, event.details["input"]

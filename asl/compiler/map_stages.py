@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from asl.compiler.state import StateCompiler
 from asl.core.values import Json
-from asl.program import Machine
 from asl.states.host import Frame
-from asl.states.iteration import compile_items, compile_tolerance
+from asl.states.iteration import compile_items, compile_tolerance, is_distributed
 from asl.states.numbers import number
 from asl.states.sources import compile_batcher, compile_source, input_of
 
@@ -16,6 +15,8 @@ __all__ = ["map_items", "map_stages", "tolerates"]
 def map_items(compiler: StateCompiler, data: Json, frame: Frame) -> list[tuple[Json, str]]:
     """Return the items with their sources, by the raw input; StateError where there are none."""
     effective = compiler.input()(data, frame)
+    if not is_distributed(compiler.state, _processor(compiler)):
+        return [(item, "") for item in compile_items(compiler)(effective, frame)]
     source = compile_source(compiler)(effective, frame)
     try:
         return [(item, source.name) for item in source]
@@ -54,7 +55,13 @@ def _items(
     elif "ItemsPointer" in state["ItemReader"].get("ReaderConfig", {}):
         yield "afterItemsPointer", [item for item, _ in items]
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
-    run = frame.run(_processor(compiler), compiler.name, express=False, pure=False, tells=False)
+    run = frame.run(
+        compiler.machine(_processor(compiler)),
+        compiler.name,
+        express=False,
+        pure=False,
+        tells=False,
+    )
     inputs = [
         input_of(selector, effective, run, index, item, source)
         for index, (item, source) in enumerate(items)
@@ -66,8 +73,8 @@ def _items(
         yield "afterItemBatcher", list(batcher(effective, frame)(iter(inputs)))
 
 
-def _processor(compiler: StateCompiler) -> Machine:
-    return compiler.machine("ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator")
+def _processor(compiler: StateCompiler) -> str:
+    return "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
 
 
 def tolerates(compiler: StateCompiler, failures: int, items: int, data: Json, frame: Frame) -> bool:

@@ -229,6 +229,8 @@ def _facts(result: Result, refused: str | None, wanted: Iterable[str]) -> dict[s
     for name in ("visited", "elapsed", "usage"):
         if name in wanted:
             facts[name] = getattr(result, name)
+    if not result.ok and result.failed_items:
+        facts["failed_items"] = result.failed_items
     if refused is not None:
         facts["refused"] = refused
     if "checkpoints" in wanted:

@@ -337,7 +337,17 @@ def _ending(seen: Observation) -> str:
     if "output" in seen:
         return f"{seen['status']}, output {_short(seen['output'])}"
     cause = f": {seen['cause']}" if seen.get("cause") else ""
-    return f"{seen['status']}, error {seen.get('error')}{cause}"
+    return f"{seen['status']}, error {seen.get('error')}{cause}{_items(seen)}"
+
+
+def _items(seen: Observation) -> str:
+    """Tell the first failed items of the distributed Maps."""
+    found = [
+        f"item {each['index']} of {run['state']!r}: {each.get('error')}: {each.get('cause')}"
+        for run in seen.get("failed_items", ())
+        for each in run["failures"]
+    ]
+    return f" ({_short('; '.join(found))})" if found else ""
 
 
 def _short(value: Json) -> str:

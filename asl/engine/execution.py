@@ -23,6 +23,7 @@ __all__ = [
     "ANYBODY",
     "ARN",
     "NO_USAGE",
+    "ROLE",
     "UNSPENT",
     "USAGE_KEYS",
     "Execution",
@@ -163,6 +164,8 @@ class Execution:
     ledger: "Ledger | None"
     """Counts what every level has spent, where a budget limits any."""
 
+    role: str | None = ROLE
+    """The role that the context object names."""
     counter: "HistoryCounter | None" = None
     """Counts the events of the history, where a quota limits them."""
     index = 0

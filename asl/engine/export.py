@@ -9,6 +9,8 @@ from asl.expr.times import format_timestamp
 __all__ = ["exported"]
 
 _OF_STATE = re.compile(r"[A-Z][a-z]+State(Entered|Exited)")
+_BESIDE = ("itemCounts", "failures")
+"""Details of a distributed Map that AWS has in its API for Map runs, not in the history."""
 _TEXTS = ("input", "output")
 _WHOLE = {"truncated": False}
 
@@ -39,6 +41,8 @@ def _key(kind: str) -> str:
 def _details(details: dict[str, Json]) -> dict[str, Json]:
     written: dict[str, Json] = {}
     for name, value in details.items():
+        if name in _BESIDE:
+            continue
         if name in _TEXTS:
             written |= {name: compact(value), f"{name}Details": _WHOLE}
         elif name == "parameters":

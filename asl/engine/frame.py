@@ -8,7 +8,7 @@ from typing import Any, Self
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.core.work import WorkMeter
-from asl.engine.execution import ROLE, Execution, Usage, Used, reported
+from asl.engine.execution import Execution, Usage, Used, reported
 from asl.engine.records import NOTED
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
@@ -415,7 +415,7 @@ def _execution(frame: Frame, at: StateView) -> Json:
         "Id": execution.id,
         "Input": execution.input,
         "Name": execution.name,
-        "RoleArn": ROLE,
+        "RoleArn": execution.role,
         "StartTime": format_timestamp(execution.started),
     }
     if not execution.express:

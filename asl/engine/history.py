@@ -51,6 +51,8 @@ class Expander(Teller):
         quota = execution.program.profile.quotas.history_events
         self.most = None if quota is None or execution.express else quota - 1
         """The number of events after which only the end of the execution follows."""
+        self.full = False
+        """Whether there were more."""
         tracked = execution.program.tracked and execution.recorded
         self.progress = Aggregates(execution) if tracked else None
         """Says what progress follows from the records, where anybody wants to know."""
@@ -113,11 +115,11 @@ class Expander(Teller):
 
     def _capped(self, record: Record, most: int) -> Iterator[Event]:
         """Yield the events of a record until the history is full."""
-        if self.count < most:
-            for event in self._fed(record):
-                yield event
-                if self.count >= most:
-                    return
+        for event in self._fed(record):
+            if self.count > most:
+                self.count, self.full = most, True
+                return
+            yield event
 
     def _of_child(self, record: Record) -> Event:
         """Return the event that a child execution has told; its path is the whole one."""

@@ -58,6 +58,13 @@ class HistoryCounter:
             self.recount()
         return max(0, self.left) // 2
 
+    def insist(self) -> None:
+        """Raise HistoryFull if the records stand for more events than fit."""
+        if self.left < 0 and self.execution is not None:
+            self.recount()
+        if self.left < 0:
+            raise self.error()
+
     def error(self) -> HistoryFull:
         """Return the error of an execution whose history is full."""
         cause = f"The execution reached the maximum number of history events ({self.most})."
@@ -69,7 +76,8 @@ class HistoryCounter:
         follower = self.execution.follower
         for _ in follower.news():
             pass
-        self.left = self.most - 1 - follower.expander.count
+        expander = follower.expander
+        self.left = -1 if expander.full else self.most - 1 - expander.count
 
 
 def _events_of(record: Record) -> int:

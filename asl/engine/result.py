@@ -12,7 +12,7 @@ from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution, totals
 from asl.engine.history import Expander
 from asl.engine.progress import status
-from asl.engine.records import BROKEN, FAILED, each_record
+from asl.engine.records import BROKEN, FAILED, NOTED, each_record
 from asl.engine.visits import visited, visited_before
 from asl.states.host import Record
 
@@ -201,6 +201,24 @@ class Result:
         return status(self.events)
 
     @property
+    def failed_items(self) -> list[dict[str, Json]]:
+        """The distributed Maps with failed items, in the order in which they ended.
+
+        Each has `state`, `path`, `failed` (the number of items), `total` where it is known, and
+        `failures`: index, error and cause of the first ones.
+        """
+        return [
+            {
+                "state": record[4].name,
+                "path": [*record[2].place, record[4].name],
+                **record[6]["itemCounts"],
+                "failures": record[6]["failures"],
+            }
+            for record in self.records
+            if record[0] == NOTED and "itemCounts" in record[6]
+        ]
+
+    @property
     def feedback(self) -> list[dict[str, Json]]:
         """What people are asked about results; `asl.give_feedback` takes what they say."""
         asked = (event for event in self.events if event.type == "FeedbackRequested")
@@ -221,6 +239,8 @@ class Result:
             found["pending"] = self.pending
             if self.tasks:
                 found["awaited"] = self.awaited
+        if failed := self.failed_items:
+            found["failed_items"] = failed
         absent = ("error", "cause") if self.ok else ("output",)
         return {
             key: value

@@ -8,7 +8,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from asl.core.errors import AslError, StateError
-from asl.core.profile import PROFILES
 from asl.core.values import Json, encoded
 from asl.documents import profile_of, program_of
 from asl.executions.errors import ExecutionNotFound
@@ -106,7 +105,7 @@ class Kept:
         """Return the program of another document for an execution, without one its own."""
         if document is None:
             return self.program(stored)
-        program = program_of(document, PROFILES[stored.profile], False)
+        program = program_of(document, stored.profile, False)
         return replace(program, name=stored.workflow)
 
     def program_of(self, stored: Stored) -> Callable[[str], Program]:

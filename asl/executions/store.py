@@ -12,6 +12,7 @@ from asl.bindings import (
     Bindings,
     bind,
     check_forms,
+    check_input,
     check_name,
     clock_of,
     refuse_running_loop,
@@ -207,10 +208,12 @@ class Store:
     ) -> Coroutine[Any, Any, Result]:
         program = program_of(workflow, profile, False)
         check_name(name)
+        data = detached(data)
+        check_input(data, program.profile)
         return self._running.start(
             name,
             program,
-            detached(data),
+            data,
             express,
             requestor,
             self._given(bindings),

@@ -104,6 +104,8 @@ async def execute(
         if program.budgeted or (within is not None and within.execution.ledger is not None):
             _watch(host, frame, past, within, counted)
         output = await interpret(frame)
+        if execution.counter is not None:
+            execution.counter.insist()
     except BaseException as stop:
         cut = not (host.expired or isinstance(stop, _ENDS))
         if cut:

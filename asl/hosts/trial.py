@@ -93,6 +93,7 @@ def tested(
     profile: Profile,
     find: Find,
     clock: Clock,
+    role: str | None,
 ) -> StateResult:
     """Run one state of a document, or the state that the document is; see `asl.test_state`."""
     if level not in LEVELS:
@@ -115,7 +116,7 @@ def tested(
     check_mock(subject.state, mock)
     if context is not None:
         check_context(subject.state, context)
-    trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration)
+    trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration, role)
     bench = _Bench().init(find, clock, trial.program.profile.max_payload)
     bench.reading = configuration.get("mapItemReaderData")
     known = detached(dict(variables))
@@ -258,7 +259,9 @@ class _Trial:
         profile: Profile,
         mock: _Mock | None,
         configuration: Mapping[str, Json],
+        role: str | None,
     ) -> None:
+        self.role = role
         self.subject = subject
         self.mock = mock
         self.configuration = configuration
@@ -289,7 +292,7 @@ class _Trial:
         flat: list[Any] = []
         started = bench.now()
         execution = _Tried().init(self.program, data, started, flat, _EXPRESS, drawn_name)
-        execution.context = context
+        execution.context, execution.role = context, self.role
         frame = Frame().init(execution, bench, self.step, data, started, variables)
         if self.subject.in_map:
             frame.item = data
@@ -317,11 +320,13 @@ class _Trial:
         for kind, _, _, _, _, *rest in each_record(flat):
             if kind == RETRIED:
                 failure, delay, _ = rest
-                details["retryIndex"] = _handler(self.step.retriers, failure)
                 details["retryBackoffIntervalSeconds"] = round(delay)
             elif kind == CAUGHT and status == "SUCCEEDED":
                 failure, status = rest[0], "CAUGHT_ERROR"
                 details["catchIndex"] = _handler(self.step.catchers, failure)
+        tried = None if failure is None else _handler(self.step.retriers, failure)
+        if tried is not None:  # also one whose attempts are used up
+            details["retryIndex"] = tried
         return status, failure, {"errorDetails": details} if details else {}
 
     def _count_retries(self, frame: Frame) -> None:
@@ -402,6 +407,6 @@ async def _interpreted(frame: Frame, bench: _Bench) -> Json:
             await bench.close()
 
 
-def _handler(handlers: Sequence[Retrier | Catcher], error: StateError) -> int:
-    """Return the index of the first retrier or catcher that takes the error."""
-    return next(index for index, each in enumerate(handlers) if each.matches(error))
+def _handler(handlers: Sequence[Retrier | Catcher], error: StateError) -> int | None:
+    """Return the index of the first retrier or catcher that takes the error, None for none."""
+    return next((index for index, each in enumerate(handlers) if each.matches(error)), None)

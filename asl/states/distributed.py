@@ -28,6 +28,10 @@ __all__ = ["compile_distributed"]
 
 TELLING = ("Audit", "Events", "Feedback", "Progress")
 """The blocks whose effect follows from all that a child does, not from what it notes alone."""
+MOST_SHOWN = 10
+"""Failed items that the end of a run tells of."""
+CAUSE = 1_000
+"""Characters of a cause that it tells of."""
 MOST_CHILDREN = 10_000
 """How many children run at once, where `MaxConcurrency` says nothing or more (as with AWS)."""
 
@@ -60,6 +64,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         opened = opened_by(effective, frame)
         run = frame.run(machine, label, express, pure, tells)
         frame.note("MapRunStarted", {"mapRunArn": run.arn})
+        failures = None
         try:
             results = opened(run)
             if isinstance(source, Dataset) and not source.is_mapped:
@@ -78,7 +83,8 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             joined = await _run_all(frame, run.told(fan, source), failures, results)
         except StateError as error:
             told = {"error": error.name, "cause": error.cause}
-            frame.note("MapRunFailed", {key: text for key, text in told.items() if text})
+            ended = {key: text for key, text in told.items() if text}
+            frame.note("MapRunFailed", ended | (failures.details() if failures else {}))
             raise
         except Suspended:  # it goes on later
             run.pause()
@@ -89,7 +95,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             raise
         finally:
             source.close()
-        frame.note("MapRunSucceeded", {})
+        frame.note("MapRunSucceeded", failures.details())
         if follows:
             counted(frame, run.begun - joined.failed, joined.failed)
         return results.value()
@@ -166,6 +172,17 @@ def _inputs(
     source.length = index + 1
 
 
+def _failure(index: int, error: StateError, shown: str) -> Json:
+    """Return a failed item as it is told; *shown* is the error without what nobody may see."""
+    cause = shown.removeprefix(error.name or "").removeprefix(": ")
+    told = {"index": index, "error": error.name, "cause": _beginning(cause)}
+    return {key: value for key, value in told.items() if value not in (None, "")}
+
+
+def _beginning(cause: str) -> str:
+    return cause if len(cause) <= CAUSE else f"{cause[: CAUSE - 3]}..."
+
+
 class _Failures:
     """Counts what failed, and says when it is too much."""
 
@@ -182,12 +199,25 @@ class _Failures:
         self.weights: dict[int, int] = {}
         """How many items a child stands for, where it is not one."""
         self.last = ""
+        self.first: list[Json] = []
+        """The first failures: index, error and cause."""
+
+    def details(self) -> dict[str, Json]:
+        """Return what the end of the run tells of failed items; nothing where none failed."""
+        if not self.count:
+            return {}
+        counts = {"failed": self.count, "total": self.source.length}
+        known = {name: count for name, count in counts.items() if count is not None}
+        return {"itemCounts": known, "failures": self.first}
 
     def failed(self, child: Frame, error: StateError) -> StateError | None:
         """Count a failed child; all items of a batch have failed with it."""
         self.count += self.weights.get(child.index, 1)
+        shown = self.run.shown(child, error)
         if self.tells:
-            self.last = f": iteration {child.index} failed with {self.run.shown(child, error)}"
+            self.last = f": iteration {child.index} failed with {shown}"
+        if len(self.first) < MOST_SHOWN:
+            self.first.append(_failure(child.index, error, shown))
         self.results.failed(child, error)
         length = self.source.length
         allowed = self.allowed(inf if length is None else length)

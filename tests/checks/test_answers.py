@@ -86,7 +86,7 @@ def fault(resource: str, result: Json, mode: str = "STRICT") -> str | None:
         (
             SDK + "lambda:getFunction",
             {"Configuration": {"MemorySize": 10**9}},
-            "Field 'MemorySize' is greater than the maximum value",
+            "Field 'MemorySize' exceeds the maximum value",
         ),
     ],
 )
@@ -119,7 +119,7 @@ def test_an_unknown_mode_is_refused() -> None:
 def test_every_shape_of_a_model_is_there(file: Path) -> None:
     """An action or a field leads to a shape of the model, or to a type of JSON."""
     model = json.loads(file.read_bytes())
-    known = {*model["shapes"], "string", "number", "boolean", "any"}
+    known = {*model["shapes"], "string", "text", "number", "boolean", "any"}
     used = set(model["actions"].values())
     for shape in model["shapes"].values():
         used |= {
@@ -129,3 +129,11 @@ def test_every_shape_of_a_model_is_there(file: Path) -> None:
         assert set(shape.get("required", ())) <= shape.get("fields", {}).keys()
     assert model["actions"]
     assert used <= known
+
+
+def test_text_of_at_least_one_character_is_not_empty() -> None:
+    """The model of kms:encrypt wants one byte at least."""
+    resource = "arn:aws:states:::aws-sdk:kms:encrypt"
+    check_answer(resource, {"CiphertextBlob": "x"}, "PRESENT")
+    with pytest.raises(InvalidTest, match="Field 'CiphertextBlob' is shorter than the minimum"):
+        check_answer(resource, {"CiphertextBlob": ""}, "PRESENT")

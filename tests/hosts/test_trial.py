@@ -118,8 +118,8 @@ def test_the_retries_made_so_far_decide(retries: int, status: str, seconds: int 
         state, mock=failed(), level="DEBUG", configuration={"retrierRetryCount": retries}
     )
     assert result.status == status
-    told = {"retryIndex": 1, "retryBackoffIntervalSeconds": seconds}
-    assert result.inspection.get("errorDetails") == (told if seconds else None)
+    delay = {} if seconds is None else {"retryBackoffIntervalSeconds": seconds}
+    assert result.inspection.get("errorDetails") == {"retryIndex": 1, **delay}
 
 
 def test_a_caught_error_goes_where_the_catcher_leads() -> None:
@@ -323,3 +323,19 @@ def test_an_agent_that_holds_something_is_closed() -> None:
     held = Held()
     asl.test_state(task(), 1, resources={LAMBDA: held})
     assert held.closed
+
+
+def test_items_of_inline_map_are_an_array() -> None:
+    """An object is no items, whatever the mock says (AWS, recorded)."""
+    processor = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+    state = {"Type": "Map", "ItemsPath": "$.x", "ItemProcessor": processor, "End": True}
+    result = asl.test_state(state, {"x": {"a": 1}}, mock={"result": [1]})
+    assert (result.status, result.error) == ("FAILED", "States.Runtime")
+    assert result.cause == 'Reference path "$.x" must point to array.'
+
+
+@pytest.mark.parametrize("role", ["arn:aws:iam::123456789012:role/tester", None])
+def test_role_arn_in_context_object(role: str | None) -> None:
+    """The role of the request, null without one (AWS, recorded)."""
+    state = {"Type": "Pass", "Parameters": {"role.$": "$$.Execution.RoleArn"}, "End": True}
+    assert asl.test_state(state, role=role).output == {"role": role}
