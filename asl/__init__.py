@@ -11,6 +11,15 @@ Importing this package is cheap: what a call needs is loaded by that call.
 
 from __future__ import annotations
 
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.path and not sys.flags.safe_path:
+    # `python -m asl` has put the current folder first on the path, where a file could stand in for
+    # a library of the same name. The word that names the module may hold the option: `-masl`.
+    _word = sys.orig_argv[-len(sys.argv)]
+    if (_word.partition("m")[2] if _word[0] == "-" else _word).partition(".")[0] == "asl":
+        del sys.path[0]
+
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import (

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from asl.agents.bound import Bindings
-from asl.agents.function import imported
 from asl.agents.kind import Kind, Spec
 from asl.agents.kinds import KINDS
 from asl.agents.mcp import SERVER_SECRETS, McpServer, build_server, check_server
@@ -40,6 +39,7 @@ from asl.checks.structure import known_fields, shape
 from asl.core.diagnostics import Finding, Report, Severity, Suggestions, did_you_mean, place
 from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError, InvalidDocument
+from asl.core.imports import import_object
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 
@@ -65,7 +65,7 @@ def load_bindings(
     Raises InvalidAgents with every fault and its place, `InvalidDocument` for a file that is
     neither JSON nor YAML, `DocumentNotFound` for a missing one.
     """
-    file = _File(read_value(Path(path)), Path(path).resolve().parent)
+    file = _File(read_value(Path(path)), Path(path).resolve().parent, imports=build)
     report = warnings = file.report(file.findings())
     bound = file.bindings()
     if report.ok and build:
@@ -107,9 +107,11 @@ def is_agents_file(document: Document) -> bool:
 class _File:
     """One agents file: what it says, and what is wrong with it (protocol `Home`)."""
 
-    def __init__(self, document: Document, folder: Path) -> None:
+    def __init__(self, document: Document, folder: Path, *, imports: bool = False) -> None:
         self.document = document
         self.folder = folder
+        self.imports = imports
+        self.code = tuple(dict.fromkeys((folder, Path.cwd())))
         self.faults: list[Finding] = []
         self.suggestions = Suggestions()
         self.secrets: frozenset[str] = frozenset()
@@ -296,7 +298,7 @@ class _File:
         pointer = self._pointer("memory", backend)
         try:
             if backend == "custom":
-                named = imported(where)
+                named = import_object(where, self.code)
                 return named() if callable(named) else named
         except AslError as error:
             self.faults.append(Finding("AGENTS-04", str(error), pointer))

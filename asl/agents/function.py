@@ -1,17 +1,17 @@
 """Agents that are Python functions: `(parameters)` or `(parameters, call)`, plain or async."""
 
-import importlib
 import inspect
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from asl.agents.kind import Kind
+from asl.agents.kind import Home, Kind, Spec
 from asl.agents.typed import typed
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
+from asl.core.imports import MissingModule, check_import, import_object, probable
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call
 from asl.states.errors import Raised
@@ -20,19 +20,24 @@ __all__ = [
     "FUNCTION",
     "FunctionAgent",
     "function_agent",
-    "imported",
     "is_awaited",
     "named_function",
 ]
 
 
-_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-
-
 class FunctionAgent(Agent):
     """A function; a plain one may block, so it runs off the event loop."""
 
-    __slots__ = ("answer", "blocking", "direct", "name", "needs_loop", "real", "takes_call")
+    __slots__ = (
+        "answer",
+        "blocking",
+        "direct",
+        "folders",
+        "name",
+        "needs_loop",
+        "real",
+        "takes_call",
+    )
 
     keeps_hosts = watched = True
     """It is watched while it runs: what it may not reach, it does not reach."""
@@ -46,6 +51,8 @@ class FunctionAgent(Agent):
         self.direct = None if plain or takes_call else function
         self.name: str | None = None
         """`module:function`, where it was named so."""
+        self.folders: tuple[Path, ...] = ()
+        """Where its name was looked for."""
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the function in a sandbox: in a process that knows it by its name."""
@@ -54,7 +61,7 @@ class FunctionAgent(Agent):
             raise Raised("States.Permissions", text)
         from asl.agents.sandbox import confined_function
 
-        return await confined_function(self.name, settings, tool)
+        return await confined_function(self.name, self.folders, settings, tool)
 
 
 def _without_call(function: Callable[[Json], Any]) -> Callable[[Json, Call | None], Any]:
@@ -108,83 +115,47 @@ def _asks_for_call(function: Callable[..., Any]) -> bool:
     )
 
 
-def named_function(name: str) -> FunctionAgent:
-    """Import `module:function` and wrap it; raises AslError that says what is missing."""
-    found = imported(name)
+def named_function(name: str, folders: Iterable[Path] = ()) -> FunctionAgent:
+    """Import `module:function` or `file.py:function` and wrap it.
+
+    Args:
+        name: As `asl.core.imports.import_object` takes it.
+        folders: Where modules and files are looked for.
+
+    Raises:
+        AslError: There is no such function; the text says what is missing.
+    """
+    folders = tuple(folders)
+    found = import_object(name, folders)
     if not callable(found):
         raise AslError(f"{name!r} is no function but {type(found).__name__}")
     agent = function_agent(found)
-    agent.name = name
+    agent.name, agent.folders = name, folders
     return agent
 
 
-def imported(name: str) -> Any:
-    """Import what `module:name` names; raises AslError that says what is missing."""
-    module_name, _, path = name.partition(":")
-    if not _NAME.fullmatch(module_name) or not path:
-        raise AslError(f"{name!r} is not of the form 'module:function'{_aside(name)}")
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise _unimportable(name, error) from error  # a module that the user's own one needs
-        text = f"cannot import {name!r}: there is no module {error.name!r}{_aside(name)}"
-        raise AslError(text) from None
-    except (Exception, SystemExit) as error:  # whatever the user's module does meanwhile
-        raise _unimportable(name, error) from error
-    for part in path.split("."):
-        if not hasattr(found, part):
-            hint = did_you_mean(part, [each for each in dir(found) if not each.startswith("_")])
-            raise AslError(
-                f"module {module_name!r} has no {path!r}" + (f" ({hint})" if hint else "")
-            )
-        found = getattr(found, part)
-    return found
-
-
-def _probable(name: str) -> str | None:
-    """Return `module:function` for a name that is written with a file or with dots alone."""
-    module, colon, path = name.partition(":")
-    if not colon and not name.endswith(".py"):
-        module, _, path = name.rpartition(".")
-    module = module.removesuffix(".py").replace("/", ".")
-    probable = f"{module}:{path}"
-    is_one = _NAME.fullmatch(module) and _NAME.fullmatch(path) and probable != name
-    return probable if is_one else None
-
-
-def _aside(name: str) -> str:
-    probable = _probable(name)
-    return "" if probable is None else f" (did you mean {probable!r}?)"
-
-
-def _meant(name: Json) -> str | None:
+def _hint(name: Json) -> str | None:
     if type(name) is not str:
         return None
-    if probable := _probable(name):
-        return f"did you mean {probable!r}?"
+    if form := probable(name):
+        return f"did you mean {form!r}?"
     return f"write module:function, or {compact({'return': name})} for an answer as it is"
 
 
-def _unimportable(name: str, error: BaseException) -> AslError:
-    text = f"cannot import {name!r}: {type(error).__name__}: {error}{_where(error)}"
-    if isinstance(error, SystemExit):
-        text += "; put what ends the program under: if __name__ == '__main__'"
-    return AslError(text)
-
-
-def _where(error: BaseException) -> str:
-    """Say where in the user's own code an import failed."""
-    if isinstance(error, SyntaxError):
-        return ""  # its text names file and line
-    from traceback import extract_tb
-
-    last = extract_tb(error.__traceback__)[-1]
-    return f" ({last.filename}:{last.lineno})"
+def _check(spec: Spec, home: Home) -> Iterator[Finding]:
+    if home.imports:
+        return
+    try:
+        check_import(str(spec["function"]), home.code)
+    except MissingModule as error:  # it may be there where the file is used
+        yield Finding("AGENTS-04", str(error), "/function", severity=Severity.WARNING)
+    except AslError as error:
+        yield Finding("AGENTS-04", str(error), "/function")
 
 
 FUNCTION = Kind(
     "agents:Function",
-    lambda spec, home: named_function(spec["function"]),
-    meant={"function": _meant},
+    lambda spec, home: named_function(spec["function"], home.code),
+    _check,
+    meant={"function": _hint},
 )

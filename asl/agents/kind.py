@@ -23,6 +23,10 @@ class Home(Protocol):
 
     folder: Path
     """Where paths begin."""
+    code: tuple[Path, ...]
+    """Where modules are looked for that Python does not find by itself."""
+    imports: bool
+    """Whether its modules are imported after the check, which need not look for them then."""
 
     def tool(self, name: str) -> "Toolbox":
         """Return the tool of this name; raises AslError if it cannot be made."""

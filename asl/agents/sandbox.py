@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 from asl.agents.process import answer_in, ask
@@ -121,15 +122,18 @@ async def confined_program(
     return _Sandboxed(await confined_command(command, folder, environment, settings, tool))
 
 
-async def confined_function(name: str, settings: Mapping[str, Json], tool: str) -> _Sandboxed:
-    """Return the agent that runs `module:function` in a sandbox; raises as a program does."""
+async def confined_function(
+    name: str, folders: Sequence[Path], settings: Mapping[str, Json], tool: str
+) -> _Sandboxed:
+    """Return the agent that runs a named function in a sandbox; raises as a program does."""
     if settings.get("Environment", "process") != "process":
         text = f"tool {tool!r}: a function runs in a sandbox 'process' only"
         raise Raised("States.Permissions", text)
     paths = _python_path()
-    readable = (*paths.split(os.pathsep), sys.prefix, sys.base_prefix, sys.exec_prefix)
+    code = [str(folder.resolve()) for folder in folders]
+    readable = (*paths.split(os.pathsep), *code, sys.prefix, sys.base_prefix, sys.exec_prefix)
     environment = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "asl.agents.worker", name]
+    command = [sys.executable, "-P", "-m", "asl.agents.worker", name, *code]
     job = _Job(command, os.getcwd(), environment, readable)
     return _Sandboxed(await _confined(job, settings, tool))
 
@@ -328,7 +332,7 @@ async def _wasm(job: _Job, settings: _Settings) -> Confined:
             raise ValueError(f"Mounts: there is no folder {mount.source!r}")
         folders.append((source, mount.target, not (mount.read_only or settings.read_only)))
     seen = compact({"memory": settings.memory, "folders": folders})
-    words = [sys.executable, "-m", "asl.agents.wasm", seen, *job.command]
+    words = [sys.executable, "-P", "-m", "asl.agents.wasm", seen, *job.command]
     own = {"PYTHONPATH": _python_path(), "ASL_WASM": compact(dict(job.environment))}
     environment = _variables(_Job([], job.folder, own))
     return Confined(words, environment, job.folder, network=False)

@@ -1,13 +1,15 @@
-"""A function in a process of its own: `python -m asl.agents.worker module:function`.
+"""A function in a process of its own: `python -m asl.agents.worker module:function [FOLDER...]`.
 
 It speaks the lines of JSON of `asl.agents.process`, for one function that takes the parameters.
 """
 
 import sys
-from importlib import import_module
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from asl.agents.typed import typed
+from asl.core.imports import import_object
 from asl.core.json_text import read_data
 from asl.core.values import encoded
 from asl.engine.execution import usage_in
@@ -15,10 +17,10 @@ from asl.engine.execution import usage_in
 __all__ = ["main"]
 
 
-def main(name: str) -> None:
-    """Answer calls until the input ends."""
+def main(name: str, folders: Sequence[str] = ()) -> None:
+    """Answer calls of a function, found in the folders, until the input ends."""
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what the function prints is no answer
-    function = _named(name)
+    function = typed(import_object(name, map(Path, folders)))
     for line in sys.stdin.buffer:
         request = read_data(line.decode())
         answers.write(_answer(function, request["parameters"]) + b"\n")
@@ -46,13 +48,5 @@ def _answer(function: Any, parameters: Any) -> bytes:
         return encoded({"error": "States.TaskFailed", "cause": cause})
 
 
-def _named(name: str) -> Any:
-    module, _, path = name.partition(":")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    return typed(found)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

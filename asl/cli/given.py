@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.engine.memory import Memory
     from asl.executions import Store
+    from asl.hosts.delivery import Sinks
     from asl.program import Program
 
 __all__ = [
@@ -172,7 +172,7 @@ class Given(NamedTuple):
             "notify": self.channels or None,
             "memory": _memories(self.memory_places, bound) or None,
             "pools": dict(pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
-            "sinks": dict(pair(each, "CHANNEL=WHERE", "--sink") for each in self.sink_pairs),
+            "sinks": _sinks(self.sink_pairs),
             "policy": self.policy_files[-1] if self.policy_files else None,
         }
 
@@ -194,15 +194,14 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
 
     What is found in a file that stops nothing is told, unless *quiet*.
 
-    Modules are looked for in the current folder and in that of each agents file.
+    Modules are looked for in the folder of the agents file that names them and in the current
+    one, after all that is installed.
     """
     from asl.agents.bound import Bindings
     from asl.agents.function import named_function
 
     bound = Bindings()
-    _importable(".")
     for file in files:
-        _importable(str(Path(file).parent))
         from asl.agents.file import load_bindings
 
         with faults_are_usage():
@@ -210,7 +209,7 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
     for each in pairs:
         name, function = pair(each, "NAME=module:function", "--agent")
         try:
-            bound.agents[name] = named_function(function)
+            bound.agents[name] = named_function(function, (Path(),))
         except AslError as error:
             raise AslError(f"--agent {name}: {error}") from None
     return bound
@@ -252,7 +251,7 @@ def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
     A word before `=` is a backend; a path with such a beginning is written `./a=b.db`. What
     `custom=module:name` names is a memory, or a function without parameters that makes one.
     """
-    from asl.agents.function import imported
+    from asl.core.imports import import_object
     from asl.memories import BACKENDS, bound
 
     found: dict[str, Memory] = bound(files.memory)
@@ -263,12 +262,19 @@ def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
         if not equals or not backend.isidentifier():
             found |= bound(place)
         elif backend == "custom":
-            _importable(".")
-            named = imported(where)
+            named = import_object(where, (Path(),))
             found |= bound({backend: named() if callable(named) else named})
         else:
             found |= bound({backend: where})
     return found
+
+
+def _sinks(pairs: Iterable[str]) -> "Sinks":
+    """Return the sinks that `CHANNEL=WHERE` pairs name; the last one wins."""
+    from asl.hosts.delivery import named_sink
+
+    named = dict(pair(each, "CHANNEL=WHERE", "--sink") for each in pairs)
+    return {channel: named_sink(where, (Path(),)) for channel, where in named.items()}
 
 
 def _mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, Any]:
@@ -297,9 +303,3 @@ def named(files: Iterable[str]) -> tuple[frozenset[str] | None, frozenset[str] |
         frozenset(name for bound in each for name in bound.agents),
         frozenset(name for bound in each for name in bound.resources),
     )
-
-
-def _importable(folder: str) -> None:
-    path = str(Path(folder).resolve())
-    if path not in sys.path:
-        sys.path.insert(0, path)

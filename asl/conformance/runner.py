@@ -123,7 +123,7 @@ def _workers(
     if implementation is None and jobs <= 1:
         return [Local()]
     if implementation is None:
-        implementation = (sys.executable, "-m", "asl.conformance.serve")
+        implementation = (sys.executable, "-P", "-m", "asl.conformance.serve")
     if isinstance(implementation, Sequence):
         command = implementation
         return [External(command, time_limit) for _ in range(max(jobs, 1))]

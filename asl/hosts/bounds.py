@@ -21,6 +21,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 from weakref import ReferenceType
 
+from asl.core.imports import code_folders
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.states.blocks.policy import Reach
@@ -504,5 +505,5 @@ def _opened(bounds: CallBounds, event: str, arguments: tuple[Any, ...]) -> None:
 def _belongs_to_python(path: str) -> bool:
     """Whether Python itself reads this to import modules and the like."""
     if path in HARMLESS or path.endswith((".py", ".pyc", ".so", ".pyd")):
-        return path in HARMLESS or path.startswith(tuple(filter(None, sys.path)))
+        return path in HARMLESS or path.startswith((*filter(None, sys.path), *code_folders()))
     return path in sys.path or path.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep))

@@ -6,7 +6,8 @@ What waits for a slow sink is bounded; what does not fit is dropped and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Thread
 from typing import Any, Final, TypeAlias
@@ -190,19 +191,27 @@ def _sink(name: str, channel: Mapping[str, Json], sinks: Sinks) -> Sink:
     )
 
 
-def named_sink(text: str) -> Sink:
-    """Return the sink `stdout`, `jsonl:FILE` or `module:function`; raises AslError."""
+def named_sink(text: str, folders: Iterable[Path] = ()) -> Sink:
+    """Return the sink `stdout`, `jsonl:FILE` or `module:function`.
+
+    Args:
+        text: The sink.
+        folders: Where a module or a file is looked for.
+
+    Raises:
+        AslError: There is no such sink.
+    """
     if text == "stdout":
         return _print
     kind, _, place = text.partition(":")
     if kind == "jsonl" and place:
         return _appending(place)
-    from importlib import import_module
+    from asl.core.imports import import_object
 
     try:
-        sink: Sink = getattr(import_module(kind), place)
-    except Exception as error:  # whatever the user's module does while it is imported
-        raise AslError(f"there is no sink {text!r}: {type(error).__name__}: {error}") from error
+        sink: Sink = import_object(text, folders)
+    except AslError as error:
+        raise AslError(f"there is no sink {text!r}: {error}") from error
     return sink
 
 
