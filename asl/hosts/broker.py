@@ -26,6 +26,7 @@ from asl.hosts.bounds import CallBounds, watching
 from asl.hosts.rates import REQUESTS, Counted, Counting, Demand, requests
 from asl.hosts.rights import Level, rights_of, topmost
 from asl.states.blocks.policy import Hook, parse_size
+from asl.states.blocks.verdicts import UnclearVerdict, rejection
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Exhausted, Raised
 
@@ -487,8 +488,8 @@ class Broker:
                 answer = await self._hooked(
                     level.hooks["Before"], "toolRequest", request, self.outer.reservation
                 )
-                if _blocks(answer):
-                    raise StateError("States.Permissions", str(answer.get("reason", "it said no")))
+                if (reason := _rejection(answer)) is not None:
+                    raise StateError("States.Permissions", reason)
             except StateError as error:
                 cause = f"tool {tool!r}: the hook before it has blocked it: {error.cause or error}"
                 kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
@@ -652,8 +653,14 @@ def _ended(tool: str) -> Raised:
     return Raised("Agent.ToolError", f"tool {tool!r}: the call of the agent has ended")
 
 
-def _blocks(answer: Json) -> bool:
-    return type(answer) is dict and (answer.get("valid") is False or answer.get("blocked") is True)
+def _rejection(answer: Json) -> str | None:
+    """Return why a hook rejects a call: an answer that is no verdict does, too."""
+    if type(answer) is bool:  # whether the call is valid
+        return None if answer else "it says so"
+    try:
+        return rejection(answer)
+    except UnclearVerdict as unclear:
+        return f"a hook answers with {unclear.wanted}, not with {unclear.found}"
 
 
 def _said(tool: str, error: BaseException) -> str:

@@ -82,7 +82,8 @@ def test_packages_and_relative_imports_of_a_folder(write: Write) -> None:
 def test_installed_module_wins_over_file_of_its_name(write: Write) -> None:
     folder = write(
         {
-            "reviewer.py": "import orjson, json\ndef f(p):\n return [m.__file__ for m in (orjson, json)]",
+            "reviewer.py": "import orjson, json\ndef f(p):\n"
+            " return [each.__file__ for each in (orjson, json)]",
             "orjson.py": "raise SystemExit('imported')",
             "json.py": "raise SystemExit('imported')",
         }

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
 from asl.core.regex import linear
-from asl.core.values import Json, compact, excerpt, is_integer, type_name
+from asl.core.values import Json, compact, is_integer
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -21,6 +21,7 @@ from asl.states.blocks.personal import (
     personal_test,
     without_overlaps,
 )
+from asl.states.blocks.verdicts import UnclearVerdict, rejection
 
 __all__ = ["GUARDRAILS", "guard_input", "guard_output"]
 
@@ -239,21 +240,14 @@ class _Guard:
                 "rules": self.written,
             },
         )
-        if type(answer) is bool:
+        if type(answer) is bool:  # whether a checker has found something
             return _Verdict("it says so" if answer else None)
-        if type(answer) is not dict:
-            raise self.unclear(agent, "an object that has 'valid'", type_name(answer))
-        for field in ("valid", "blocked"):
-            if type(answer.get(field, True)) is not bool:
-                wanted = f"{field!r} of true or false"
-                raise self.unclear(agent, wanted, excerpt(answer[field], 200))
+        try:
+            reason = rejection(answer)
+        except UnclearVerdict as unclear:
+            raise self.unclear(agent, unclear.wanted, unclear.found) from None
         new = (answer["content"],) if "content" in answer else ()
-        if answer.get("valid") is False or answer.get("blocked") is True:
-            reason = answer.get("reason")
-            if reason is None:
-                reason = "it says so"
-            return _Verdict(reason if type(reason) is str else compact(reason), new)
-        return _Verdict(None, new)
+        return _Verdict(reason, new)
 
     def unclear(self, agent: str, wanted: str, found: str) -> StateError:
         """Return the error of a judge whose answer is no verdict: what it judges does not pass."""
