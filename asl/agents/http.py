@@ -8,12 +8,12 @@ they stay within the origin, since headers may hold secrets.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from asl.agents.kind import Kind
 from asl.agents.secrets import Discreet, secrets_of
-from asl.core.errors import lost
+from asl.core.errors import causes, lost
 from asl.core.extras import needed
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
@@ -268,14 +268,6 @@ def pinning(bounds_of: Callable[[httpx2.Request], Iterable[Bounds]]) -> httpx2.A
             return await super().handle_async_request(pinned)
 
     return Pinning()
-
-
-def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, and what it comes from."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
 
 
 def reason(error: BaseException) -> str:

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.http import UNCOMPRESSED, Refused, bounded, causes, reason, unmoved
+from asl.agents.http import UNCOMPRESSED, Refused, bounded, reason, unmoved
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
 from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding, did_you_mean
-from asl.core.errors import AslError, StateError
+from asl.core.errors import AslError, StateError, cause_for, causes
 from asl.core.extras import needed
 from asl.core.schemas import faults
 from asl.core.values import Json, compact
@@ -163,13 +163,15 @@ class _Model(Outsider):
                     or _forbidden(call, messages, {*tools, *answers})
                     or _misbehaved(error, asking.told, messages, answers)
                 )
-                raise _spent(failure, name, messages, error) from error
+                failure = _spent(failure, name, messages, error)
+                raise failure from cause_for(failure, error)
             except Exception as error:  # of a library that raises what its own libraries raise
                 last = _uses(messages, answers)[-1:]
                 wrong = [_unreadable(part) for part in last if _arguments(part) is None]
                 forbidden = _forbidden(call, messages, {*tools, *answers})
                 failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error, call)
-                raise _spent(forbidden or failure, name, messages, error) from error
+                failure = _spent(forbidden or failure, name, messages, error)
+                raise failure from cause_for(failure, error)
             except BaseException:  # given up in the middle of a request
                 if any(_responses(messages)):
                     call.usage = _usage(name, messages)

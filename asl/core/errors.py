@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from asl.core.diagnostics import Report
 
@@ -99,6 +99,35 @@ def lost(error: E) -> E:
     """Return the error of a call of which nobody knows what it has used."""
     error.lost = True
     return error
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it comes from, each once."""
+    seen = set[int]()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def cause_for(error: BaseException, cause: BaseException | None) -> BaseException | None:
+    """Return *cause* for `raise error from ...`, with all circles in its chain cut.
+
+    Foreign code may raise an error from itself, or one that is raised again may be among its own
+    causes: whoever follows them would never end.
+    """
+    if cause is error:
+        cause = None
+    seen, each = {id(error)}, error if cause is None else cause
+    while each is not None:
+        seen.add(id(each))
+        if id(each.__cause__) in seen:
+            each.__cause__ = None
+        if id(each.__context__) in seen:
+            each.__context__ = None
+        each = each.__cause__ or each.__context__
+    return cause
 
 
 class EvaluationFailed(StateError):

@@ -6,7 +6,7 @@ called for it; it knows no clock, no event loop and no randomness of its own, so
 drive it.
 """
 
-from asl.core.errors import StateError, too_large
+from asl.core.errors import StateError, cause_for, too_large
 from asl.core.values import Json, measure
 from asl.engine.events import found_by_engine
 from asl.engine.frame import Frame
@@ -144,7 +144,8 @@ async def interpret(frame: Frame) -> Json:
                         try:
                             output = await asked
                         except BaseException as error:  # foreign code; what is not its own flies on
-                            raise frame.host.blamed(frame, call, error) from error
+                            blamed = frame.host.blamed(frame, call, error)
+                            raise blamed from cause_for(blamed, error)
                         output = frame.host.answered(frame, call, output)
                     if checks_size:
                         _check_size(frame, output)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asl.core.diagnostics import did_you_mean
-from asl.core.errors import NotJson, StateError, lost
+from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, compact, fits, handed_over, received
 from asl.engine.agent import Agent, Call
 from asl.engine.amounts import spending
@@ -134,7 +134,7 @@ class Broker:
         except StateError as error:
             named = self._named(name, error)
             self.refuse(name, arguments, str(named.name), str(named.cause))
-            raise named from error
+            raise named from cause_for(named, error)
         self.known |= {offer.names[0]: offer for offer in offers}
         if name in self.known:
             return self.known[name]
@@ -350,7 +350,7 @@ class Broker:
                 self._count(reservation, dict(call.usage or {}), told)
             elif error.lost:
                 self._lose(reservation)
-            raise named from error
+            raise named from cause_for(named, error)
         except BaseException as stop:  # cancelled: the record says so, and it flies on
             if call.answered:
                 with suppress(StateError, Exhausted):
@@ -407,11 +407,11 @@ class Broker:
         except BaseException as raised:  # foreign code: anything it raises is its failure
             failure = alone(raised)
             if isinstance(failure, StateError):
-                raise failure from raised.__cause__
+                raise failure from cause_for(failure, raised.__cause__)
             if not is_fault(failure):
                 raise
             if bounds.refusal is not None:
-                raise bounds.refusal from raised
+                raise bounds.refusal from cause_for(bounds.refusal, raised)
             raise Raised("Agent.ToolError", _said(tool, failure)) from raised
         finally:
             call.end()

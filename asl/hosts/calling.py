@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from asl.core.errors import NotJson, StateError, lost
+from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, handed_over, plain_copy, received
 from asl.engine.agent import Agent, Call, Find
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
@@ -112,7 +112,8 @@ class CallingHost(LivingHost):
                     self.meter.take_late_answer(at, call)
             if is_fault(error) and not _is_foreign(agent):
                 raise
-            raise self.blamed(at, target, error, account) from error
+            blamed = self.blamed(at, target, error, account)
+            raise blamed from cause_for(blamed, error)
         return self.answered(at, target, answer, account)
 
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
@@ -138,7 +139,8 @@ class CallingHost(LivingHost):
             try:
                 result = received(answer, self.limit, target.label)
             except (StateError, NotJson) as error:
-                raise lost(named(error, target)) from error  # with what it says of its usage
+                failure = lost(named(error, target))  # with what it says of its usage
+                raise failure from cause_for(failure, error)
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
         if self.heeds and self.in_event_loop:
