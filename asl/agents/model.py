@@ -163,15 +163,15 @@ class _Model(Outsider):
                     or _forbidden(call, messages, {*tools, *answers})
                     or _misbehaved(error, asking.told, messages, answers)
                 )
-                failure = _spent(failure, name, messages, error)
-                raise failure from cause_for(failure, error)
+                spent = _spent(failure, name, messages, error)
+                raise spent from cause_for(spent, error)
             except Exception as error:  # of a library that raises what its own libraries raise
                 last = _uses(messages, answers)[-1:]
                 wrong = [_unreadable(part) for part in last if _arguments(part) is None]
                 forbidden = _forbidden(call, messages, {*tools, *answers})
                 failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error, call)
-                failure = _spent(forbidden or failure, name, messages, error)
-                raise failure from cause_for(failure, error)
+                spent = _spent(forbidden or failure, name, messages, error)
+                raise spent from cause_for(spent, error)
             except BaseException:  # given up in the middle of a request
                 if any(_responses(messages)):
                     call.usage = _usage(name, messages)

@@ -119,7 +119,8 @@ def cause_for(error: BaseException, cause: BaseException | None) -> BaseExceptio
     """
     if cause is error:
         cause = None
-    seen, each = {id(error)}, error if cause is None else cause
+    seen = {id(error)}
+    each: BaseException | None = error if cause is None else cause
     while each is not None:
         seen.add(id(each))
         if id(each.__cause__) in seen:
