@@ -141,6 +141,7 @@ def bind(
         bindings.get("mocks"),
         services.agent,
         bindings.get("tools"),
+        aws=program is not None and program.profile.aws,
     )
     services.boxes = registry.tools
     services.without_mocks = lambda: registry.without_mocks().find

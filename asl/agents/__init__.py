@@ -10,20 +10,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from asl.agents.aws_lambda import LambdaSettings
+    from asl.agents.function import function_agent
     from asl.agents.http import HttpAgent
     from asl.agents.mcp import McpServer
     from asl.agents.model import ModelAgent
     from asl.agents.process import ProcessAgent
     from asl.agents.tool import Tool
 
-__all__ = ["HttpAgent", "McpServer", "ModelAgent", "ProcessAgent", "Tool"]
+__all__ = [
+    "HttpAgent",
+    "LambdaSettings",
+    "McpServer",
+    "ModelAgent",
+    "ProcessAgent",
+    "Tool",
+    "function_agent",
+]
 
 _MODULES = {
     "HttpAgent": "http",
+    "LambdaSettings": "aws_lambda",
     "McpServer": "mcp",
     "ModelAgent": "model",
     "ProcessAgent": "process",
     "Tool": "tool",
+    "function_agent": "function",
 }
 
 

@@ -1,10 +1,12 @@
 """Agents that are Python functions: `(parameters)` or `(parameters, call)`, plain or async."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from asl.agents.kind import Home, Kind, Spec
@@ -14,7 +16,11 @@ from asl.core.errors import AslError
 from asl.core.imports import MissingModule, check_import, import_object, probable
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call
+from asl.states.calls import Target, is_function
 from asl.states.errors import Raised
+
+if TYPE_CHECKING:
+    from asl.agents.aws_lambda import LambdaSettings
 
 __all__ = [
     "FUNCTION",
@@ -22,6 +28,7 @@ __all__ = [
     "function_agent",
     "is_awaited",
     "named_function",
+    "second_name",
 ]
 
 
@@ -29,14 +36,8 @@ class FunctionAgent(Agent):
     """A function; a plain one may block, so it runs off the event loop."""
 
     __slots__ = (
-        "answer",
-        "blocking",
-        "direct",
-        "folders",
-        "name",
-        "needs_loop",
-        "real",
-        "takes_call",
+        *("answer", "aws_lambda", "blocking", "direct", "folders", "function", "name"),
+        *("needs_loop", "real", "settings", "takes_call"),
     )
 
     keeps_hosts = watched = True
@@ -49,10 +50,24 @@ class FunctionAgent(Agent):
         self.blocking = self.real = plain
         self.needs_loop = not plain
         self.direct = None if plain or takes_call else function
+        self.function = function
         self.name: str | None = None
         """`module:function`, where it was named so."""
         self.folders: tuple[Path, ...] = ()
         """Where its name was looked for."""
+        self.aws_lambda: bool | None = None
+        """Whether it is called as a Lambda handler; None for where AWS would do so."""
+        self.settings: LambdaSettings | None = None
+        """The configuration of the Lambda function."""
+
+    def bound_to(self, target: Target, *, aws: bool) -> Agent:
+        """Return the function as a Lambda handler, where it is one for the target."""
+        serves = aws or target.invokes or is_function(target.name)
+        if self.aws_lambda is False or not (self.aws_lambda or serves):
+            return self
+        from asl.agents.aws_lambda import lambda_handler
+
+        return lambda_handler(self, target, self.settings)
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the function in a sandbox: in a process that knows it by its name."""
@@ -68,11 +83,43 @@ def _without_call(function: Callable[[Json], Any]) -> Callable[[Json, Call | Non
     return lambda payload, call: function(payload)
 
 
-def function_agent(function: Callable[..., Any]) -> FunctionAgent:
-    """Wrap a callable that takes `(parameters)` or `(parameters, call)`; raises AslError."""
+def function_agent(
+    function: Callable[..., Any],
+    *,
+    aws_lambda: bool | None = None,
+    settings: LambdaSettings | None = None,
+) -> FunctionAgent:
+    """Wrap a callable that takes `(parameters)` or `(parameters, call)`.
+
+    Args:
+        function: The callable, plain or async.
+        aws_lambda: Whether it is called as a Lambda handler; None for where AWS would do so: for
+            Lambda functions, and under the profile `aws`.
+        settings: The configuration of the Lambda function.
+
+    Raises:
+        AslError: It takes other arguments.
+    """
     takes_call = _takes_call(function)
     function = typed(function)
-    return FunctionAgent(function, takes_call=takes_call, plain=not is_awaited(function))
+    agent = FunctionAgent(function, takes_call=takes_call, plain=not is_awaited(function))
+    agent.aws_lambda, agent.settings = aws_lambda, settings
+    if takes_call and second_name(function) == "context":
+        from asl.agents.aws_lambda import with_context
+
+        answer: Any = with_context(function, settings)
+        agent.answer = answer  # type: ignore[method-assign]  # without another step
+    return agent
+
+
+def second_name(function: Callable[..., Any]) -> str | None:
+    """Return the name of the second argument that a function takes by its place, if it does."""
+    try:
+        signature = inspect.signature(function)
+        signature.bind("parameters", "call")
+    except (TypeError, ValueError):  # it takes no second one, or cannot be read
+        return None
+    return [*signature.parameters, "*"][1]
 
 
 def is_awaited(function: Callable[..., Any]) -> bool:
@@ -142,6 +189,17 @@ def _hint(name: Json) -> str | None:
     return f"write module:function, or {compact({'return': name})} for an answer as it is"
 
 
+def _build(spec: Spec, home: Home) -> FunctionAgent:
+    agent = named_function(spec["function"], home.code)
+    written = spec.get("lambda")
+    if written is not None:
+        from asl.agents.aws_lambda import LambdaSettings
+
+        agent.aws_lambda = written is not False
+        agent.settings = LambdaSettings(**written) if isinstance(written, dict) else None
+    return agent
+
+
 def _check(spec: Spec, home: Home) -> Iterator[Finding]:
     if home.imports:
         return
@@ -155,7 +213,7 @@ def _check(spec: Spec, home: Home) -> Iterator[Finding]:
 
 FUNCTION = Kind(
     "agents:Function",
-    lambda spec, home: named_function(spec["function"], home.code),
+    _build,
     _check,
     meant={"function": _hint},
 )

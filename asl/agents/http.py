@@ -9,8 +9,9 @@ they stay within the origin, since headers may hold secrets.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
+from asl.agents.aws_lambda import function_failure
 from asl.agents.kind import Kind
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.errors import causes, lost
@@ -56,6 +57,10 @@ NAMES: Mapping[int, str] = {
     504: "States.Timeout",
 }
 """The errors of some statuses; those of all others are `Agent.APIError`."""
+
+
+FUNCTION_ERROR: Final = "x-amz-function-error"
+"""The header with which a Lambda endpoint answers for a function that has failed."""
 
 
 class HttpAgent:
@@ -194,6 +199,8 @@ class _Endpoint(Outsider):
             value = read_data(body.decode()) if body else None
         except ValueError as error:
             fault = str(error)
+        if FUNCTION_ERROR in response.headers:
+            raise function_failure(_excerpt(body, call) if fault else body.decode(), value)
         if not response.is_success:
             self._failed(response, value, _excerpt(body, call))
         if fault:

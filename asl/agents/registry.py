@@ -53,7 +53,11 @@ class Registry:
         mocks: Bindings | None = None,
         services: Callable[[Target], Agent | None] | None = None,
         tools: Bindings | None = None,
+        *,
+        aws: bool = False,
     ) -> None:
+        self.aws = aws
+        """Whether the rules of AWS hold for functions that are no Lambda functions, too."""
         self.find: Find = _Found(self._resolved).__getitem__
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
         held: Held = {}
@@ -71,20 +75,20 @@ class Registry:
 
     def without_mocks(self) -> "Registry":
         """Return the same without mocks: other workflows have states of the same names."""
-        return Registry(self.agents, self.resources, None, self.services)
+        return Registry(self.agents, self.resources, None, self.services, aws=self.aws)
 
     def _resolved(self, target: Target) -> Agent:
         if self.mocks and target.state in self.mocks and not target.aside:
-            return self.mocks[target.state]
+            return self.mocks[target.state].bound_to(target, aws=self.aws)
         if target.kind == "agent":
             agent = self.agents.get(target.name)
         else:
             agent = self._resource(target)
-            if agent is not None and target.pattern == ".waitForTaskToken":
-                agent = Messenger(agent)
         if agent is None:
             raise StateError("States.AgentNotFound", self._unknown(target))
-        return agent
+        agent = agent.bound_to(target, aws=self.aws)
+        by_token = target.kind == "resource" and target.pattern == ".waitForTaskToken"
+        return Messenger(agent) if by_token else agent
 
     def _resource(self, target: Target) -> Agent | None:
         names = (target.name, target.base)
@@ -106,10 +110,14 @@ class Registry:
     def _function(self, state: str, name: str) -> Agent | None:
         """Return the handler of a function by its name, or by its whole or partial ARN."""
         if name.startswith("arn:"):
-            return self._resource(Target("resource", name, state))
+            return self._handler(Target("resource", name, state))
         name = name.rpartition("function:")[2].partition(":")[0]
         bound = (arn for arn in self.resources if arn.endswith(f":function:{name}"))
-        return self._resource(Target("resource", next(bound, f"{FUNCTION}{name}"), state))
+        return self._handler(Target("resource", next(bound, f"{FUNCTION}{name}"), state))
+
+    def _handler(self, target: Target) -> Agent | None:
+        agent = self._resource(target)
+        return None if agent is None else agent.bound_to(target, aws=self.aws)
 
     def _unknown(self, target: Target) -> str:
         kind = "agent" if target.kind == "agent" else "handler for resource"

@@ -23,6 +23,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json, compact, detached
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.engine.blame import alone, described, is_cancellation, is_own
+from asl.states.calls import Target
 from asl.states.errors import Raised
 
 __all__ = [
@@ -250,6 +251,10 @@ class _Discreet(Deputy):
         super().__init__(agent)
         self.hide = hide
         self.longest = longest
+
+    def bound_to(self, target: Target, *, aws: bool) -> Agent:
+        """Return the agent for a target, which lets no secret out either."""
+        return _discreet(self.agent.bound_to(target, aws=aws), self.hide, self.longest)
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the agent in a sandbox, which lets no secret out either."""

@@ -344,6 +344,10 @@ class Agent:
         """Return the raw result (or an awaitable of it), or raise StateError with a name."""
         raise NotImplementedError
 
+    def bound_to(self, target: Target, *, aws: bool) -> Agent:
+        """Return the agent that answers for a target, under the rules of AWS or not."""
+        return self
+
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the same in a sandbox (8.9), for the tool of this name.
 

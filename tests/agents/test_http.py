@@ -108,6 +108,22 @@ def test_an_endpoint_may_name_its_error() -> None:
         assert asl.run(task(), agents={"A": HttpAgent(server.url)}).output == own
 
 
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (b'{"errorMessage": "no", "errorType": "CardDeclined"}', "CardDeclined"),
+        (b'{"errorMessage": "Task timed out"}', "Lambda.Unknown"),
+        (b"killed", "Lambda.Unknown"),
+        (b"", "Lambda.Unknown"),
+    ],
+)
+def test_function_error_header_fails_the_call(body: bytes, name: str) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.answer(200, body, **{"X-Amz-Function-Error": "Unhandled"})
+
+    assert error_of(answer)[0] == name
+
+
 def test_garbage_is_no_result() -> None:
     """An answer that is no JSON is Agent.ParseError and shows its beginning."""
     found, cause = error_of(lambda exchange: exchange.answer(200, b"<html>" + b"x" * 5000))

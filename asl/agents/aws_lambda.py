@@ -1,0 +1,274 @@
+"""Python handlers as AWS Lambda runs them: `handler(event, context)`.
+
+An exception is an error by the name of its class, with the JSON text that the runtime of Lambda
+writes as its cause (AWS, recorded); the result is what `json.dumps` makes of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from traceback import extract_tb, format_list
+from types import SimpleNamespace
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
+
+from asl.agents.function import FunctionAgent, second_name
+from asl.core.errors import StateError, cause_for
+from asl.core.values import Json, plain_copy
+from asl.engine.agent import Agent, Call, Deputy
+from asl.engine.blame import bounded_text
+from asl.states.calls import Target, is_function
+from asl.states.errors import Raised
+
+__all__ = [
+    "LambdaContext",
+    "LambdaHandler",
+    "LambdaSettings",
+    "function_failure",
+    "lambda_handler",
+    "with_context",
+]
+
+LONGEST: Final = 900.0
+"""Seconds that a Lambda function may take at most (AWS, quotas)."""
+ARN: Final = "arn:aws:lambda:us-east-1:123456789012:function:"
+"""How the ARN of a function begins that is known by its name only."""
+OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""Where the frames of a traceback are that no handler has made."""
+NO_TYPE: Final = "The cause could not be determined because Lambda did not return an error type."
+"""AWS's words for a failure without a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaSettings:
+    """The configuration of a function.
+
+    Args:
+        timeout: Seconds that a call may take; None for the longest that Lambda allows, which is
+            not enforced.
+        memory: Megabytes, for the context only.
+    """
+
+    timeout: float | None = None
+    memory: int = 128
+
+
+class LambdaContext:
+    """The second argument of a handler, with the attributes that Lambda documents.
+
+    It has those of `asl.Call`, too.
+    """
+
+    client_context: Any = None
+
+    def __init__(self, call: Call, arn: str, settings: LambdaSettings) -> None:
+        self.call = call
+        function, _, qualifier = arn.partition(":function:")[2].partition(":")
+        host: Any = call.at.host
+        self._now: Callable[[], float] = host.now
+        started = self._now()
+        limit = started + (settings.timeout or LONGEST)
+        day = datetime.fromtimestamp(started, UTC).strftime("%Y/%m/%d")
+        instance = uuid5(NAMESPACE_URL, f"{call.execution_id}:{arn}").hex
+        self.function_name = function
+        self.function_version = qualifier if qualifier.isdigit() else "$LATEST"
+        self.invoked_function_arn = arn
+        self.memory_limit_in_mb = str(settings.memory)  # a text, as Lambda's own
+        self.aws_request_id = request_id(call)
+        self.log_group_name = f"/aws/lambda/{function}"
+        self.log_stream_name = f"{day}/[{self.function_version}]{instance}"
+        self.identity = SimpleNamespace(cognito_identity_id=None, cognito_identity_pool_id=None)
+        self._deadline = limit if call.deadline is None else min(limit, call.deadline)
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds that are left before the function or its state times out."""
+        left: float = self._deadline - self._now()
+        return max(0, round(left * 1000))
+
+    def log(self, message: object) -> None:
+        """Print a message, as it goes to the log stream in Lambda."""
+        print(message)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.call, name)
+
+
+class LambdaHandler(Agent):
+    """A Python function that is called as Lambda calls a handler.
+
+    Args:
+        function: The function; one that takes a single argument gets the event alone, and one
+            whose second argument is named `call` gets the call of the interpreter.
+        arn: The ARN of the Lambda function.
+        settings: Its configuration.
+    """
+
+    __slots__ = (
+        *("answer", "arn", "blocking", "function", "needs_loop", "real", "second", "settings"),
+    )
+    keeps_hosts = watched = takes_call = True
+
+    def __init__(self, function: FunctionAgent, arn: str, settings: LambdaSettings) -> None:
+        self.function = function.function
+        self.arn = arn
+        self.settings = settings
+        self.second = second_name(self.function)
+        self.blocking = self.real = function.blocking
+        self.needs_loop = not function.blocking
+        answer: Any = self._returned if function.blocking else self._awaited
+        self.answer = answer  # type: ignore[method-assign]  # plain or async, as the function is
+
+    def _returned(self, payload: Json, call: Call) -> Json:
+        try:
+            return _marshalled(self.function(*self._arguments(payload, call)), call)
+        except (Exception, SystemExit) as error:  # foreign code: what it raises is its failure
+            failure = _failure(error, call)
+            raise failure from cause_for(failure, error)
+
+    async def _awaited(self, payload: Json, call: Call) -> Json:
+        try:
+            return _marshalled(await self.function(*self._arguments(payload, call)), call)
+        except (Exception, SystemExit) as error:  # foreign code: what it raises is its failure
+            failure = _failure(error, call)
+            raise failure from cause_for(failure, error)
+
+    def _arguments(self, payload: Json, call: Call) -> tuple[Any, ...]:
+        if self.second is None:
+            return (payload,)
+        if self.second == "call":
+            return (payload, call)
+        return (payload, LambdaContext(call, self.arn, self.settings))
+
+
+def lambda_handler(
+    function: FunctionAgent, target: Target, settings: LambdaSettings | None
+) -> Agent:
+    """Return a function as the handler of the Lambda function that a state calls."""
+    settings = settings or LambdaSettings()
+    handler = LambdaHandler(function, _arn(function.function, target.name), settings)
+    return LimitedHandler(handler, settings.timeout) if settings.timeout else handler
+
+
+def with_context(
+    function: Callable[..., Any], settings: LambdaSettings | None
+) -> Callable[[Json, Call], Any]:
+    """Return a function of the call for one that takes a Lambda context."""
+    settings = settings or LambdaSettings()
+    return lambda payload, call: function(
+        payload, LambdaContext(call, _arn(function, call.target.name), settings)
+    )
+
+
+def _arn(function: Callable[..., Any], name: str) -> str:
+    if is_function(name):
+        return name
+    return ARN + str(getattr(function, "__name__", type(function).__name__))
+
+
+class LimitedHandler(Deputy):
+    """A handler that times out as the function is configured."""
+
+    def __init__(self, handler: Agent, seconds: float) -> None:
+        super().__init__(handler)
+        self.needs_loop, self.blocking = True, False
+        self.seconds = seconds
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Return the handler's answer; raises Raised("Sandbox.Timedout") where it takes longer."""
+        assert call is not None
+        from asyncio import timeout
+
+        host: Any = call.at.host
+        asked: Awaitable[Json] = host.reach(self.agent, payload, call)
+        try:
+            async with timeout(self.seconds) as limit:
+                return await asked
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        text = (
+            f"RequestId: {request_id(call)} Error: Task timed out after {self.seconds:.2f} seconds"
+        )
+        cause = {"errorType": "Sandbox.Timedout", "errorMessage": text}
+        raise Raised("Sandbox.Timedout", _text(cause, call))
+
+
+def request_id(call: Call) -> str:
+    """Return the request id of a call: the same whenever the call is repeated."""
+    return str(uuid5(NAMESPACE_URL, f"{call.idempotency_key}:{call.attempt}"))
+
+
+def function_failure(body: str, value: Json) -> Raised:
+    """Return the failure that a function answers with, as Step Functions reports it.
+
+    Args:
+        body: The text of the answer.
+        value: What it says, None where it is no JSON.
+    """
+    name = value.get("errorType") if isinstance(value, dict) else None
+    if isinstance(name, str) and name:
+        return Raised(bounded_text(name), bounded_text(body))
+    text = f"{NO_TYPE} Returned payload: {body}" if body else NO_TYPE
+    return Raised("Lambda.Unknown", bounded_text(text))
+
+
+def _failure(error: BaseException, call: Call) -> StateError:
+    """Return what an exception of a handler is to its state."""
+    if isinstance(error, StateError):  # an error by name, which only this interpreter knows
+        return error
+    if isinstance(error, SystemExit):
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        text = f"RequestId: {request_id(call)} Error: Runtime exited"
+        text += f" with error: exit status {status}" if status else " without providing a reason"
+        cause: Json = {"errorType": "Runtime.ExitError", "errorMessage": text}
+        return Raised("Runtime.ExitError", _text(cause, call))
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except Exception:  # foreign code again: even the text of its error may fail
+        said = ""
+    frames = extract_tb(error.__traceback__)
+    while frames and frames[0].filename.startswith(OWN):
+        del frames[0]
+    return Raised(name, _cause(name, said, format_list(frames), call))
+
+
+def _cause(name: str, message: str, trace: list[str], call: Call) -> str:
+    """Return the cause of a failure in the form of Lambda's Python runtime."""
+    fields = {"errorMessage": message, "errorType": name, "requestId": request_id(call)}
+    return _text({**fields, "stackTrace": trace}, call)
+
+
+def _text(cause: Json, call: Call) -> str:
+    """Write a cause as the state shows it (AWS, recorded).
+
+    The function's own text has blanks; the integration `lambda:invoke` writes it anew.
+    """
+    separators = (",", ":") if call.target.invokes else None
+    return bounded_text(json.dumps(cause, ensure_ascii=False, separators=separators))
+
+
+def _marshalled(value: Any, call: Call) -> Json:
+    """Return a result as its JSON text says it; raises Raised("Runtime.MarshalError")."""
+    plain = plain_copy(value)
+    if plain is not None:
+        return plain
+    try:
+        text = json.dumps(value, default=_number, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"Unable to marshal response: {error}"
+        cause = _cause("Runtime.MarshalError", message, [], call)
+        raise Raised("Runtime.MarshalError", cause) from None
+    return json.loads(text)
+
+
+def _number(value: object) -> int | float:
+    """Return a decimal number as JSON has it; raises TypeError for anything else."""
+    if isinstance(value, Decimal) and value.is_finite():
+        return int(value) if value == value.to_integral_value() else float(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
