@@ -80,10 +80,7 @@ class Registry:
     def _resolved(self, target: Target) -> Agent:
         if self.mocks and target.state in self.mocks and not target.aside:
             return self.mocks[target.state].bound_to(target, aws=self.aws)
-        if target.kind == "agent":
-            agent = self.agents.get(target.name)
-        else:
-            agent = self._resource(target)
+        agent = self.agents.get(target.name) if target.kind == "agent" else self._resource(target)
         if agent is None:
             raise StateError("States.AgentNotFound", self._unknown(target))
         agent = agent.bound_to(target, aws=self.aws)

@@ -82,7 +82,7 @@ def test_packages_and_relative_imports_of_a_folder(write: Write) -> None:
 def test_installed_module_wins_over_file_of_its_name(write: Write) -> None:
     folder = write(
         {
-            "reviewer.py": "import orjson, json\ndef f(p):\n"
+            "reviewer.py": "import orjson as a, json as b\ndef f(p): return a.__file__, b.__file__",
             " return [each.__file__ for each in (orjson, json)]",
             "orjson.py": "raise SystemExit('imported')",
             "json.py": "raise SystemExit('imported')",
@@ -92,7 +92,7 @@ def test_installed_module_wins_over_file_of_its_name(write: Write) -> None:
 
     import orjson
 
-    assert import_object("reviewer:f", [folder])({}) == [orjson.__file__, json.__file__]
+    assert import_object("reviewer:f", [folder])({}) == (orjson.__file__, json.__file__)
     assert import_object("orjson:dumps", [folder]) is orjson.dumps
 
 
