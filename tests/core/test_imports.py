@@ -83,7 +83,6 @@ def test_installed_module_wins_over_file_of_its_name(write: Write) -> None:
     folder = write(
         {
             "reviewer.py": "import orjson as a, json as b\ndef f(p): return a.__file__, b.__file__",
-            " return [each.__file__ for each in (orjson, json)]",
             "orjson.py": "raise SystemExit('imported')",
             "json.py": "raise SystemExit('imported')",
         }
