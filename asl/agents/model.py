@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from asl.agents.http import UNCOMPRESSED, Refused, bounded, reason, unmoved
 from asl.agents.kind import Home, Kind, Spec
@@ -66,6 +67,7 @@ PROVIDERS = frozenset(
 """The providers of language models that pydantic-ai knows."""
 FAMILIES = {"gpt-": "openai", "claude-": "anthropic", "gemini-": "google", "grok-": "xai"}
 """Who provides the models whose names begin so."""
+OPENAI = "api.openai.com"
 OTHERWISE = "a server that speaks OpenAI's protocol is openai-chat, with its url"
 ROUNDS = 20
 TIMEOUT = 600.0
@@ -153,7 +155,7 @@ class _Model(Outsider):
                     usage_limits=UsageLimits(request_limit=self.agent.rounds),
                     event_stream_handler=_tell if call.listener is not None else None,
                 )
-                output = _complete(run.output, messages)
+                output = _complete(run.output, messages, streamed=call.listener is not None)
             except StateError as error:
                 refused = error if isinstance(error, Refused) else None
                 raise _spent(error, name, messages, refused) from None
@@ -200,10 +202,22 @@ class _Model(Outsider):
             from pydantic_ai.models import infer_model
 
             try:
-                self.models[name] = infer_model(name, self._provider)
+                self.models[name] = infer_model(self._spoken(name), self._provider)
             except (UserError, ImportError) as error:  # no such model, or its library is not there
                 raise Raised("Agent.InvalidInput", str(error)) from error
         return self.models[name]
+
+    def _spoken(self, name: str) -> str:
+        """Return the model by the protocol that its server speaks.
+
+        Only OpenAI itself has its newest protocol for sure: another server that is given as the url
+        of its models speaks that of chat completions.
+        """
+        provider, _, model = name.partition(":")
+        url = self.agent.url if name == self._name(None) else None
+        if provider != "openai" or url is None or urlsplit(url).hostname == OPENAI:
+            return name
+        return f"openai-chat:{model}"
 
     def _provider(self, name: str) -> Any:
         from inspect import signature
@@ -222,7 +236,9 @@ class _Model(Outsider):
                 event_hooks={"response": [unmoved(REFUSED), bounded(REFUSED, MAX_BYTES)]},
             )
         given: dict[str, Any] = {"http_client": self.client}
-        if self._name(None).startswith(f"{name}:"):  # no other provider may see the key
+        if self._spoken(self._name(None)).startswith(
+            f"{name}:"
+        ):  # no other provider may see the key
             given |= {"api_key": self.agent.key, "base_url": self.agent.url}
         takes = signature(kind.__init__).parameters
         for option, field in (("api_key", "key"), ("base_url", "url")):
@@ -449,10 +465,11 @@ def _refused(error: Exception) -> Refused | None:
     return next((each for each in causes(error) if isinstance(each, Refused)), None)
 
 
-def _complete(output: Any, messages: list[ModelMessage]) -> Any:
-    """Return an answer, unless the provider has kept the rest of it, or said no end."""
+def _complete(output: Any, messages: list[ModelMessage], *, streamed: bool) -> Any:
+    """Return an answer, unless the provider has kept the rest of it, or a stream has no end."""
     *_, last = _responses(messages)
-    if last.provider_name is not None and "finish_reason" not in (last.provider_details or {}):
+    ended = last.finish_reason is not None or "finish_reason" in (last.provider_details or {})
+    if streamed and last.provider_url is not None and not ended:
         raise Raised("Agent.ModelError", "the answer breaks off")
     if last.finish_reason in KEPT:
         raise Raised("Agent.ModelError", KEPT[last.finish_reason])

@@ -862,3 +862,26 @@ def test_nothing_is_imported_early() -> None:
         "assert 'pydantic_ai' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_test_model_of_the_library_works() -> None:
+    """A model that says nothing of how its answer ends has answered all the same."""
+    from pydantic_ai.models.test import TestModel
+
+    model = ModelAgent(TestModel(custom_output_text="hello"))
+    result = asl.run(task(), agents={"A": model})
+    assert result.output["response"] == "hello"
+
+
+def test_openai_with_url_of_another_server_speaks_chat_completions() -> None:
+    paths = []
+
+    def answer(exchange: Exchange) -> None:
+        paths.append(exchange.path)
+        said(exchange, 200, completion())
+
+    with serving(answer) as server:
+        agent = ModelAgent("openai:tiny", key="k", url=f"{server.url}/v1")
+        result = asl.run(task(), agents={"A": agent})
+    assert result.status == "SUCCEEDED"
+    assert paths == ["/v1/chat/completions"]
