@@ -87,7 +87,11 @@ class Redaction:
 
     def quoted(self, value: Json) -> Iterator[str]:
         """Yield the texts of a document that nobody may see, also where other texts quote them."""
-        if self(value) is value:
+        hidden = self(value)
+        if hidden is value:
+            return
+        if hidden is HIDDEN:  # as a whole
+            yield from _texts(value)
             return
         for each in self.segments:
             for found in select(each, value, value):
