@@ -240,7 +240,7 @@ class Expander(Teller):
         """Yield the events of an attempt; what was handed over is computed again, being pure."""
         at, strand = self.replayed(frame, time, visit, variables, usage, retry), self.strand(frame)
         assert strand.entry is not None  # an attempt is made of what was entered
-        at.step, at.entered = step, strand.entry.timestamp
+        at.step, at.entered = step, strand.began
         strand.handed_over = False
         try:
             if step.type in FORKS:

@@ -22,8 +22,8 @@ class Strand:
     """
 
     __slots__ = (
-        "entry", "failing", "fork", "handed_over", "items", "latest", "quoted", "run", "succeeded",
-        "visit",
+        "began", "entry", "failing", "fork", "handed_over", "items", "latest", "quoted", "run",
+        "succeeded", "visit",
     )  # fmt: skip
 
     def __init__(self, latest: int = 0) -> None:
@@ -33,6 +33,8 @@ class Strand:
         """The latest visit, -1 before the first."""
         self.entry: Event | None = None
         """The event with which it began."""
+        self.began = 0.0
+        """The time at which it began, which the machine itself could read."""
         self.fork = 0
         """The id of the event with which the latest fork began."""
         self.items: Sequence[Json] = ()
@@ -74,6 +76,8 @@ class Teller:
         """Those of the machines below the top."""
         self.failed: set[str] = set()
         """What no text may quote of visits that have failed: their errors are told elsewhere."""
+        self.now = execution.started
+        """The time of the latest event: no later one has an earlier time."""
         self.life = execution.as_of(0, None)
         """The execution as expressions saw it at this point of the history."""
 
@@ -94,12 +98,18 @@ class Teller:
         path: tuple[str | int, ...],
         details: dict[str, Json],
     ) -> Event:
-        """Return the next event, which follows the latest one of its machine."""
+        """Return the next event, which follows the latest one of its machine.
+
+        A timeout that comes while no process is at work, or a system time that was set back between
+        two processes, lies before events that are told already: it has the time of the latest.
+        """
         strand = self.strand(frame)
+        if time > self.now:
+            self.now = time
         self.count += 1
         if self.failed:
             details = unquoted(details, self.failed)
-        event = Event(self.count, strand.latest, time, type, path, details)
+        event = Event(self.count, strand.latest, self.now, type, path, details)
         if frame is not None and not type.endswith(_ASIDE):
             strand.latest = event.id
         return event
@@ -119,6 +129,7 @@ class Teller:
         """Return the event with which a visit begins."""
         strand = self.strand(frame)
         strand.enter(visit)
+        strand.began = time
         details = {"name": step.name, "input": data}
         strand.entry = self.of_state(frame, time, step, f"{step.type}StateEntered", details)
         return strand.entry

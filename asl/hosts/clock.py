@@ -27,6 +27,9 @@ EPOCH_2024 = 1_704_067_200.0
 EARLIEST, LATEST = -62_135_596_800.0, 253_370_764_800.0
 """The first instant of the year 1 and that of the year 9999."""
 
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux's clock that cannot be set and counts while the machine is suspended."""
+
 
 class Clock(Protocol):
     """The time of an execution, in epoch seconds, and the event loop that keeps it."""
@@ -51,12 +54,27 @@ class Clock(Protocol):
         ...
 
 
+def _steady_seconds() -> float:
+    """Return the seconds of a clock that cannot be set."""
+    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
+
+
 class WallClock:
-    """Real time."""
+    """Real time, which nothing moves once the clock is made.
+
+    The system's time is read once. From then on the seconds of a clock are counted that nobody can
+    set, so that no timer becomes longer or shorter, and no time of a history goes back, when the
+    system's time is set. Where the system has such a clock, it counts while the machine is
+    suspended, too.
+    """
 
     def __init__(self) -> None:
         self.outside: dict[object, float] = {}
-        self.now = time.time
+        self.start = time.time() - _steady_seconds()
+
+    def now(self) -> float:
+        """Return the time at which the clock was made, and the seconds since."""
+        return self.start + _steady_seconds()
 
     def real_begins(self) -> None:
         """Time goes on as ever."""

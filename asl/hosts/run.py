@@ -112,7 +112,7 @@ async def execute(
             raise
         status, failure = _come_to(host, frame, stop)
     finally:
-        ended = now()
+        ended = max(now(), began)
         if execution.ledger is not None:
             goes_on = status == "PAUSED" or (cut and journal is not None)
             if not goes_on:

@@ -1,6 +1,7 @@
 """The virtual clock and what does not follow it."""
 
 import asyncio
+import time
 from itertools import count
 from threading import Event
 from types import SimpleNamespace
@@ -46,3 +47,43 @@ def test_what_is_real_takes_no_virtual_time(monkeypatch: pytest.MonkeyPatch) -> 
 
     result = asl.run(document, agents={"A": lambda payload: awaited.wait(60)}, clock="virtual")
     assert (result.output, result.elapsed) == (True, 3600)
+
+
+def test_wall_clock_ignores_changes_of_the_system_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is set after a clock was made moves none of its times."""
+    system, steady = [1_000_000.0], [50.0]
+    monkeypatch.setattr(clock.time, "time", lambda: system[0])
+    monkeypatch.setattr(clock, "_steady_seconds", lambda: steady[0])
+    wall = clock.WallClock()
+    assert wall.now() == 1_000_000
+    for change in (-86_400.0, -8.0, 8.0, 86_400.0):
+        system[0] += change
+        steady[0] += 6
+        assert wall.now() == 1_000_000 + steady[0] - 50
+
+
+@pytest.mark.parametrize("change", [-86_400.0, 86_400.0])
+def test_workflow_ignores_changes_of_the_system_time(
+    change: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system time is set while the first agent works: no limit is reached by that."""
+    system, moved = time.time, [0.0]
+    monkeypatch.setattr(clock.time, "time", lambda: system() + moved[0])
+
+    def set_time(payload: Any) -> Any:
+        moved[0] = change
+        return payload
+
+    task = {"Type": "Task", "TimeoutSeconds": 600}
+    first = {**task, "Agent": "Set", "Next": "Second"}
+    second = {**task, "Agent": "Work", "End": True}
+    document = {
+        "StartAt": "First",
+        "TimeoutSeconds": 600,
+        "States": {"First": first, "Second": second},
+    }
+    result = asl.run(document, agents={"Set": set_time, "Work": lambda payload: 1})
+    times = [event.timestamp for event in result.events]
+    assert (result.status, result.output) == ("SUCCEEDED", 1)
+    assert times == sorted(times)
+    assert result.elapsed < 600

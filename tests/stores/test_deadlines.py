@@ -154,3 +154,54 @@ def test_a_retry_that_is_interrupted_waits_for_its_time(state: Any, tmp_path: Pa
     with Store(path, clock=clock, agents={"Work": work}) as store:
         assert store.resume("it").ok
     assert called == [0, 100]
+
+
+def late_timeout(path: Path, resumed_after: float) -> Any:
+    """Return the result of an execution that pauses after 8 s and goes on later.
+
+    Its approval times out after 15 s, while no process is at work on it.
+    """
+    ask = {"Type": "Approval", "Prompt": "?", "Timeout": "15s", "Next": "Nap"}
+    ask["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "Nap"}]  # type: ignore[assignment]
+    task = {
+        "Type": "Task",
+        "Agent": "Work",
+        "Parameters": {"at.$": "$$.State.EnteredTime"},
+        "End": True,
+    }
+    nap = {"Type": "Wait", "Seconds": 1, "Next": "Do"}
+    asking = {"StartAt": "Ask", "States": {"Ask": ask, "Nap": nap, "Do": task}}
+    waiting = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 8, "End": True}}}
+    both = {"Type": "Parallel", "Branches": [asking, waiting], "End": True}
+    clock = VirtualClock()
+    with Store(path, clock=clock, agents={"Work": lambda data: data}) as store:
+        assert store.start({"StartAt": "P", "States": {"P": both}}, {}, name="it").pending
+    later = VirtualClock(clock.start + resumed_after)
+    with Store(path, clock=later, agents={"Work": lambda data: data}) as store:
+        result = store.resume("it")
+        assert result.events  # while the store is open
+        return result
+
+
+def test_history_times_never_decrease_after_a_late_timeout(tmp_path: Path) -> None:
+    """The timeout lies before the resumption that is told already, and is told with its time."""
+    result = late_timeout(tmp_path / "it.db", 20)
+    times = [event.timestamp - result.execution.started for event in result.events]
+    assert result.ok
+    assert times == sorted(times)
+    assert max(times) == 20
+
+
+def test_history_shows_what_a_late_state_handed_over(tmp_path: Path) -> None:
+    """The agent was given the time at which its state began; the history repeats that one."""
+    result = late_timeout(tmp_path / "it.db", 15.5)
+    (scheduled,) = (event for event in result.events if event.type == "TaskScheduled")
+    assert scheduled.details["parameters"] == result.output[0]
+
+
+def test_history_times_never_decrease_when_the_system_time_was_set_back(tmp_path: Path) -> None:
+    """It was set back between two processes, to before the start of the execution."""
+    result = late_timeout(tmp_path / "it.db", -5)
+    times = [event.timestamp for event in result.events]
+    assert times == sorted(times)
+    assert result.ended >= result.execution.started
