@@ -8,7 +8,8 @@ What only such documents need is imported when one of them comes.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -90,11 +91,13 @@ def load(
     reading = Reading({**defaults, **variables}, limits, root)
     reading.notes.update(dict.fromkeys(found.remarks))
     chosen = _chosen(found, resource)
-    document = found.document(chosen, reading)
     values = {**defaults, **variables}
+    with _refused_if_endless(found.source):
+        document = found.document(chosen, reading)
+        deployed = found.deployed_name(chosen, Reading(values, limits, root))
     return replace(
         _with_unused(document, variables, reading),
-        deployed=found.deployed_name(chosen, Reading(values, limits, root)),
+        deployed=deployed,
         hints=found.hints,
         siblings=partial(_siblings, found, chosen, values, limits, root),
     )
@@ -135,7 +138,8 @@ def load_each(
         reading = Reading({**defaults, **variables}, limits, root, asked, files)
         reading.notes.update(dict.fromkeys(() if read else found.remarks))
         try:
-            read.append(replace(found.document(each, reading), hints=found.hints))
+            with _refused_if_endless(found.source):
+                read.append(replace(found.document(each, reading), hints=found.hints))
         except InvalidDocument as refusal:
             read.append(refusal)
     if isinstance(read[-1], Document):
@@ -155,8 +159,9 @@ def _siblings(
             continue
         reading = Reading(values, limits, root)
         try:
-            document = template.document(each, reading)
-            deployed = template.deployed_name(each, reading)
+            with _refused_if_endless(template.source):
+                document = template.document(each, reading)
+                deployed = template.deployed_name(each, reading)
         except InvalidDocument:
             continue
         found |= {deployed: document, each: document}
@@ -196,7 +201,8 @@ def _found(
     if source.format == "yaml" and re.search(_SERVERLESS, text):
         from asl.sources import serverless
 
-        return serverless.Template(source, limits)
+        with _refused_if_endless(source):
+            return serverless.Template(source, limits)
     if source.format == "yaml" and not re.search(_YAML_TEMPLATE, text):
         return source
     from asl.sources.intrinsics import SCHEMA
@@ -209,6 +215,19 @@ def _found(
             return source
         raise
     return source if isinstance(found, Document) else found
+
+
+@contextmanager
+def _refused_if_endless(source: Source) -> Iterator[None]:
+    """Refuse a template whose values refer to each other in a longer chain than can be followed.
+
+    The readers count levels of nesting; a chain of references has no depth that the text shows.
+    """
+    try:
+        yield
+    except RecursionError:
+        message = "its values refer to each other over too many steps"
+        raise invalid(source, [Fault("READ-03", message, 0)]) from None
 
 
 def _template(document: Document, faults: Iterable[Fault] = ()) -> Document | Template:

@@ -72,6 +72,8 @@ DEEP = {
     "templates": '"${' * 5000,
     "conditions": "a ? b : " * 5000,
     "calls": "f(" * 5000,
+    "splats": "a" + "[*]" * 5000,
+    "splats of attributes": "a" + ".*.b" * 800,
     "sums": "1" + " + 1" * 3000,
     "powers": "1" + " == 1 && 1" * 3000,
     "directives": '"' + "%{ if true }" * 3000,
@@ -132,6 +134,48 @@ def test_substitutions_that_double_are_refused() -> None:
     limits = Limits(max_bytes=200_000)
     text = json.dumps({"Resources": {"M": resource}}).encode()
     assert refusal(text, name="t.json", limits=limits).code in ("READ-04", "READ-16")
+
+
+def chained(section: str, count: int) -> bytes:
+    """Return a template whose values refer to each other in a chain."""
+    names = range(count)
+    parts: dict[str, Any] = {
+        "Conditions": {f"C{n}": {"Fn::Not": [{"Condition": f"C{n + 1}"}]} for n in names}
+        | {f"C{count}": {"Fn::Equals": ["a", "a"]}},
+        "Resources": {
+            f"C{n}": {
+                "Type": "AWS::Lambda::Function",
+                "Properties": {"FunctionName": {"Fn::Sub": f"${{C{n + 1}}}"}},
+            }
+            for n in names
+        },
+    }
+    used = {"Fn::If": ["C0", "a", "b"]} if section == "Conditions" else {"Ref": "C0"}
+    machine: dict[str, Any] = {"Definition": {"StartAt": "A", "States": {}, "Comment": used}}
+    if section == "Substitutions":
+        machine["Definition"]["Comment"] = "${C0}"
+        machine["DefinitionSubstitutions"] = {f"C{n}": f"${{C{n + 1}}}" for n in names}
+    resource = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}
+    template = {"Resources": {}} | ({} if section == "Substitutions" else {section: parts[section]})
+    template["Resources"] = {**template["Resources"], "M": resource}
+    return json.dumps(template).encode()
+
+
+@pytest.mark.parametrize("section", ["Conditions", "Resources", "Substitutions"])
+def test_long_chains_of_references_end_in_a_finding(section: str) -> None:
+    """Values that refer to each other over thousands of steps are refused."""
+    assert load(chained(section, 20), name="t.json").value["StartAt"] == "A"
+    assert refusal(chained(section, 3000), name="t.json").code == "READ-03"
+
+
+def test_values_of_terraform_that_nest_over_many_locals_end_in_a_finding() -> None:
+    """Locals that are known already nest deeper than any expression does."""
+    names = "".join(f"  x{n} = [local.x{n - 1}]\n" for n in range(1, 2000))
+    known = ", ".join(f"length(local.x{n})" for n in range(2000))
+    text = terraform(
+        f"jsonencode({{ a = [{known}], b = local.x1999 }})", f"locals {{\n  x0 = [1]\n{names}}}"
+    )
+    assert refusal(text).code == "READ-03"
 
 
 def test_values_that_are_inserted_often_are_counted() -> None:

@@ -301,7 +301,9 @@ class _Parser:
                 node = Attribute(node.at, self.at, node, name)
 
     def splat(self, of: Node) -> Node:
+        self.deeper()
         each = self.followed(Name(self.at, self.at, ITEM))
+        self.nesting -= 1
         return Splat(of.at, self.at, of, each)
 
     def call(self, at: int, name: str) -> Node:
