@@ -1,76 +1,305 @@
-"""What a JSON Schema has against a value, in time that grows with the value's length only.
+"""Judge values by JSON Schemas, with counted work.
 
-Schemas come from documents and agents, values from models: their patterns are matched by RE2, and
-nothing is ever fetched. A pattern that RE2 does not know holds nothing back. Only for
-`unevaluatedProperties` jsonschema itself still matches the patterns beside it.
+Schemas come from documents and agents, values from models: the work of a judgement is counted by a
+`WorkMeter`, patterns are matched by RE2, and nothing is ever fetched. A pattern that RE2 does not
+know holds nothing back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache, lru_cache
+from math import prod
 from typing import Any, Final
 
 from asl.core.regex import linear
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, measure
+from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
 
-__all__ = ["faults", "validator_of"]
+__all__ = ["faults", "identity", "judge", "malformed"]
 
+SCHEMAS: Final = WorkLimits(steps=4_000_000)
+"""Limits for the check of a schema; each of its keywords is judged by several of the draft's."""
 SHOWN: Final = 10
 """How many faults of one value are told."""
+KEYWORD: Final = 32
+"""Steps of one keyword against one value."""
+REFERENCE: Final = 150
+"""Steps of one lookup of a reference."""
+ERROR: Final = 80
+"""Steps of one error."""
+NODE: Final = 4
+"""Steps of one part of a value that is compared."""
+SEARCH: Final = 12
+"""Steps of one search for a pattern in a short text."""
+COMPILED: Final = 400
+"""Steps of compiling a pattern, for each time that it repeats a part."""
+COUNT: Final = re.compile(r"\{(?:\d+,)?(\d+),?\}")
+MOST_REPEATS: Final = 1000
+"""How often RE2 lets a pattern repeat a part."""
+CHARACTERS: Final = 24
+"""Characters of text that are written or searched in one step."""
+
+
+class _Judgement:
+    """What one judgement has spent, and the compared values and patterns of its schema."""
+
+    __slots__ = ("choices", "meter", "patterns")
+
+    def __init__(self, meter: WorkMeter) -> None:
+        self.meter = meter
+        self.choices: dict[int, frozenset[Hashable]] = {}
+        self.patterns: dict[str, tuple[Any, int]] = {}
+
+    def among(self, value: Json, choices: list[Json]) -> bool:
+        """Whether a value is equal to one of the choices in the schema."""
+        known = self.choices.get(id(choices))
+        if known is None:
+            known = frozenset(identity(each, self.meter) for each in choices)
+            self.choices[id(choices)] = known
+        return identity(value, self.meter) in known
+
+    def found(self, pattern: str, text: str) -> bool:
+        """Whether a pattern is found in a text; one that RE2 does not know is."""
+        if pattern not in self.patterns:
+            self.patterns[pattern] = self._compile(pattern)
+        compiled, repeats = self.patterns[pattern]
+        self.meter.spend(SEARCH + len(text) * (6 + repeats) // 150)
+        return compiled is None or compiled.search(text) is not None
+
+    def _compile(self, pattern: str) -> tuple[Any, int]:
+        """Return a compiled pattern, None for one that RE2 does not know, and how it repeats."""
+        counts = (int(each[:4]) or 1 for each in COUNT.findall(pattern))
+        repeats = min(prod(counts), MOST_REPEATS)
+        self.meter.spend(COMPILED * repeats + len(pattern))
+        try:
+            return linear(pattern), repeats
+        except ValueError:
+            return None, repeats
+
+    def matching(self, schema: Any, value: Mapping[str, Json]) -> set[str]:
+        """Return the names of an object that `patternProperties` of a schema matches."""
+        patterns: Mapping[str, Any] = schema.get("patternProperties", {})
+        return {name for name in value if any(self.found(each, name) for each in patterns)}
+
+    def evaluated(self, validator: Any, value: Mapping[str, Json], schema: Any) -> set[str]:
+        """Return the names of an object that the keywords of a schema look at."""
+        if type(schema) is not dict:
+            return set()
+        self.meter.spend(KEYWORD + len(schema))
+        names = self.matching(schema, value)
+        names.update(schema.get("properties", {}).keys() & value.keys())
+        for keyword in ("additionalProperties", "unevaluatedProperties"):
+            if keyword in schema:
+                rest = schema[keyword]
+                names.update(name for name in value if _fits(validator, value[name], rest))
+        for each in self._alike(validator, value, schema):
+            names |= self.evaluated(validator, value, each)
+        for keyword in ("$ref", "$dynamicRef"):
+            if keyword in schema:
+                target = validator._resolver.lookup(schema[keyword])
+                there = validator.evolve(schema=target.contents, _resolver=target.resolver)
+                names |= self.evaluated(there, value, target.contents)
+        return names
+
+    def _alike(self, validator: Any, value: Json, schema: Any) -> Iterator[Any]:
+        """Yield the schemas within a schema that the same object fits."""
+        for keyword in ("allOf", "oneOf", "anyOf"):
+            yield from (each for each in schema.get(keyword, ()) if _fits(validator, value, each))
+        for name, each in schema.get("dependentSchemas", {}).items():
+            if name in value:
+                yield each
+        if "if" in schema:
+            fits = _fits(validator, value, schema["if"])
+            if fits:
+                yield schema["if"]
+            yield schema.get("then" if fits else "else", True)
+
+
+def _fits(validator: Any, value: Json, schema: Any) -> bool:
+    return next(validator.descend(value, schema), None) is None
+
+
+_JUDGEMENT: ContextVar[_Judgement] = ContextVar("judgement")
+"""The judgement that is made now: validators are kept, judgements are not."""
 
 
 def faults(schema: Json, value: Json) -> str:
     """Say what a schema of draft 2020-12 has against a value, nothing for nothing."""
-    validator = validator_of(compact(schema), "Draft202012Validator")
-    found = sorted(validator.iter_errors(value), key=lambda each: each.json_path)
+    try:
+        found = judge(compact(schema), "Draft202012Validator", value)
+    except WorkExceeded as error:
+        return f"the value cannot be judged by its schema: {error}"
+    found.sort(key=lambda each: each.json_path)
     return "; ".join(f"{each.json_path}: {each.message[:300]}" for each in found[:SHOWN])
 
 
+def judge(schema: str, draft: str, value: Json, limits: WorkLimits = LIMITS) -> list[Any]:
+    """Return the errors that a schema finds in a value.
+
+    Args:
+        schema: The schema, as JSON.
+        draft: The name of jsonschema's class for the draft.
+        value: The value to judge.
+        limits: How much work the judgement may take.
+
+    Raises:
+        WorkExceeded: if it takes more, or the schema leads back to itself.
+    """
+    meter = WorkMeter(limits)
+    size = measure(value, limits.bytes)
+    meter.spend_bytes(size)
+    meter.spend(size // CHARACTERS)
+    token = _JUDGEMENT.set(_Judgement(meter))
+    try:
+        return list(_validator(schema, draft).iter_errors(value))
+    except RecursionError:
+        raise WorkExceeded("levels", limits.levels) from None
+    finally:
+        _JUDGEMENT.reset(token)
+
+
+def malformed(schema: Json, draft: str) -> list[Any]:
+    """Return the errors that the schema of a draft finds in a schema; raises WorkExceeded."""
+    import jsonschema
+
+    meta = getattr(jsonschema, draft).META_SCHEMA
+    return judge(compact(meta), draft, schema, SCHEMAS)
+
+
+def identity(value: Json, meter: WorkMeter, floats_differ: bool = False) -> Hashable:
+    """Return a key that is equal for equal JSON values only; *floats_differ* parts 1 from 1.0."""
+    meter.spend(NODE)
+    kind = type(value)
+    if kind is list:
+        return ("array", *(identity(item, meter, floats_differ) for item in value))
+    if kind is dict:
+        return frozenset((key, identity(item, meter, floats_differ)) for key, item in value.items())
+    return (kind, value) if kind is bool or (floats_differ and kind is float) else value
+
+
 @lru_cache(maxsize=256)
-def validator_of(schema: str, draft: str) -> Any:
-    """Return the validator of a schema, which is given as JSON; *draft* is jsonschema's class."""
+def _validator(schema: str, draft: str) -> Any:
     import orjson
     from referencing import Registry
 
-    return _linear(draft)(orjson.loads(schema), registry=Registry())
+    return _counting(draft)(orjson.loads(schema), registry=Registry())
 
 
 @cache
-def _linear(draft: str) -> Any:
-    """Return a validator of jsonschema with our own keywords wherever it would match patterns."""
+def _counting(draft: str) -> Any:
+    """Return a validator class of jsonschema whose keywords count their work.
+
+    Keywords that compare values or match patterns are our own.
+    """
     import jsonschema
     from jsonschema.validators import extend
 
     kind: Any = getattr(jsonschema, draft)
-    others = kind.VALIDATORS["additionalProperties"]
+    keywords = {**kind.VALIDATORS, **_own_keywords(kind.VALIDATORS)}
+    counted = {name: _counted(name, check) for name, check in keywords.items()}
+    counting = extend(kind, counted)
+    evolve = counting.evolve
+
+    def evolve_alike(validator: Any, **changes: Any) -> Any:
+        # A `$schema` within the schema would bring back jsonschema's own classes.
+        schema = changes.get("schema", validator.schema)
+        if type(schema) is dict and "$schema" in schema:
+            changes["schema"] = {key: schema[key] for key in schema if key != "$schema"}
+        return evolve(validator, **changes)
+
+    counting.evolve = evolve_alike
+    return counting
+
+
+_Check = Callable[[Any, Any, Any, Any], "Iterator[Any] | None"]
+_WALKS: Final = frozenset({"items", "additionalItems", "contains", "propertyNames"})
+"""Keywords that look at every part of a value."""
+
+
+def _counted(name: str, check: _Check) -> _Check:
+    """Return a keyword's check that counts its work and the messages that it writes."""
+    from jsonschema import ValidationError
+    from referencing.exceptions import Unresolvable
+
+    fixed = REFERENCE if name.endswith("Ref") or name == "$ref" else KEYWORD
+    walks = name in _WALKS or name.startswith("unevaluated")
+
+    def counting(validator: Any, wanted: Any, value: Json, schema: Any) -> Iterator[Any]:
+        meter = _JUDGEMENT.get().meter
+        meter.spend(fixed + _width(wanted) + (_width(value) if walks else 0))
+        try:
+            for error in check(validator, wanted, value, schema) or ():
+                meter.spend(ERROR + len(error.message) // CHARACTERS)
+                yield error
+        except Unresolvable as error:
+            yield ValidationError(f"the schema has no {error.ref!r}")
+
+    return counting
+
+
+def _width(value: Any) -> int:
+    return len(value) if isinstance(value, list | dict) else 0
+
+
+def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
+    """Return the checks of keywords that jsonschema's own would not do in linear time."""
+    from jsonschema import ValidationError
 
     def pattern(validator: Any, wanted: str, value: Json, schema: Any) -> Iterator[Any]:
-        if type(value) is str and not _found(wanted, value):
-            yield jsonschema.ValidationError(f"{value[:200]!r} does not match {wanted!r}")
+        if type(value) is str and not _JUDGEMENT.get().found(wanted, value):
+            yield ValidationError(f"{value[:200]!r} does not match {wanted!r}")
 
     def properties(
         validator: Any, wanted: Mapping[str, Any], value: Json, schema: Any
     ) -> Iterator[Any]:
+        judgement = _JUDGEMENT.get()
         for key, each in wanted.items() if type(value) is dict else ():
             for name, part in value.items():
-                if _found(key, name):
+                if judgement.found(key, name):
                     yield from validator.descend(part, each, path=name, schema_path=key)
 
-    def additional(validator: Any, wanted: Any, value: Json, schema: Any) -> Iterator[Any]:
-        if type(value) is dict:
-            patterns = schema.get("patternProperties", {})
-            known = {name for name in value if any(_found(each, name) for each in patterns)}
-            named = {"properties": {**schema.get("properties", {}), **dict.fromkeys(known, True)}}
-            yield from others(validator, wanted, value, named)
+    def additional(validator: Any, wanted: Any, value: Json, schema: Any) -> Any:
+        if type(value) is not dict:
+            return ()
+        known = dict.fromkeys(_JUDGEMENT.get().matching(schema, value), True)
+        named = {"properties": {**schema.get("properties", {}), **known}}
+        return theirs["additionalProperties"](validator, wanted, value, named)
 
-    own = {"pattern": pattern, "patternProperties": properties, "additionalProperties": additional}
-    return extend(kind, own)
+    def unevaluated(validator: Any, wanted: Any, value: Json, schema: Any) -> Any:
+        if type(value) is not dict:
+            return ()
+        names = _JUDGEMENT.get().evaluated(
+            validator, value, {**schema, "unevaluatedProperties": False}
+        )
+        named = {"properties": dict.fromkeys(names, True)}
+        return theirs["unevaluatedProperties"](validator, wanted, value, named)
 
+    def const(validator: Any, wanted: Json, value: Json, schema: Any) -> Iterator[Any]:
+        meter = _JUDGEMENT.get().meter
+        if identity(value, meter) != identity(wanted, meter):
+            yield ValidationError(f"{wanted!r} was expected")
 
-def _found(pattern: str, text: str) -> bool:
-    """Whether a pattern is found; one that RE2 does not know is."""
-    try:
-        return linear(pattern).search(text) is not None
-    except ValueError:
-        return True
+    def enum(validator: Any, wanted: list[Json], value: Json, schema: Any) -> Iterator[Any]:
+        if not _JUDGEMENT.get().among(value, wanted):
+            yield ValidationError(f"{value!r} is not one of {wanted!r}")
+
+    def unique(validator: Any, wanted: bool, value: Json, schema: Any) -> Iterator[Any]:
+        meter = _JUDGEMENT.get().meter
+        if not wanted or type(value) is not list:
+            return
+        if len({identity(item, meter) for item in value}) < len(value):
+            yield ValidationError(f"{value!r} has non-unique elements")
+
+    own: dict[str, _Check] = {
+        "pattern": pattern,
+        "patternProperties": properties,
+        "additionalProperties": additional,
+        "const": const,
+        "enum": enum,
+        "uniqueItems": unique,
+        "unevaluatedProperties": unevaluated,
+    }
+    return {name: check for name, check in own.items() if name in theirs}

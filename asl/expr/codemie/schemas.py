@@ -6,8 +6,9 @@ from typing import Any, Final
 import orjson
 
 from asl.core.errors import StateError
-from asl.core.schemas import validator_of
+from asl.core.schemas import judge, malformed
 from asl.core.values import Json, compact, excerpt
+from asl.core.work import WorkExceeded
 from asl.expr.codemie.outputs import NOTHING, as_text, parsed
 
 __all__ = ["usable", "valid"]
@@ -26,13 +27,7 @@ def usable(text: str) -> dict[str, Json] | None:
         return None
     if type(schema.get("properties")) is not dict or not _local(schema):
         return None
-    from jsonschema import Draft7Validator
-
-    return schema if next(_meta(Draft7Validator).iter_errors(schema), None) is None else None
-
-
-def _meta(draft: Any) -> Any:
-    return draft(draft.META_SCHEMA)
+    return None if malformed(schema, "Draft7Validator") else schema
 
 
 def _local(schema: Json) -> bool:
@@ -62,11 +57,9 @@ def valid(result: Json, schema: Mapping[str, Json]) -> Json:
 
 def _faults(value: Json, schema: str) -> set[str]:
     try:
-        return {
-            _told(error) for error in validator_of(schema, "Draft7Validator").iter_errors(value)
-        }
-    except RecursionError:
-        return {"the answer cannot be judged: the schema leads back to itself"}
+        return {_told(error) for error in judge(schema, "Draft7Validator", value)}
+    except WorkExceeded as error:
+        return {f"the answer cannot be judged: {error}"}
 
 
 def _told(error: Any) -> str:
