@@ -16,7 +16,7 @@ from asl.agents.kind import Kind
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.errors import causes, lost
 from asl.core.extras import needed
-from asl.core.json_text import read_data
+from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.execution import usage_in
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HTTP",
     "MAX_BYTES",
+    "MAX_VALUES",
     "UNCOMPRESSED",
     "HttpAgent",
     "Refused",
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 MAX_BYTES = 16 * 1024 * 1024
+MAX_VALUES = 1_000_000
+"""How many values an answer may have."""
 TIMEOUT = 60.0
 SHOWN = 500
 """Characters of an answer that the cause of an error shows."""
@@ -185,9 +188,12 @@ class _Endpoint(Outsider):
     async def _body(self, response: httpx2.Response) -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise lost(Raised("Agent.ParseError", f"{self._where}: the answer is compressed"))
-        body = bytearray()
+        body, values = bytearray(), ValueCounter(MAX_VALUES)
         async for part in response.aiter_raw():
             body += part
+            if not values.feed(part):
+                text = f"{self._where}: an answer of more than {MAX_VALUES} values"
+                raise lost(Raised("States.DataLimitExceeded", text))
             if len(body) > self.agent.max_bytes:
                 text = f"{self._where}: an answer of more than {self.agent.max_bytes} bytes"
                 raise lost(Raised("States.DataLimitExceeded", text))
@@ -302,12 +308,17 @@ def unmoved(name: str) -> Hook:
     return watch
 
 
-def bounded(name: str, most: int, tell: Callable[[Refused], None] | None = None) -> Hook:
+def bounded(
+    name: str,
+    most: int,
+    tell: Callable[[Refused], None] | None = None,
+    most_values: int = MAX_VALUES,
+) -> Hook:
     """Return a hook that lets a library, which would read anything, read no more than *most* bytes.
 
     It raises Refused: *name* for an answer that is compressed, which could be larger than it looks,
-    and `States.DataLimitExceeded` as soon as there are more bytes. What it raises it tells, too,
-    since there are libraries that drop it.
+    and `States.DataLimitExceeded` as soon as there are more bytes, or more than *most_values* JSON
+    values. What it raises it tells, too, since there are libraries that drop it.
     """
     import httpx2
 
@@ -322,9 +333,12 @@ def bounded(name: str, most: int, tell: Callable[[Refused], None] | None = None)
             self.stream = stream
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
+            size, values = 0, ValueCounter(most_values)
             async for part in self.stream:
                 size += len(part)
+                if not values.feed(part):
+                    text = f"an answer of more than {most_values} values"
+                    raise refused("States.DataLimitExceeded", text)
                 if size > most:
                     text = f"an answer of more than {most} bytes"
                     raise refused("States.DataLimitExceeded", text)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
 from asl.agents.secrets import hiding
 from asl.core.errors import StateError
+from asl.core.json_text import ValueCounter
 from asl.engine.tools import Bounds
 from asl.states.errors import Raised
 
@@ -29,6 +30,8 @@ GRACE = 2.0
 """Seconds that a program may take to end after its standard input has."""
 MAX_TOOLS = 1000
 """How many tools of one server are listed."""
+MAX_VALUES = 100_000
+"""How many JSON values a message may have: the library takes kilobytes for a part of an answer."""
 SHOWN = 2000
 """Characters of what a server says that the cause of an error shows."""
 
@@ -166,7 +169,7 @@ class Connection:
 
     async def _note(self, response: httpx2.Response) -> None:
         if response.request.method != "POST":  # nobody waits for what else a server has to say
-            return await bounded("Agent.ParseError", MAX_BYTES)(response)
+            return await bounded("Agent.ParseError", MAX_BYTES, None, MAX_VALUES)(response)
         heard = _HEARD.get()
         if response.is_error:
             heard.status = response.status_code
@@ -174,7 +177,7 @@ class Connection:
         def refuse(refused: Refused) -> None:
             heard.refused = refused
 
-        return await bounded("Agent.ParseError", MAX_BYTES, refuse)(response)
+        return await bounded("Agent.ParseError", MAX_BYTES, refuse, MAX_VALUES)(response)
 
     async def close(self) -> None:
         """End the connection and the program, and wait until that is done."""
@@ -201,6 +204,9 @@ class Connection:
         label = self.server.label
         if heard.refused is not None:
             return Raised(heard.refused.name, f"{label}: {heard.refused.cause}")
+        if self.program is not None and self.program.overlong:
+            text = f"{label}: {self.program.overlong}"
+            return Raised("States.DataLimitExceeded", text)
         code = error.code if isinstance(error, MCPError) else None
         if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
             text = f"{label}: no answer within {self.server.timeout:g} s"
@@ -246,8 +252,8 @@ async def _spoken_to(program: Program) -> AsyncGenerator[tuple[Any, Any], None]:
     outgoing, said = anyio.create_memory_object_stream[Any](0)
 
     async def listen() -> None:
-        with heard, suppress(ValueError, anyio.BrokenResourceError):  # too long a line; no listener
-            while line := await program.answers.readline():
+        with heard, suppress(anyio.BrokenResourceError):  # no listener
+            while line := await _message_line(program):
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError as error:
@@ -276,6 +282,19 @@ async def _spoken_to(program: Program) -> AsyncGenerator[tuple[Any, Any], None]:
                     tasks.cancel_scope.cancel()
         finally:
             program.end()
+
+
+async def _message_line(program: Program) -> bytes:
+    """Return the next line of a program, b"" at the end and for one that is too large to read."""
+    try:
+        line = await program.answers.readline()
+    except ValueError:
+        program.overlong = "an answer of too many bytes"
+        return b""
+    if len(line) > MAX_VALUES and not ValueCounter(MAX_VALUES).feed(line):
+        program.overlong = f"an answer of more than {MAX_VALUES} values"
+        return b""
+    return line
 
 
 async def _ended(program: Program) -> None:

@@ -28,7 +28,7 @@ from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, lost
-from asl.core.json_text import read_data
+from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.execution import usage_in
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["PROCESS", "ProcessAgent", "answer_in", "ask", "check_folder", "words"]
 
 ANSWER = '{"return": VALUE}'
+MAX_VALUES = 1_000_000
+"""How many values a line may have."""
 
 
 class ProcessAgent:
@@ -221,6 +223,8 @@ async def _line(program: Program) -> bytes:
             line = await program.answers.readline()
     except ValueError:
         raise await _breach(program, f"an answer of more than {MAX_LINE} bytes") from None
+    if len(line) > MAX_VALUES and not ValueCounter(MAX_VALUES).feed(line):
+        raise await _breach(program, f"an answer of more than {MAX_VALUES} values")
     return line
 
 

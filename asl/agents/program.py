@@ -89,6 +89,8 @@ class Program:
         self.said = ""
         self.garbled = ""
         """The last line of an MCP server that is no message."""
+        self.overlong = ""
+        """Why the output of an MCP server is read no further."""
         self.held = ExitStack()
         """What is let go of at the end, the last first."""
 

@@ -77,6 +77,55 @@ def read_data(text: str) -> Json:
         raise ValueError(str(fault)) from None
 
 
+class ValueCounter:
+    """Counts the values of a JSON text while it arrives, before anything is built of them.
+
+    Args:
+        limit: Values that the text may have.
+    """
+
+    __slots__ = ("_in_string", "_rest", "count", "limit", "strings")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.count = 1
+        """Values so far: each but the first follows a comma or an opening bracket."""
+        self.strings = 0
+        """Strings so far: each is a value or the key of one."""
+        self._in_string = False
+        self._rest = b""
+
+    def feed(self, data: bytes) -> bool:
+        """Count the next bytes; return False if there are too many values."""
+        data = self._rest + data
+        is_cut = (len(data) - len(data.rstrip(b"\\"))) % 2  # within an escape
+        self._rest = data[len(data) - is_cut :]
+        data = data[: len(data) - is_cut].replace(b"\\\\", b"").replace(b'\\"', b"")
+        first, *others = data.split(b"\n")
+        self._feed_line(first)
+        for line in others:
+            self._in_string = False  # no string holds a line break
+            self._feed_line(line)
+        return not self._is_full
+
+    @property
+    def _is_full(self) -> bool:
+        return self.count > self.limit or self.strings > 2 * self.limit
+
+    def _feed_line(self, line: bytes) -> None:
+        at = 0
+        while not self._is_full:
+            quote = line.find(b'"', at)
+            end = len(line) if quote < 0 else quote
+            if not self._in_string:
+                self.count += sum(line.count(each, at, end) for each in (b",", b"{", b"["))
+            if quote < 0:
+                return
+            self.strings += self._in_string
+            self._in_string = not self._in_string
+            at = quote + 1
+
+
 def _value(text: str) -> Json:
     value: Json = json.loads(text, object_pairs_hook=_object, parse_int=_integer)
     return value

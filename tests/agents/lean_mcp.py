@@ -77,6 +77,8 @@ def main(mode: str) -> None:
             continue
         if mode == "odd" and message.get("method") == "tools/call":
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+        if mode == "parts" and message.get("method") == "tools/call":
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": text(*["a"] * 500_000)}
         if mode == "wordy" and message.get("method") == "tools/call":
             error = {"code": 1, "message": "x" * 100_000}
             answer = {"jsonrpc": "2.0", "id": message["id"], "error": error}

@@ -159,6 +159,15 @@ def test_an_answer_is_bounded() -> None:
         assert asl.run(task(), agents={"A": agent}).output == int("1" * 100)
 
 
+def test_the_values_of_an_answer_are_bounded() -> None:
+    """An answer of few bytes may stand for more values than memory should hold."""
+    found, cause = error_of(lambda exchange: exchange.answer(200, b"[" + b"1," * 1_000_000 + b"1]"))
+    assert (found, cause) == (
+        "States.DataLimitExceeded",
+        "POST /ask: an answer of more than 1000000 values",
+    )
+
+
 def cut(exchange: Exchange) -> None:
     exchange.begin(200, Content_Length="100")
     exchange.write(b'{"half": ')

@@ -188,6 +188,13 @@ def test_what_a_server_does_wrong_is_an_error(
     assert len(result.cause or "") < 2500
 
 
+def test_the_values_of_an_answer_are_bounded() -> None:
+    """An answer of half a million parts is refused before the library builds them."""
+    result = asl.run(task(), {}, agents={"A": McpServer([*LEAN, "parts"]).tool("look")})
+    assert result.error == "States.DataLimitExceeded"
+    assert result.cause.endswith("an answer of more than 100000 values")
+
+
 def test_a_line_that_is_no_message_is_passed_over(started: list[Any]) -> None:
     """Some servers greet on standard output."""
     (seen,) = outcomes(McpServer([*LEAN, "garbage"]), ("look", {"n": 1}))

@@ -224,6 +224,17 @@ def test_usage_beside_a_returned_value_is_refused() -> None:
     assert result.usage["tokens"] == 50
 
 
+def test_the_values_of_an_answer_are_bounded() -> None:
+    """An answer with too many values is refused before it is read."""
+    agent = answering("print('{\"return\": [' + '1,' * 1_000_000 + '1]}', flush=True)")
+    result = asl.run(task(), {}, agents={"A": agent})
+    assert (result.error, result.cause) == (
+        "States.TaskFailed",
+        "an answer of more than 1000000 values",
+    )
+    assert not agent.alive
+
+
 def test_a_program_that_closes_its_output_has_failed() -> None:
     """Nobody waits until it ends; it is ended."""
     code = "import os, time; input(); os.close(1); time.sleep(600)"
