@@ -56,7 +56,7 @@ QUOTA = click.option(
     "quotas",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Another quota of the profile, or none: history_events=none.",
+    help="Another quota or bound of the profile, or none: history_events=none, max_effects=100000.",
 )
 
 

@@ -4,6 +4,7 @@ A profile is chosen by the caller and bound when a document is checked and compi
 it while a workflow runs.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -101,7 +102,9 @@ class Profile:
         )
 
     def with_quotas(self, **quotas: int | None) -> "Profile":
-        """Return this profile with other quotas; `history_events=None` lifts that one.
+        """Return this profile with other quotas and bounds; `history_events=None` lifts that one.
+
+        The bounds are `max_transitions`, `max_effects` and `max_items`.
 
         The name of the profile names them too, so that a stored execution keeps them.
 
@@ -109,23 +112,34 @@ class Profile:
             AslError: for a quota that does not exist or is not a positive integer.
         """
         for name, value in quotas.items():
-            if name not in QUOTAS:
-                listed = ", ".join(QUOTAS)
+            if name not in CHANGEABLE:
+                listed = ", ".join(CHANGEABLE)
                 raise AslError(f"there is no quota {name!r}; the quotas are {listed}")
             if value is not None and (type(value) is not int or value < 1):
                 raise AslError(f"the quota {name!r} is a positive integer or None, not {value!r}")
-        changed = replace(self.quotas, **quotas)
+        limits = {name: value for name, value in quotas.items() if name in QUOTAS}
+        bounds = {name: value or UNBOUNDED for name, value in quotas.items() if name in BOUNDS}
+        # Profiles without quotas are known by the one object that stands for none.
+        changed = replace(self.quotas, **limits) if limits else self.quotas
         name, _, _ = self.name.partition(":")
-        own = PROFILES[name].quotas if name in PROFILES else NO_QUOTAS
+        profile = replace(self.with_limits(**bounds), quotas=changed)
+        own = PROFILES.get(name, Profile(name))
         others = [
-            f"{each}={_NONE if value is None else value}"
-            for each in QUOTAS
-            if (value := getattr(changed, each)) != getattr(own, each)
+            f"{each}={_NONE if value in (None, UNBOUNDED) else value}"
+            for each in CHANGEABLE
+            if (value := profile._limit(each)) != own._limit(each)
         ]
-        return replace(self, quotas=changed, name=":".join((name, *others)))
+        return replace(profile, name=":".join((name, *others)))
+
+    def _limit(self, name: str) -> int | None:
+        found: int | None = getattr(self.quotas if name in QUOTAS else self, name)
+        return found
 
 
 QUOTAS = tuple(field.name for field in fields(Quotas))
+BOUNDS = ("max_transitions", "max_effects", "max_items")
+CHANGEABLE = (*QUOTAS, *BOUNDS)
+UNBOUNDED = sys.maxsize
 _NONE = "none"
 
 

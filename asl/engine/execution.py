@@ -125,7 +125,7 @@ ANYBODY = Identity()
 """That of an execution of which nothing is known."""
 
 
-MANY_ITEMS: Final = "let a distributed Map read them, or raise max_items of the profile"
+MANY_ITEMS: Final = "let a distributed Map read them, or raise the bound: --quota max_items=N"
 FAIR: Final = 200_000
 """Steps of work after which an execution lets others run: about a twentieth of a second."""
 

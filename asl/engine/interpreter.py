@@ -242,7 +242,7 @@ def _too_long(frame: Frame) -> StateError:
 
 def _too_many_effects(frame: Frame) -> StateError:
     most = frame.execution.program.profile.max_effects
-    hint = "give its loop a counter, or raise max_effects of the profile"
+    hint = "give its loop a counter, or raise the bound: --quota max_effects=N"
     return StateError("States.Runtime", f"a machine made more than {most} attempts: {hint}")
 
 

@@ -3,8 +3,10 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 import asl
-from asl.core.profile import DEFAULT
+from asl.core.profile import DEFAULT, UNBOUNDED, profile_named
 from asl.core.work import LIMITS
 
 HALF = "($f := function($n) { $n > 30000 ? 0 : $f($n + 1) }; $f(1))"
@@ -107,3 +109,26 @@ def test_items_of_nested_maps_count_together() -> None:
     result = asl.run(document, data, profile=DEFAULT.with_limits(max_items=109))
     assert result.error == "States.Runtime"
     assert "more than 109 items" in (result.cause or "")
+
+
+@pytest.mark.parametrize("name", ["default", "aws", "lenient"])
+def test_bounds_of_a_profile_by_name(name: str) -> None:
+    """A name gives bounds as it gives quotas, and the profile's own name tells them."""
+    profile = profile_named(f"{name}:max_effects=7:max_items=none")
+    assert profile is not None
+    assert profile.max_effects == 7
+    assert profile.max_items == UNBOUNDED
+    assert profile.name == f"{name}:max_effects=7:max_items=none"
+    assert profile.quotas is profile_named(name).quotas  # type: ignore[union-attr]
+    assert profile.with_quotas(max_effects=25_000, max_items=250_000).name == name
+
+
+def test_bound_of_attempts_is_lifted() -> None:
+    """`profile` of a run takes the name of a profile with another bound."""
+    document = {
+        "StartAt": "W",
+        "States": {"W": {"Type": "Map", "End": True, "ItemProcessor": {"StartAt": "P", "States": {
+            "P": {"Type": "Pass", "End": True}}}}},
+    }  # fmt: skip
+    assert asl.run(document, [1, 2, 3], profile="default:max_items=2").error == "States.Runtime"
+    assert asl.run(document, [1, 2, 3], profile="default:max_items=none").ok
