@@ -276,11 +276,16 @@ class Frame:
         visit, ordinal = self._performed
         return ordinal if visit == self.visit else 0
 
-    def next_effect(self, path: str | None = None) -> str:
-        """Count an effect of the visit and return its key; *path* is the machine's, if known."""
+    def count_effect(self) -> int:
+        """Count an effect of the visit and return its ordinal."""
         visit, ordinal = self._performed
         ordinal = ordinal + 1 if visit == self.visit else 0
         self._performed = self.visit, ordinal
+        return ordinal
+
+    def next_effect(self, path: str | None = None) -> str:
+        """Count an effect of the visit and return its key; *path* is the machine's, if known."""
+        ordinal = self.count_effect()
         path = self.path if path is None else path
         return f"{path}/{escape(self.step.name)}@{self.visit}.{ordinal}"
 

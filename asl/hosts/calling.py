@@ -64,6 +64,10 @@ class CallingHost(LivingHost):
     def _desk(self) -> TaskTokens:
         return self.serving().desk
 
+    def count_effect(self, at: Frame) -> None:
+        """Count an effect, so that the keys of what it leads to are those that a store has."""
+        at.count_effect()
+
     def invoke(
         self,
         at: Frame,
@@ -79,6 +83,7 @@ class CallingHost(LivingHost):
         *agent* is the one to call, otherwise it is found. *account* counts the usage that it
         reports, by the name of the state; otherwise the machine does.
         """
+        self.count_effect(at)
         if agent is None:
             if self.meter is not None and target.kind == "agent":
                 return self.meter.call(at, target, payload, options)

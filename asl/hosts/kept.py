@@ -280,6 +280,9 @@ class KeptHost(LocalHost):
 
     # Effects
 
+    def count_effect(self, at: Any) -> None:
+        """Leave the counting to whatever performs an effect once."""
+
     async def _once(
         self,
         at: Any,

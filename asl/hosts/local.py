@@ -117,6 +117,7 @@ class LocalHost(CallingHost):
 
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*."""
+        self.count_effect(at)
         if when > self.now():
             await self._sleep(when - self.now())
         else:  # endless retries without a delay stay cancellable, too
@@ -136,6 +137,7 @@ class LocalHost(CallingHost):
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""
+        self.count_effect(at)
         at.begin_fork()
         fork = Fork(at, fan, self.now, self.machine, self.is_over)
         self.forks += (fork,)
@@ -254,6 +256,7 @@ class LocalHost(CallingHost):
         """Run an execution of another workflow."""
         from asl.hosts.children import run_child
 
+        self.count_effect(at)
         return await run_child(self, at, child)
 
     def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
@@ -334,5 +337,6 @@ class LocalHost(CallingHost):
 
     async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
         """Find every agent; raises StateError("States.AgentNotFound") for the first that lacks."""
+        self.count_effect(at)
         for target in targets:
             self.find(target)

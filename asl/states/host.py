@@ -160,6 +160,10 @@ class Frame(ExpressionFrame, Protocol):
         """The key of the visit under way, the same for all of its effects."""
         ...
 
+    def count_effect(self) -> int:
+        """Count an effect of the visit and return its ordinal."""
+        ...
+
     def next_effect(self, path: str | None = None) -> str:
         """Count an effect of the visit and return its key; *path* is the machine's, if known."""
         ...
