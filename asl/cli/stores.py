@@ -70,8 +70,8 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
     elif not (make or path.stat().st_size):
         raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
     store = Store(path, synchronous=synchronous)
-    if store.file.read_only:
-        streams.say(f"asl: {path} is read-only: it can only be looked at", style="yellow")
+    if store.file.refusal is not None:
+        streams.say(f"asl: {path} can only be looked at: {store.file.refusal}", style="yellow")
     return store
 
 

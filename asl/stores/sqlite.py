@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
@@ -58,6 +59,13 @@ FORKED = (
     "another thread was at work on it when this process was forked; use it in a process that is "
     "started anew ('spawn')"
 )
+FULL = "the disk is full: nothing more is recorded until there is room"
+NO_FILES = (
+    "no file can be written beside it, so nothing can be recorded: is the disk full, or the folder "
+    "read-only?"
+)
+WITHOUT_INDEX = "mode=rw"
+"""Opens a file by a connection that needs no index of the write-ahead log on the disk."""
 READ_ONLY = "it is read-only: executions cannot be recorded there"
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `SqliteStore.reached`."""
@@ -155,31 +163,52 @@ class SqliteStore:
         """The hashes of large values and of documents that are in the file."""
         how = _reading(self.path)
         _refuse_left(self.path)
-        self.read_only = how is not None
-        """Whether it lies where nothing can be written: it can be looked at."""
-        place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
-        if how is None:
-            with suppress(OSError):  # SQLite names the reason
-                create_private_file(self.path)
+        self.refusal = None if how is None else READ_ONLY
+        """Why nothing can be written, though it can be read; None where it can be written."""
         with self._errors():
-            self._file = sqlite3.connect(
-                place,
-                isolation_level=None,
-                timeout=BUSY,
-                uri=self.read_only,
-            )
-            try:
-                self._prepare(synchronous)
-            except BaseException:  # nobody else could close it
-                self._file.close()
-                raise
-        self.locks = Locks(self.path.with_name(self.path.name + ".lock"), self.read_only)
+            if how is None:
+                self._open_to_write(synchronous)
+            else:
+                self._open(how, synchronous)
         _OPEN.add(self)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written: it can be looked at."""
+        return self.refusal is not None
+
+    def _open_to_write(self, synchronous: str) -> None:
+        """Open the file to read and write; only to read where a full disk allows no more."""
+        with suppress(OSError):  # SQLite names the reason
+            create_private_file(self.path)
+        try:
+            self._open(None, synchronous)
+        except (sqlite3.OperationalError, OSError) as error:
+            self.refusal = _refusal(error)
+            if self.refusal is None or not _has_content(self.path):
+                raise
+            self._open(_reading_without_index(self.path), synchronous)
+
+    def _open(self, how: str | None, synchronous: str) -> None:
+        """Open the file as SQLite's URI parameter *how* says, to write where it is None."""
+        place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
+        self._file = sqlite3.connect(place, isolation_level=None, timeout=BUSY, uri=how is not None)
+        try:
+            if how == WITHOUT_INDEX:
+                self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._prepare(synchronous)
+            lock = self.path.with_name(self.path.name + ".lock")
+            self.locks = Locks(lock, self.read_only)
+        except BaseException:  # nobody else could close it
+            self._file.close()
+            raise
 
     def _prepare(self, synchronous: str) -> None:
         run = self._file.execute
         self._file.create_function("guard", -1, guard, deterministic=True)
-        if not self.read_only:
+        if self.read_only:
+            run("PRAGMA query_only = ON")
+        else:
             run("PRAGMA journal_mode = WAL")
             run(f"PRAGMA synchronous = {synchronous}")
         (version,) = run("PRAGMA user_version").fetchone()
@@ -227,6 +256,8 @@ class SqliteStore:
             raise StoreError(f"{self.path}: {CONTRADICTED} ({error})") from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreDamaged(self.path, str(error)) from error
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror}: {error.filename}") from error
         except (UnicodeEncodeError, OverflowError) as error:  # what was asked for, not what is kept
             raise StoreError(f"{self.path}: {error}") from error
 
@@ -609,8 +640,8 @@ class SqliteStore:
         """Raise StoreError where nothing can be written."""
         if self.locks.closed:
             raise StoreError(f"{self.path}: {CLOSED}")
-        if self.read_only:
-            raise StoreError(f"{self.path}: {READ_ONLY}")
+        if self.refusal is not None:
+            raise StoreError(f"{self.path}: {self.refusal}")
 
     def check(self, whole: bool, what: str) -> None:
         """Raise StoreDamaged for something that is not what was written."""
@@ -684,6 +715,36 @@ def _reading(path: Path) -> str | None:
     return "immutable=1"
 
 
+def _reading_without_index(path: Path) -> str:
+    """Return how SQLite opens a file where not even the index of its log can be written.
+
+    Without a log the file itself is all there is. With one, a connection that excludes all others
+    has the index in its memory.
+    """
+    return WITHOUT_INDEX if _has_content(path.with_name(path.name + "-wal")) else "immutable=1"
+
+
+def _has_content(path: Path) -> bool:
+    """Whether there is a file that is not empty."""
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _refusal(error: sqlite3.OperationalError | OSError) -> str | None:
+    """Return why a file cannot be opened to write, None where it cannot be read either."""
+    if isinstance(error, OSError):
+        if error.errno in (ENOSPC, EDQUOT):
+            return FULL
+        return NO_FILES if error.errno in (EROFS, EACCES, EPERM) else None
+    name = getattr(error, "sqlite_errorname", "")
+    if name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"):
+        return FULL
+    writing = name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"))
+    return NO_FILES if writing else None
+
+
 def _exists(path: Path) -> bool:
     """Whether there is a file; raises StoreError for a path that none can have."""
     if not path.name:
@@ -734,7 +795,7 @@ def _advice(error: sqlite3.OperationalError) -> str:
     if "readonly" in text:
         return READ_ONLY
     if "full" in text or no_index:
-        return "the disk is full: nothing more is recorded until there is room"
+        return FULL
     if "disk I/O" in text:
         return f"{text}: nothing more is recorded until the disk takes what is written"
     if "unable to open" in text:

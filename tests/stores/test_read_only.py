@@ -1,7 +1,11 @@
 """A store where nothing can be written: it can be looked at, and says so."""
 
+import errno
+import os
+import resource
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +65,7 @@ def test_commands_say_so(command: list[str], path: Path) -> None:
     """They do what they are for, beside."""
     found = CliRunner().invoke(cli, [*command, "--store", str(path)])
     assert found.exit_code == 0, found.output
-    assert "is read-only: it can only be looked at" in found.stderr
+    assert "can only be looked at: it is read-only" in found.stderr
 
 
 def test_what_was_written_last_is_not_left_out(tmp_path: Path, path: Path) -> None:
@@ -86,3 +90,77 @@ def test_an_older_version_is_not_rewritten(path: Path) -> None:
     raw.close()
     with pytest.raises(asl.StoreError, match="copy it to where it can be"):
         Store(path)
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A store whose process has closed it, on a system that takes no byte more."""
+    path = tmp_path / "runs.db"
+    with Store(path, clock="virtual") as store:
+        store.start(DOCUMENT, {}, name="it")
+    yield from without_room(path)
+
+
+@pytest.fixture
+def full_disk_with_log(tmp_path: Path) -> Iterator[Path]:
+    """A store whose process has died: what was written last stands in the log beside it."""
+    path, living = tmp_path / "runs.db", tmp_path / "living.db"
+    with Store(living, clock="virtual") as store:
+        store.start(DOCUMENT, {}, name="it")
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{living}{suffix}", f"{path}{suffix}")
+    yield from without_room(path)
+
+
+def without_room(path: Path) -> Iterator[Path]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield path
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("disk", ["full_disk", "full_disk_with_log"])
+@pytest.mark.parametrize(
+    "command", [["ls"], ["show", "it"], ["logs", "it"], ["costs", "it"], ["doctor"], ["inbox"]]
+)
+def test_full_disk_can_be_looked_at(
+    command: list[str], disk: str, request: pytest.FixtureRequest
+) -> None:
+    """No room for the index of the log is needed."""
+    path = request.getfixturevalue(disk)
+    found = CliRunner().invoke(cli, [*command, "--store", str(path)])
+    assert found.exit_code == 0, found.output
+    assert "can only be looked at: " in found.stderr
+
+
+@pytest.mark.parametrize("disk", ["full_disk", "full_disk_with_log"])
+def test_full_disk_refuses_what_is_to_be_written(disk: str, request: pytest.FixtureRequest) -> None:
+    with (
+        Store(request.getfixturevalue(disk), clock="virtual") as store,
+        pytest.raises(asl.StoreError, match=r"is the disk full|the disk is full"),
+    ):
+        store.stop("it")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    with Store(request.getfixturevalue(disk), clock="virtual") as store:
+        store.stop("it")
+        assert store.result("it").status == "ABORTED"
+
+
+def test_lock_file_that_cannot_be_made_makes_a_store_read_only(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file at all can be made on a disk without room for its name."""
+    monkeypatch.undo()
+    opened = os.open
+
+    def full(place: Any, flags: int, *mode: int) -> int:
+        if str(place).endswith(".lock") and flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
+        return opened(place, flags, *mode)
+
+    monkeypatch.setattr(os, "open", full)
+    with Store(path, clock="virtual") as store:
+        assert store.file.read_only
+        assert [each.name for each in store.executions()] == ["it"]
