@@ -132,3 +132,65 @@ def test_bound_of_attempts_is_lifted() -> None:
     }  # fmt: skip
     assert asl.run(document, [1, 2, 3], profile="default:max_items=2").error == "States.Runtime"
     assert asl.run(document, [1, 2, 3], profile="default:max_items=none").ok
+
+
+def _loop(*calls: str, data: Any) -> asl.Result:
+    names = [f"S{index}" for index in range(len(calls))]
+    states = {
+        name: {"Type": "Pass", "Parameters": {"r.$": call}, "ResultPath": "$.r", "Next": following}
+        for name, call, following in zip(names, calls, [*names[1:], "End"], strict=True)
+    }
+    return asl.run({"StartAt": "S0", "States": {**states, "End": {"Type": "Succeed"}}}, data)
+
+
+OBJECTS = [{"n": index, "same": list(range(1000))} for index in range(600)]
+
+
+@pytest.mark.parametrize(
+    ("call", "data"),
+    [
+        ("States.ArrayContains($.a, $.w)", {"a": OBJECTS, "w": {**OBJECTS[0], "n": -1}}),
+        ("States.ArrayUnique($.a)", {"a": OBJECTS}),
+        ("States.StringSplit($.t, ',')", {"t": "a," * 4_000_000}),
+    ],
+)
+def test_work_of_an_intrinsic_is_counted(call: str, data: Any) -> None:
+    result = _loop(call, data=data)
+    assert result.error == "States.Runtime"
+    assert "takes more than 1500000 steps" in str(result.cause)
+
+
+def test_intrinsics_let_others_run_in_between() -> None:
+    """States that handle much text are work as those of JSONata are."""
+    document = {
+        "StartAt": "A",
+        "States": {
+            "A": {
+                "Type": "Pass",
+                "Parameters": {"t.$": "$.t", "r.$": "States.StringToJson($.t)"},
+                "Next": "B",
+            },
+            "B": {
+                "Type": "Pass",
+                "Parameters": {"t.$": "States.JsonToString($.r)"},
+                "Next": "A",
+            },
+        },
+    }
+    profile = DEFAULT.with_limits(max_transitions=60)
+    ticks = 0
+
+    async def beside() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    async def both() -> asl.Result:
+        other = asyncio.ensure_future(beside())
+        result = await asl.arun(document, {"t": "[" + "1," * 100_000 + "1]"}, profile=profile)
+        other.cancel()
+        return result
+
+    assert asyncio.run(both()).error == "States.Runtime"
+    assert ticks > 3

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import AWS, DEFAULT, Profile
 from asl.core.values import compact, json_equal
+from asl.core.work import WorkMeter
 from asl.expr.frame import Evaluate
 from asl.expr.intrinsics import ALLOWED_IN_ERROR_PATH, FUNCTIONS, Call, check, compile, parse
 from asl.expr.intrinsics import Path as PathArgument
@@ -40,6 +41,7 @@ class Running:
     contexts: dict[str, Json] = field(default_factory=dict)
     bits: int = 0x0123456789ABCDEF0123456789ABCDEF
     now: float = 0.0
+    work: WorkMeter = field(default_factory=WorkMeter)
 
     def context(self, root: str, state: str) -> Json:
         return self.contexts[root]

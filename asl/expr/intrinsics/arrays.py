@@ -5,7 +5,9 @@ from collections.abc import Hashable
 from asl.core.errors import StateError
 from asl.core.java import in_hash_order, printed
 from asl.core.profile import Profile
+from asl.core.schemas import identity
 from asl.core.values import Json, json_equal
+from asl.expr.frame import Frame
 from asl.expr.intrinsics.arguments import array, bounded, failure, integer
 from asl.expr.intrinsics.numeric import counted
 
@@ -28,7 +30,7 @@ def partition(profile: Profile, items: Json, size: Json) -> Json:
     return [items[start : start + step] for start in range(0, len(items), step)]
 
 
-def contains(profile: Profile, items: Json, wanted: Json) -> Json:
+def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
     """`States.ArrayContains(array, value)`: whether an element equals the value, as JSON.
 
     AWS compares what is printed, so that 1 is "1" there.
@@ -39,7 +41,12 @@ def contains(profile: Profile, items: Json, wanted: Json) -> Json:
         bounded(name, items, profile.max_payload)
         text = printed(wanted)
         return any(printed(item) == text for item in items)
-    return any(json_equal(item, wanted) for item in items)
+    frame.work.spend(len(items))
+    if type(wanted) not in (list, dict):
+        return any(json_equal(item, wanted) for item in items)
+    key = identity(wanted, frame.work)
+    alike = (item for item in items if type(item) is type(wanted) and len(item) == len(wanted))
+    return any(identity(item, frame.work) == key for item in alike)
 
 
 def span(profile: Profile, first: Json, last: Json, step: Json = 1) -> Json:
@@ -76,7 +83,7 @@ def length(items: Json) -> Json:
     return len(array("States.ArrayLength", 1, items))
 
 
-def unique(profile: Profile, items: Json) -> Json:
+def unique(profile: Profile, frame: Frame, items: Json) -> Json:
     """`States.ArrayUnique(array)`: the first of equal elements, in order.
 
     On AWS in the order of a set, in which 1 and 1.0 differ.
@@ -85,18 +92,8 @@ def unique(profile: Profile, items: Json) -> Json:
     bounded(name, items, profile.max_payload)
     first: dict[Hashable, Json] = {}
     for item in array(name, 1, items):
-        first.setdefault(_identity(item, profile.java_format), item)
+        first.setdefault(identity(item, frame.work, profile.java_format), item)
     return in_hash_order(first.values()) if profile.aws else list(first.values())
-
-
-def _identity(value: Json, java: bool) -> Hashable:
-    """A key that is equal for equal JSON values only, so that each is looked up, not compared."""
-    kind = type(value)
-    if kind is list:
-        return ("array", *(_identity(item, java) for item in value))
-    if kind is dict:
-        return frozenset((key, _identity(item, java)) for key, item in value.items())
-    return (kind, value) if kind is bool or (java and kind is float) else value
 
 
 def concat(profile: Profile, *values: Json) -> Json:

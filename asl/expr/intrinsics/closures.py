@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.core.work import WorkExceeded
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.intrinsics.arguments import IntrinsicFailed
 from asl.expr.intrinsics.checks import count_fault
@@ -78,12 +79,12 @@ class _Compiler:
         path = self.compile_optional if function.missing_is_null else self.compile_path
         parts = [self.argument(argument, path) for argument in arguments]
         if function.needs_frame:
-            return _applied_in_frame(apply, [_evaluate(part) for part in parts])
+            return _applied_in_frame(call.name, apply, [_evaluate(part) for part in parts])
         if all(isinstance(part, Literal) for part in parts):
             with suppress(StateError):  # a call that fails must fail when the state runs
                 values = [part.value for part in parts if isinstance(part, Literal)]
                 return Literal(apply(*values), call.offset)
-        return _applied(apply, parts)
+        return _counted(call.name, apply, parts) if function.counted else _applied(apply, parts)
 
     def argument(self, argument: Argument, path: CompilePath) -> _Part:
         match argument:
@@ -116,8 +117,45 @@ def _applied(apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
     return lambda data, frame: apply(*[part(data, frame) for part in several])
 
 
-def _applied_in_frame(apply: Callable[..., Json], parts: Sequence[Evaluate]) -> Evaluate:
+SMALL: Final = 1024
+"""Characters and members that need not be counted."""
+CHARACTERS: Final = 64
+MEMBERS: Final = 8
+"""How many of them are handled in one step."""
+
+
+def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
+    """Apply a function and count its work by the sizes of its arguments and of its result."""
+    several = [_evaluate(part) for part in parts]
+
     def evaluate(data: Json, frame: Frame) -> Json:
-        return apply(frame, *[part(data, frame) for part in parts])
+        values = [part(data, frame) for part in several]
+        try:
+            for value in values:
+                _count(value, frame)
+            result = apply(*values)
+            _count(result, frame)
+        except WorkExceeded as exceeded:
+            raise _too_much_work(name, exceeded) from None
+        return result
+
+    return evaluate
+
+
+def _count(value: Json, frame: Frame) -> None:
+    if type(value) in (str, list, dict) and len(value) > SMALL:
+        frame.work.spend(len(value) // (CHARACTERS if type(value) is str else MEMBERS))
+
+
+def _too_much_work(name: str, exceeded: WorkExceeded) -> StateError:
+    return StateError("States.Runtime", f"{name}: {exceeded}")
+
+
+def _applied_in_frame(name: str, apply: Callable[..., Json], parts: Sequence[Evaluate]) -> Evaluate:
+    def evaluate(data: Json, frame: Frame) -> Json:
+        try:
+            return apply(frame, *[part(data, frame) for part in parts])
+        except WorkExceeded as exceeded:
+            raise _too_much_work(name, exceeded) from None
 
     return evaluate

@@ -115,12 +115,14 @@ def _printed(
     return text_of(FORMAT, value, limit, printed if profile.java_format else compact)
 
 
-def split(text: Json, delimiters: Json) -> Json:
+def split(frame: Frame, text: Json, delimiters: Json) -> Json:
     """`States.StringSplit(s, delimiters)`: every character delimits; empty pieces are dropped."""
     text = string("States.StringSplit", 1, text)
     delimiters = string("States.StringSplit", 2, delimiters)
     if not delimiters:
         return [text] if text else []
+    pieces = 1 + sum(map(text.count, set(delimiters)))
+    frame.work.spend(len(text) * len(set(delimiters)) // 4096 + pieces // 2)
     if len(delimiters) > 1:
         text = text.translate(dict.fromkeys(map(ord, delimiters), delimiters[0]))
     return [piece for piece in text.split(delimiters[0]) if piece]

@@ -31,6 +31,8 @@ class Function(NamedTuple):
     agent_native: bool = False
     needs_profile: bool = False
     needs_frame: bool = False
+    counted: bool = False
+    """Its work grows with the sizes of its arguments and of its result."""
     missing_is_null: bool = False
     """An argument that is a path without a value counts as null."""
 
@@ -44,6 +46,7 @@ def _function(
     agent_native: bool = False,
     needs_profile: bool = False,
     needs_frame: bool = False,
+    counted: bool = False,
     missing_is_null: bool = False,
 ) -> Function:
     return Function(
@@ -55,25 +58,37 @@ def _function(
         agent_native,
         needs_profile,
         needs_frame,
+        counted,
         missing_is_null,
     )
 
 
 _ROWS = (
-    _function("Format", strings.format_, STRING, ANY, minimum=1, variadic=True, needs_profile=True),
-    _function("StringToJson", objects.string_to_json, STRING, needs_profile=True),
-    _function("JsonToString", objects.json_to_string, ANY, needs_profile=True),
+    _function(
+        "Format",
+        strings.format_,
+        STRING,
+        ANY,
+        minimum=1,
+        variadic=True,
+        needs_profile=True,
+        counted=True,
+    ),
+    _function("StringToJson", objects.string_to_json, STRING, needs_profile=True, counted=True),
+    _function("JsonToString", objects.json_to_string, ANY, needs_profile=True, counted=True),
     _function("Array", arrays.make, ANY, minimum=0, variadic=True),
-    _function("ArrayPartition", arrays.partition, ARRAY, NUMBER, needs_profile=True),
-    _function("ArrayContains", arrays.contains, ARRAY, ANY, needs_profile=True),
+    _function("ArrayPartition", arrays.partition, ARRAY, NUMBER, needs_profile=True, counted=True),
+    _function("ArrayContains", arrays.contains, ARRAY, ANY, needs_profile=True, needs_frame=True),
     _function("ArrayRange", arrays.span, NUMBER, NUMBER, NUMBER, minimum=2, needs_profile=True),
     _function("ArrayGetItem", arrays.get_item, ARRAY, NUMBER, needs_profile=True),
     _function("ArrayLength", arrays.length, ARRAY),
-    _function("ArrayUnique", arrays.unique, ARRAY, needs_profile=True),
+    _function("ArrayUnique", arrays.unique, ARRAY, needs_profile=True, needs_frame=True),
     _function("Base64Encode", strings.base64_encode, STRING),
     _function("Base64Decode", strings.base64_decode, STRING, needs_profile=True),
     _function("Hash", strings.hash_, ANY, STRING, needs_profile=True),
-    _function("JsonMerge", objects.json_merge, OBJECT, OBJECT, BOOLEAN, needs_profile=True),
+    _function(
+        "JsonMerge", objects.json_merge, OBJECT, OBJECT, BOOLEAN, needs_profile=True, counted=True
+    ),
     _function("MathAdd", numeric.add, NUMBER, NUMBER, variadic=True),
     _function(
         "MathRandom",
@@ -85,10 +100,16 @@ _ROWS = (
         needs_profile=True,
         needs_frame=True,
     ),
-    _function("StringSplit", strings.split, STRING, STRING),
+    _function("StringSplit", strings.split, STRING, STRING, needs_frame=True),
     _function("UUID", strings.uuid, needs_frame=True),
     _function(
-        "ArrayConcat", arrays.concat, ANY, variadic=True, agent_native=True, needs_profile=True
+        "ArrayConcat",
+        arrays.concat,
+        ANY,
+        variadic=True,
+        agent_native=True,
+        needs_profile=True,
+        counted=True,
     ),
     _function("MathSubtract", numeric.subtract, NUMBER, NUMBER, agent_native=True),
     _function("MathMultiply", numeric.multiply, NUMBER, NUMBER, agent_native=True),
@@ -97,8 +118,8 @@ _ROWS = (
     _function(
         "Merge", objects.merge, OBJECT | NULL, variadic=True, agent_native=True, needs_profile=True
     ),
-    _function("Pick", objects.pick, OBJECT, STRING, variadic=True, agent_native=True),
-    _function("Omit", objects.omit, OBJECT, STRING, variadic=True, agent_native=True),
+    _function("Pick", objects.pick, OBJECT, STRING, variadic=True, agent_native=True, counted=True),
+    _function("Omit", objects.omit, OBJECT, STRING, variadic=True, agent_native=True, counted=True),
     _function("CurrentCost", agent.current_cost, agent_native=True, needs_frame=True),
     _function("CurrentTokens", agent.current_tokens, agent_native=True, needs_frame=True),
     _function("RemainingBudget", agent.remaining_budget, agent_native=True, needs_frame=True),
