@@ -468,7 +468,8 @@ def _refused(error: Exception) -> Refused | None:
 def _complete(output: Any, messages: list[ModelMessage], *, streamed: bool) -> Any:
     """Return an answer, unless the provider has kept the rest of it, or a stream has no end."""
     *_, last = _responses(messages)
-    ended = last.finish_reason is not None or "finish_reason" in (last.provider_details or {})
+    # The library itself says `stop` where a stream just ends; only this is the provider's word.
+    ended = "finish_reason" in (last.provider_details or {})
     if streamed and last.provider_url is not None and not ended:
         raise Raised("Agent.ModelError", "the answer breaks off")
     if last.finish_reason in KEPT:

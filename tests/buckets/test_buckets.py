@@ -196,7 +196,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the line that installs it."""
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
     with pytest.raises(
-        AslError, match=r"needs 'fsspec': pip install 'agent-state-language\[fsspec\]'"
+        AslError, match=r"needs 'fsspec': pip install '(agent-state-language|\.)\[fsspec\]'"
     ):
         as_bucket("b", "s3://x")
 

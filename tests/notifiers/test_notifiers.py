@@ -72,7 +72,7 @@ def test_what_is_no_channel_is_misuse(notify: Any, says: str) -> None:
 def test_a_missing_library_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line can be copied."""
     monkeypatch.setitem(sys.modules, "apprise", None)
-    with pytest.raises(asl.AslError, match=r"pip install 'agent-state-language\[apprise\]'"):
+    with pytest.raises(asl.AslError, match=r"pip install '(agent-state-language|\.)\[apprise\]'"):
         bound("apprise:mailto://x")
 
 
