@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from typing import IO, Any
 
+from asl.agents.strays import MARK, end_strays, new_mark
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Call
@@ -69,6 +70,7 @@ class Program:
     ) -> None:
         from subprocess import PIPE, Popen
 
+        mark = new_mark()
         try:
             self.process = Popen(
                 command,
@@ -77,7 +79,7 @@ class Program:
                 stdout=PIPE,
                 stderr=PIPE,
                 cwd=folder,
-                env=environment,
+                env={**environment, MARK: mark},
                 start_new_session=True,  # so that its own children can be ended with it
             )
         except OSError as error:
@@ -93,6 +95,7 @@ class Program:
         """Why the output of an MCP server is read no further."""
         self.held = ExitStack()
         """What is let go of at the end, the last first."""
+        self.held.callback(end_strays, mark)
 
     async def connect(self) -> None:
         """Take the pipes to the running event loop."""
@@ -210,7 +213,7 @@ class Program:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill the process, let go of its pipes and see it gone."""
+        """Kill the process and all that it has started, let go of its pipes and see it gone."""
         self.kill()
         self.held.close()
         self.process.wait()

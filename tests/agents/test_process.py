@@ -299,6 +299,45 @@ def test_no_program_outlives_a_run_that_is_cut_short(
     assert started or turns < 5
 
 
+LEAVING = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        MORE
+        open('started', 'w').write(str(os.getpid()))
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+while not os.path.exists('started'):
+    time.sleep(0.01)
+print(json.dumps({'return': int(open('started').read())}), flush=True)
+END
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
+@pytest.mark.parametrize(
+    ("more", "end"),
+    [
+        ("pass", ""),
+        ("pass", "os._exit(0)"),
+        ("os.close(0); os.close(1); os.close(2)", ""),
+        ("subprocess.Popen(['setsid', 'sleep', '600'])", ""),
+    ],
+)
+def test_a_process_that_a_program_detaches_ends_with_the_run(
+    more: str, end: str, tmp_path: Path
+) -> None:
+    """A process in a session of its own, without a parent, is found and killed."""
+    code = LEAVING.replace("MORE", more).replace("END", end)
+    agent = answering(code)
+    agent.command[2] = "import subprocess, time\n" + agent.command[2]
+    agent.folder = str(tmp_path)
+    result = asl.run(task(), {}, agents={"A": agent})
+    state = Path(f"/proc/{result.output}/stat")
+    assert not state.exists() or ") Z " in state.read_text()
+
+
 def test_runs_that_share_an_agent_share_no_process(tmp_path: Path) -> None:
     """The end of one run ends its own processes only."""
     agent = program(tmp_path, "echo")
