@@ -35,6 +35,10 @@ _ARNS: Final = ("Arn", "TopicArn")
 _SUBSTITUTION: Final = re.compile(r"\$\{(!?)([^${}]+)\}")
 _DYNAMIC: Final = re.compile(r"\{\{resolve:[^{}]+\}\}")
 
+STEPS: Final = 5
+"""What working out one value counts as: a name may be worked out each time it is used."""
+REFERENCE_STEPS: Final = 120
+"""What a reference within a text counts as."""
 NOTHING: Final = Part(None, -1)
 """What `AWS::NoValue` stands for: its member is left out."""
 
@@ -58,6 +62,7 @@ class Resolver:
 
     def resolve(self, value: Json, span: Span) -> Part:
         """The value without intrinsic functions; raises InvalidDocument for one that is wrong."""
+        self.reading.work(STEPS, self.source, span.at)
         places = span.members
         if isinstance(places, dict):
             if len(places) == 1:
@@ -204,6 +209,7 @@ class Resolver:
 
     def decide(self, value: Json, span: Span) -> bool:
         """Whether a condition holds, by the values that are known here."""
+        self.reading.work(STEPS, self.source, span.at)
         if type(value) is str:
             return self.decide_named(value, span)
         if isinstance(span.members, dict) and len(span.members) == 1:
@@ -271,6 +277,7 @@ class Resolver:
         pieces = []
         end = 0
         for found in _SUBSTITUTION.finditer(text.string):
+            self.reading.work(REFERENCE_STEPS, self.source, span.at)
             literal, name = found.groups()
             pieces.append(text.part(end, found.start()))
             origin = text.origin(found.start())

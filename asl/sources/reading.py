@@ -10,6 +10,7 @@ from asl.core.errors import DocumentNotFound, InvalidDocument
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
+from asl.core.work import WorkExceeded, WorkMeter
 from asl.sources.text import Text
 
 __all__ = ["ACCOUNT", "PARTITION", "REGION", "Note", "Reading", "as_text", "repository_of"]
@@ -44,6 +45,8 @@ class Reading:
     """Whether every placeholder that is left is meant as it is written."""
     characters: int = 0
     values: int = 0
+    meter: WorkMeter = field(default_factory=WorkMeter)
+    """Counts the work that makes no values: what is worked out again, or searched."""
 
     def given_for(self, name: str) -> Json:
         """The value that the caller has given for a name; None if there is none."""
@@ -84,6 +87,13 @@ class Reading:
         if self.values > self.limits.max_values:
             limit = f"more than {self.limits.max_values} values"
             raise self.refused(source, origin, "READ-04", limit)
+
+    def work(self, steps: int, source: Source, origin: int) -> None:
+        """Count steps of work, as long as the limits allow it."""
+        try:
+            self.meter.spend(steps)
+        except WorkExceeded as error:
+            raise self.refused(source, origin, "READ-04", str(error)) from None
 
     def unused(self, names: Iterable[str]) -> Iterator[Finding]:
         """Yield a finding for every name that nothing asked for."""

@@ -114,6 +114,14 @@ GROWTH = {
     "chain": "locals {\n"
     + "".join(f"  x{n} = local.x{n + 1}\n" for n in range(5000))
     + "  x5000 = 1\n}",
+    "pattern": 'locals {\n  y = join("", [for a in range(0, 9000) : "'
+    + "a" * 40
+    + '"])\n  x0 = length(regexall("a[^b]*b|a", local.y))\n}',
+    "replaced pattern": 'locals {\n  y = join("", [for a in range(0, 9000) : "'
+    + "a" * 40
+    + '"])\n  x0 = replace(local.y, "/a[^b]*b|a/", "")\n}',
+    "sets": 'locals {\n  y = [for a in range(0, 9000) : "a${a}"]\n'
+    '  z = [for a in range(0, 9000) : "b${a}"]\n  x0 = setintersection(local.y, local.z)\n}',
     "circle": "locals {\n  x0 = [local.x1]\n  x1 = local.x0\n}",
 }
 
@@ -159,6 +167,43 @@ def chained(section: str, count: int) -> bytes:
     template = {"Resources": {}} | ({} if section == "Substitutions" else {section: parts[section]})
     template["Resources"] = {**template["Resources"], "M": resource}
     return json.dumps(template).encode()
+
+
+def doubled_functions() -> Any:
+    """Return a text that `Fn::Sub` doubles 40 times."""
+    value: Any = ""
+    for _ in range(40):
+        value = {"Fn::Sub": ["${A}${A}", {"A": value}]}
+    return value
+
+
+@pytest.mark.parametrize("case", ["conditions", "names", "functions"])
+def test_references_that_double_are_refused(case: str) -> None:
+    """What is worked out twice on each of 40 levels counts, though it makes no values."""
+    names = range(40)
+    condition: Any = {
+        f"C{n}": {"Fn::And": [{"Condition": f"C{n + 1}"}, {"Condition": f"C{n + 1}"}]}
+        for n in names
+    }
+    resources: Any = {
+        f"F{n}": {
+            "Type": "AWS::Lambda::Function",
+            "Properties": {"FunctionName": {"Fn::Sub": f"${{F{n + 1}}}${{F{n + 1}}}"}},
+        }
+        for n in names
+    }
+    used = {
+        "conditions": {"Fn::If": ["C0", "a", "b"]},
+        "names": {"Ref": "F0"},
+        "functions": doubled_functions(),
+    }
+    definition = {"StartAt": "A", "States": {}, "Comment": used[case]}
+    machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": {"Definition": definition}}
+    template = {
+        "Conditions": condition | {"C40": {"Fn::Equals": ["a", "a"]}},
+        "Resources": resources | {"M": machine},
+    }
+    assert refusal(json.dumps(template).encode(), name="t.json").code == "READ-04"
 
 
 @pytest.mark.parametrize("section", ["Conditions", "Resources", "Substitutions"])

@@ -8,10 +8,11 @@ from asl.core import yaml_text
 from asl.core.errors import InvalidDocument
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source
-from asl.core.values import compact
+from asl.core.values import Json, compact
+from asl.core.work import WorkExceeded
 from asl.sources.definition import Part, Unknown
 from asl.sources.terraform import hcl, hcl_text
-from asl.sources.terraform.functions import FUNCTIONS
+from asl.sources.terraform.functions import FUNCTIONS, METERED, PAIRING
 from asl.sources.terraform.scope import Scope, Undecided
 from asl.sources.text import Text
 
@@ -25,6 +26,8 @@ OF_TEXTS: Final = frozenset(
 
 __all__ = ["arguments", "call", "file_of", "template_file"]
 
+COMPARED: Final = 32
+"""Items that are compared in the time of one step."""
 REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopIteration)
 """What a function says of arguments that it does not take."""
 
@@ -34,7 +37,7 @@ def call(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     name = node.name.removeprefix("core::")
     if name in OWN:
         return OWN[name](evaluator, node, scope)
-    if name not in FUNCTIONS:
+    if name not in FUNCTIONS and name not in METERED:
         raise Undecided
     parts = [evaluator.value(each, scope) for each in node.arguments]
     if name in OF_TEXTS:
@@ -44,13 +47,25 @@ def call(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
         values[1:] = [value if type(value) is list else [value] for value in values[1:]]
     if node.spread and type(values[-1]) is list:
         values += values.pop()
+    meter = evaluator.reading.meter
     try:
-        result = FUNCTIONS[name](*values)
+        if name in PAIRING:
+            meter.spend(sum(map(_items, values)) ** 2 // COMPARED)
+        result = METERED[name](meter, *values) if name in METERED else FUNCTIONS[name](*values)
+    except WorkExceeded as error:
+        raise evaluator.reading.refused(scope.source, node.at, "READ-04", str(error)) from None
     except (ArithmeticError, *REFUSALS) as error:
         if name in OF_TEXTS and PLACEHOLDER.search(compact(values)):
             raise Undecided from None
         raise _wrong(evaluator, node, scope, str(error)) from None
     return evaluator.constant(result, scope, node.at)
+
+
+def _items(value: Json) -> int:
+    """How many items there are in a list, or in the lists of an object."""
+    if type(value) is dict:
+        return sum(map(_items, value.values()))
+    return len(value) if type(value) is list else 1
 
 
 def _wrong(evaluator: "Evaluator", node: hcl.Call, scope: Scope, reason: str) -> InvalidDocument:

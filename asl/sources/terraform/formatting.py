@@ -8,9 +8,12 @@ from typing import Any, Final
 
 from asl.core.regex import linear
 from asl.core.values import Json, compact
+from asl.core.work import WorkMeter
 
 __all__ = ["format_text", "matched", "matches", "replaced", "text_of"]
 
+SCANNED: Final = 64
+"""Characters that a pattern looks at in the time of one step."""
 MAX_LENGTH: Final = 4_000_000
 """How many characters a replacement may make."""
 
@@ -93,20 +96,20 @@ def _written(found: re.Match[str], verb: str, value: Json) -> str:
 # Regular expressions -----------------------------------------------------------------------------
 
 
-def matched(pattern: str, text: str) -> Json:
+def matched(meter: WorkMeter, pattern: str, text: str) -> Json:
     """`regex(pattern, text)`: the first match; its groups, if it has any."""
-    return next(_found(pattern, text))
+    return next(_found(meter, pattern, text))
 
 
-def matches(pattern: str, text: str) -> list[Json]:
+def matches(meter: WorkMeter, pattern: str, text: str) -> list[Json]:
     """`regexall(pattern, text)`: all matches."""
-    return list(_found(pattern, text))
+    return list(_found(meter, pattern, text))
 
 
-def replaced(text: str, old: str, new: str) -> str:
+def replaced(meter: WorkMeter, text: str, old: str, new: str) -> str:
     """`replace(text, old, new)`; between slashes *old* is a regular expression."""
     if len(old) > 1 and old[0] == old[-1] == "/":
-        return _bounded(text, _pieces(text, old[1:-1], new))
+        return _bounded(_pieces(meter, text, old[1:-1], new))
     if len(text) + text.count(old) * len(new) > MAX_LENGTH:
         raise ValueError("the result is too long")
     return text.replace(old, new)
@@ -119,17 +122,25 @@ def _expression(pattern: str) -> Any:
         raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
 
 
-def _found(pattern: str, text: str) -> Iterator[Json]:
+def _scanned(meter: WorkMeter, pattern: str, text: str) -> Iterator[Any]:
+    """Yield the matches; each may have looked at all of the text that is left."""
+    meter.spend(1 + len(text) // SCANNED)
     for match in _expression(pattern).finditer(text):
+        meter.spend(1 + (len(text) - match.end()) // SCANNED)
+        yield match
+
+
+def _found(meter: WorkMeter, pattern: str, text: str) -> Iterator[Json]:
+    for match in _scanned(meter, pattern, text):
         yield match.groupdict() or list(match.groups()) or match[0]
 
 
 _REFERENCE = re.compile(r"\$(?:\$|(?P<plain>\w+)|\{(?P<braced>\w+)\})")
 
 
-def _pieces(text: str, pattern: str, new: str) -> Iterator[str]:
+def _pieces(meter: WorkMeter, text: str, pattern: str, new: str) -> Iterator[str]:
     end = 0
-    for match in _expression(pattern).finditer(text):
+    for match in _scanned(meter, pattern, text):
         yield text[end : match.start()]
         yield _REFERENCE.sub(partial(_group, match), new)
         end = match.end()
@@ -146,7 +157,7 @@ def _group(match: Any, found: re.Match[str]) -> str:
         return ""
 
 
-def _bounded(text: str, pieces: Iterator[str]) -> str:
+def _bounded(pieces: Iterator[str]) -> str:
     made, length = [], 0
     for piece in pieces:
         made.append(piece)

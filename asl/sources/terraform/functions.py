@@ -19,7 +19,7 @@ from asl.sources.terraform import networks
 from asl.sources.terraform.formatting import format_text, matched, matches, replaced, text_of
 from asl.sources.terraform.yaml_writing import written
 
-__all__ = ["FUNCTIONS", "text_of"]
+__all__ = ["FUNCTIONS", "METERED", "PAIRING", "text_of"]
 
 MAX_ITEMS: Final = 10_000
 """How many items a function may make of few."""
@@ -202,9 +202,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "parseint": int,
     "pow": _power,
     "range": _range,
-    "regex": matched,
-    "regexall": matches,
-    "replace": replaced,
     "reverse": lambda values: values[::-1],
     "sensitive": _same,
     "setintersection": lambda first, *others: _set(
@@ -244,3 +241,13 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "yamlencode": written,
     "zipmap": lambda keys, values: dict(zip(keys, values, strict=True)),
 }
+
+METERED: Final[Mapping[str, Callable[..., Json]]] = {
+    "regex": matched,
+    "regexall": matches,
+    "replace": replaced,
+}
+"""The functions that count their work; they take a WorkMeter before their arguments."""
+
+PAIRING: Final = frozenset(("matchkeys", "setintersection", "setsubtract", "transpose"))
+"""The functions that compare each item with each other one."""
