@@ -6,7 +6,7 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, continue_command, found, opened, prompt_of
+from asl.cli.stores import STORE, command_for, continue_command, found, opened, prompt_of
 from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
@@ -30,6 +30,9 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
         tops = [store.asking(request["requestId"]) for request in requests]
         go_on = {name: continue_command(store, "resume", name) for name in {*tops} & due}
         tasks = [(store.asking(task["taskToken"]), task) for task in store.awaited(of)]
+        damaged = store.damaged_requests() if of is None else []
+    for each in damaged:
+        streams.say(f"asl: {each}; {command_for('doctor')} says more", style="red")
     for name, request in zip(tops, requests, strict=True):
         if as_json:
             streams.result(streams.as_text(request))
@@ -42,7 +45,7 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
             continue
         for line in _task(name, task):
             streams.line(line, fold=True)
-    if not (requests or tasks):
+    if not (requests or tasks or damaged):
         streams.say("asl: nothing waits for a decision")
     return Exit.OK
 

@@ -275,13 +275,21 @@ class Store:
     def pending(self, name: str | None = None) -> list[dict[str, Json]]:
         """Return the open requests as people see them, the oldest first.
 
-        Those of all executions, or those of one and of all that it has started.
+        Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
+        all that it has started.
         """
         if name is None:
-            found = self.file.requests("status = 'open'")
+            found = self.file.requests("status = 'open'", damaged=[])
         else:
             found = self._kept.open(self.get(name))
         return [asked.shown for asked in found]
+
+    def damaged_requests(self) -> list[str]:
+        """Return a sentence on each open request whose row is not as it was written."""
+        damaged: list[str] = []
+        self.file.requests("status = 'open'", damaged=damaged)
+        self.file.tasks("status = 'open'", damaged=damaged)
+        return damaged
 
     def decided(self, name: str) -> list[dict[str, Json]]:
         """Return the requests of an execution that are decided: `resume` goes on with them.
@@ -334,10 +342,11 @@ class Store:
     def awaited(self, name: str | None = None) -> list[dict[str, Json]]:
         """Return the tasks that wait for the answer to their token, the oldest first.
 
-        Those of all executions, or those of one and of all that it has started.
+        Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
+        all that it has started.
         """
         if name is None:
-            found = self.file.tasks("status = 'open'")
+            found = self.file.tasks("status = 'open'", damaged=[])
         else:
             found = self._kept.awaited(self.get(name))
         return [task.shown for task in found]

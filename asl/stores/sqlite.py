@@ -20,7 +20,7 @@ from operator import itemgetter
 from pathlib import Path
 from threading import get_ident
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
 from zlib import crc32
 
@@ -54,7 +54,10 @@ BUSY = 10.0
 """Seconds to wait for another process that is writing."""
 INTERRUPTED = "it was interrupted while it wrote, and takes nothing more: open it again"
 CONTRADICTED = "others have written what contradicts this; it takes nothing more: open it again"
-CLOSED = "the store is closed; open it again"
+CLOSED = (
+    "the store is closed; open it again (read the events of a result before you close the store, "
+    "or later by 'Store.result')"
+)
 FORKED = (
     "another thread was at work on it when this process was forked; use it in a process that is "
     "started anew ('spawn')"
@@ -70,6 +73,7 @@ READ_ONLY = "it is read-only: executions cannot be recorded there"
 FAIL_POINTS = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `SqliteStore.reached`."""
 
+Item = TypeVar("Item")
 Write: TypeAlias = tuple[str, tuple[Any, ...]]
 
 
@@ -516,23 +520,45 @@ class SqliteStore:
             found = self._file.execute(query, (name,)).fetchone()
         return None if found is None else self.stored(found)
 
-    def requests(self, condition: str, *values: Any) -> list[Asked]:
-        """Return the requests of people that meet a condition, in the order they were made."""
-        from asl.states.decisions import Asked
+    def requests(
+        self, condition: str, *values: Any, damaged: list[str] | None = None
+    ) -> list[Asked]:
+        """Return the requests of people that meet a condition, in the order they were made.
 
-        found = []
-        for id, key, kind, status, created, body, received, told, whole in self.rows(
+        Args:
+            condition: Of the rows, in SQL.
+            values: What its question marks stand for.
+            damaged: Takes a sentence on each damaged one; None raises StoreDamaged for the first.
+        """
+        rows = self.rows(
             f"SELECT id, key, kind, status, created, body, received, told{_ASKED} FROM request "
             f"WHERE kind NOT IN {TASKS} AND {condition} ORDER BY created, length(key), key",
             *values,
-        ):
-            shown, plan = self.unpacked(body)
-            self.check(whole == 1, f"the request {id}")
-            asked = Asked(id, key, kind, shown, plan, created)
-            asked.status, asked.told = status, told
-            asked.received = self.unpacked(received)
-            found.append(asked)
-        return found
+        )
+        return [*self._whole(rows, self._request, damaged)]
+
+    def _whole(
+        self, rows: Iterable[Any], read: Callable[[Any], Item], damaged: list[str] | None
+    ) -> Iterator[Item]:
+        """Yield what is read of the rows of requests; a damaged one does not stop the others."""
+        for row in rows:
+            try:
+                yield read(row)
+            except StoreDamaged as damage:
+                if damaged is None:
+                    raise
+                damaged.append(f"the request {row[0]} is damaged: {damage.what}")
+
+    def _request(self, row: Any) -> Asked:
+        from asl.states.decisions import Asked
+
+        id, key, kind, status, created, body, received, told, whole = row
+        self.check(whole == 1, f"the request {id}")
+        shown, plan = self.unpacked(body)
+        asked = Asked(id, key, kind, shown, plan, created)
+        asked.status, asked.told = status, told
+        asked.received = self.unpacked(received)
+        return asked
 
     def decisions(self, condition: str, *values: Any) -> dict[str, tuple[str, Json]]:
         """Return what people have decided and executions have not gone on with yet.
@@ -547,24 +573,31 @@ class SqliteStore:
         # Up to the fifth version of the tables such an answer stands in the journal.
         return {id: (key, kept[2]) for id, key, kept in found if len(kept) > 2}
 
-    def tasks(self, condition: str, *values: Any) -> list[Awaited]:
-        """Return the requests by task token that meet a condition, in the order they were made."""
-        from asl.engine.awaited import Awaited
+    def tasks(
+        self, condition: str, *values: Any, damaged: list[str] | None = None
+    ) -> list[Awaited]:
+        """Return the requests by task token that meet a condition, in the order they were made.
 
-        found = []
-        for id, key, kind, status, created, body, received, answer, whole in self.rows(
+        See `requests` for the arguments.
+        """
+        rows = self.rows(
             f"SELECT id, key, kind, status, created, body, received, answer{_ASKED} FROM request "
             f"WHERE kind IN {TASKS} AND {condition} ORDER BY created, length(key), key",
             *values,
-        ):
-            self.check(whole == 1, f"the request {id}")
-            target, state, payload, timeout, heartbeat = self.unpacked(body)
-            task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
-            task.status = status
-            task.taken, task.worker, task.beat = self.unpacked(received)
-            task.outcome = None if answer is None else self.unpacked(answer)
-            found.append(task)
-        return found
+        )
+        return [*self._whole(rows, self._task, damaged)]
+
+    def _task(self, row: Any) -> Awaited:
+        from asl.engine.awaited import Awaited
+
+        id, key, kind, status, created, body, received, answer, whole = row
+        self.check(whole == 1, f"the request {id}")
+        target, state, payload, timeout, heartbeat = self.unpacked(body)
+        task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
+        task.status = status
+        task.taken, task.worker, task.beat = self.unpacked(received)
+        task.outcome = None if answer is None else self.unpacked(answer)
+        return task
 
     def checkpoints(self, condition: str, *values: Any) -> list[Checkpoint]:
         """Return the checkpoints that meet a condition, in the order they were saved."""
