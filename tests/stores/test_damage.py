@@ -250,16 +250,18 @@ def test_what_cannot_be_written_is_said_and_nothing_is_lost(
     assert len(world.answered) == 30 or len(world.answered) - done <= 30 - done + 1
 
 
-def test_a_store_without_room_beside_it_is_said_to_lie_on_a_full_disk(tmp_path: Path) -> None:
-    """SQLite calls it an I/O error that there is no room for its index, even to look at a file."""
+def test_a_store_without_room_for_its_index_can_be_looked_at(tmp_path: Path) -> None:
+    """SQLite calls it an I/O error that there is no room for its index: the disk is full."""
     resource = pytest.importorskip("resource")
     path = tmp_path / "runs.db"
     opened(path).close()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, hard))
     try:
-        with pytest.raises(asl.StoreError, match="the disk is full"):
-            opened(path)
+        with opened(path) as store:
+            assert list(store.faults()) == []
+            with pytest.raises(asl.StoreError, match="the disk is full"):
+                store.start({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}, {})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     with opened(path) as store:
