@@ -17,6 +17,8 @@ from asl.core.values import (
     type_name,
 )
 
+SMALL = 1024
+"""Characters and members that need not be counted as work."""
 MAX_CHARACTERS = 10_000
 """The longest text that may be hashed or coded (Specification 1.2)."""
 

@@ -8,7 +8,7 @@ from asl.core.profile import Profile
 from asl.core.schemas import identity
 from asl.core.values import Json, json_equal
 from asl.expr.frame import Frame
-from asl.expr.intrinsics.arguments import array, bounded, failure, integer
+from asl.expr.intrinsics.arguments import SMALL, array, bounded, failure, integer
 from asl.expr.intrinsics.numeric import counted
 
 MAX_RANGE = 1000
@@ -41,7 +41,8 @@ def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
         bounded(name, items, profile.max_payload)
         text = printed(wanted)
         return any(printed(item) == text for item in items)
-    frame.work.spend(len(items))
+    if len(items) > SMALL:
+        frame.work.spend(len(items))
     if type(wanted) not in (list, dict):
         return any(json_equal(item, wanted) for item in items)
     key = identity(wanted, frame.work)

@@ -10,7 +10,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.core.work import WorkExceeded
 from asl.expr.frame import Evaluate, Frame, constant
-from asl.expr.intrinsics.arguments import IntrinsicFailed
+from asl.expr.intrinsics.arguments import SMALL, IntrinsicFailed
 from asl.expr.intrinsics.checks import count_fault
 from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text, called
 from asl.expr.intrinsics.strings import FORMAT, fill, format_, template, unmatched
@@ -117,8 +117,6 @@ def _applied(apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
     return lambda data, frame: apply(*[part(data, frame) for part in several])
 
 
-SMALL: Final = 1024
-"""Characters and members that need not be counted."""
 CHARACTERS: Final = 64
 MEMBERS: Final = 8
 """How many of them are handled in one step."""

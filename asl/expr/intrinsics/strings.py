@@ -10,7 +10,7 @@ from asl.core.java import json_text, printed
 from asl.core.profile import Profile
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
-from asl.expr.intrinsics.arguments import coded, failure, number, string, text_of
+from asl.expr.intrinsics.arguments import SMALL, coded, failure, number, string, text_of
 
 FORMAT = "States.Format"
 ALGORITHMS = {
@@ -121,8 +121,9 @@ def split(frame: Frame, text: Json, delimiters: Json) -> Json:
     delimiters = string("States.StringSplit", 2, delimiters)
     if not delimiters:
         return [text] if text else []
-    pieces = 1 + sum(map(text.count, set(delimiters)))
-    frame.work.spend(len(text) * len(set(delimiters)) // 4096 + pieces // 2)
+    if len(text) > SMALL:
+        pieces = sum(map(text.count, set(delimiters)))
+        frame.work.spend(len(text) * len(set(delimiters)) // 4096 + pieces // 2)
     if len(delimiters) > 1:
         text = text.translate(dict.fromkeys(map(ord, delimiters), delimiters[0]))
     return [piece for piece in text.split(delimiters[0]) if piece]
