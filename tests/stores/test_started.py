@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.executions import Store
+from asl.executions import BindingsMissing, Store
 from tests.deaths import lived
 
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:Child"
@@ -321,14 +321,17 @@ def test_a_redrive_gives_all_items_their_time(world: World) -> None:
         assert store.resume("top").ok
 
 
-def test_what_a_child_came_to_needs_no_workflow_any_more(world: World) -> None:
-    """Who goes on with the one that has started it need not know it."""
+def test_a_workflow_that_has_ended_is_not_started_again(world: World) -> None:
+    """It must be bound all the same where the document names it."""
     document = starting(SYNC, "kid")
     document["States"]["Last"] = {"Type": "Approval", "Prompt": "Good?", "End": True}
     child = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
     with world.store() as store:
         assert store.start(document, {}, name="top", workflows={"Child": child}).pending
     with Store(world.path, clock=world.clock) as store:
-        (request,) = store.resume("top").pending
+        (request,) = store.pending()
         store.answer(request["requestId"], "approve")
-        assert store.resume("top").ok
+        with pytest.raises(BindingsMissing, match="Child"):
+            store.resume("top")
+    with world.store() as store:
+        assert store.resume("top", workflows={"Child": child}).ok

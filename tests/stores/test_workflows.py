@@ -335,8 +335,8 @@ def test_what_a_child_has_spent_that_is_cut_off_counts(
         with opened(tmp_path, world, workflows={"orders": child}) as store:
             store.answer(request["requestId"], "approve")
             result = store.resume("it")
-    assert (result.error, spent, len(world.done)) == ("States.BudgetExceeded", [1, 2], 3)
-    assert result.usage["byState"] == {"One": {"cost": 0.0, "tokens": 3}}
+    assert (result.error, spent, len(world.done)) == ("States.BudgetExceeded", [1, 2], 2)
+    assert result.usage["byState"] == {"One": {"cost": 0.0, "tokens": 2}}
 
 
 def test_what_a_child_has_spent_that_waits_counts_once(tmp_path: Path, world: World) -> None:
