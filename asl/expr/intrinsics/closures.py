@@ -120,29 +120,44 @@ def _applied(apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
 CHARACTERS: Final = 64
 MEMBERS: Final = 8
 """How many of them are handled in one step."""
+SIZED: Final = (str, list, dict)
 
 
 def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
     """Apply a function and count its work by the sizes of its arguments and of its result."""
+
+    def count(sized: Json, frame: Frame) -> None:
+        try:
+            frame.work.spend(len(sized) // (CHARACTERS if type(sized) is str else MEMBERS))
+        except WorkExceeded as exceeded:
+            raise _too_much_work(name, exceeded) from None
+
+    if len(parts) == 1:
+        only = _evaluate(parts[0])
+
+        def evaluate_one(data: Json, frame: Frame) -> Json:
+            value = only(data, frame)
+            if type(value) in SIZED and len(value) > SMALL:
+                count(value, frame)
+            result = apply(value)
+            if type(result) in SIZED and len(result) > SMALL:
+                count(result, frame)
+            return result
+
+        return evaluate_one
     several = [_evaluate(part) for part in parts]
 
     def evaluate(data: Json, frame: Frame) -> Json:
         values = [part(data, frame) for part in several]
-        try:
-            for value in values:
-                _count(value, frame)
-            result = apply(*values)
-            _count(result, frame)
-        except WorkExceeded as exceeded:
-            raise _too_much_work(name, exceeded) from None
+        for value in values:
+            if type(value) in SIZED and len(value) > SMALL:
+                count(value, frame)
+        result = apply(*values)
+        if type(result) in SIZED and len(result) > SMALL:
+            count(result, frame)
         return result
 
     return evaluate
-
-
-def _count(value: Json, frame: Frame) -> None:
-    if type(value) in (str, list, dict) and len(value) > SMALL:
-        frame.work.spend(len(value) // (CHARACTERS if type(value) is str else MEMBERS))
 
 
 def _too_much_work(name: str, exceeded: WorkExceeded) -> StateError:
