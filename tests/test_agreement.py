@@ -26,7 +26,9 @@ from asl.states import KNOWN_TYPES, STATE_TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-CODE = re.compile(r"\b(?:(?:V-[A-Z]+|READ|AGENTS|EXEC)-\d\d|(?:CM|CX|FL|L)-[A-Z]+(?:-[A-Z]+)*)\b")
+CODE = re.compile(
+    r"\b(?:(?:V-[A-Z]+|READ|AGENTS|POLICY|EXEC)-\d\d|(?:CM|CX|FL|L)-[A-Z]+(?:-[A-Z]+)*)\b"
+)
 CASES_PER_TYPE = 5
 NOT_APPLIED = runpy.run_path(str(Path(__file__).with_name("rules_page.py")))["not_applied"]()
 

@@ -169,15 +169,21 @@ def malformed(schema: Json, draft: str) -> list[Any]:
     return judge(compact(meta), draft, schema, SCHEMAS)
 
 
-def identity(value: Json, meter: WorkMeter, floats_differ: bool = False) -> Hashable:
+def identity(
+    value: Json, meter: WorkMeter, floats_differ: bool = False, level: int = 1
+) -> Hashable:
     """Return a key that is equal for equal JSON values only; *floats_differ* parts 1 from 1.0."""
     meter.spend(NODE)
     kind = type(value)
+    if kind is not list and kind is not dict:
+        return (kind, value) if kind is bool or (floats_differ and kind is float) else value
+    meter.enter(level)
+    below = level + 1
     if kind is list:
-        return ("array", *(identity(item, meter, floats_differ) for item in value))
-    if kind is dict:
-        return frozenset((key, identity(item, meter, floats_differ)) for key, item in value.items())
-    return (kind, value) if kind is bool or (floats_differ and kind is float) else value
+        return ("array", *(identity(item, meter, floats_differ, below) for item in value))
+    return frozenset(
+        (key, identity(item, meter, floats_differ, below)) for key, item in value.items()
+    )
 
 
 @lru_cache(maxsize=256)

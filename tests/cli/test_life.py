@@ -111,15 +111,13 @@ def test_the_history_is_printed(asl: Asl, folder: Path) -> None:
     assert (last["type"], last["details"]) == ("ExecutionFailed", {"error": "Boom"})
 
 
-def test_what_was_decided_while_nobody_worked_stands_where_it_happened(
-    asl: Asl, folder: Path
-) -> None:
-    """It is written only when the execution goes on."""
+def test_a_decision_stands_behind_the_resumption_that_takes_it_up(asl: Asl, folder: Path) -> None:
+    """No time of a history goes back."""
     asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
     asl("approve", "ask", "--option", "approve")
     asl("resume", "ask")
     shown = asl("show", "ask").stdout
-    assert shown.index("ApprovalDecided") < shown.index("ExecutionResumed")
+    assert shown.index("ExecutionResumed") < shown.index("ApprovalDecided")
 
 
 def test_a_running_execution_is_followed(

@@ -111,10 +111,12 @@ def test_a_catcher_is_another_way_than_next() -> None:
 
 def test_the_aws_profile_tells_of_no_catchers() -> None:
     """Where a catch is no event, a way counts however it was taken."""
-    resource = json.loads(json.dumps(ROUTED).replace('"Agent": "A"', '"Resource": "arn:f"'))
+    resource = json.loads(
+        json.dumps(ROUTED).replace('"Agent": "A"', '"Resource": "arn:aws:lambda:::function:f"')
+    )
     aws = Case(
         "aws", {"status": "FAILED"}, document=resource, profile="aws",
-        resources={"arn:f": {"raise": {"Error": "Odd"}}},
+        resources={"arn:aws:lambda:::function:f": {"raise": {"Error": "Odd"}}},
     )  # fmt: skip
     assert "'Ask' never goes to 'End' (catch Late)" in words(aws)
     assert not [each for each in words(aws) if "'Ask' never goes to 'Route'" in each]

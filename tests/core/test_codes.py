@@ -19,7 +19,9 @@ AREAS = {
 @pytest.mark.parametrize("code", all_codes(), ids=lambda code: code.id)
 def test_every_rule_is_explained(code: Code) -> None:
     """Each has a severity, a short title and some sentences."""
-    assert re.fullmatch(r"(V-[A-Z]+|READ|AGENTS|EXEC)-\d\d|(CM|CX|FL|L)-[A-Z]+(-[A-Z]+)*", code.id)
+    assert re.fullmatch(
+        r"(V-[A-Z]+|READ|AGENTS|POLICY|EXEC)-\d\d|(CM|CX|FL|L)-[A-Z]+(-[A-Z]+)*", code.id
+    )
     assert Severity(code.severity)
     assert 0 < len(code.title) <= 60
     assert not code.title.endswith(".")
@@ -36,7 +38,7 @@ def test_every_area_is_numbered_without_gaps() -> None:
             continue  # those of dialects are words
         area, _, number = code.id.rpartition("-")
         numbers.setdefault(area, []).append(int(number))
-    assert set(numbers) == {f"V-{area}" for area in AREAS} | {"READ", "AGENTS", "EXEC"}
+    assert set(numbers) == {f"V-{area}" for area in AREAS} | {"READ", "AGENTS", "POLICY", "EXEC"}
     numbers.pop("EXEC")  # what is executed by now has no id any more
     assert all(found == list(range(1, len(found) + 1)) for found in numbers.values())
 
