@@ -21,7 +21,7 @@ from asl.agents.function import FunctionAgent, second_name
 from asl.core.errors import StateError, cause_for
 from asl.core.values import Json, plain_copy
 from asl.engine.agent import Agent, Call, Deputy
-from asl.engine.blame import bounded_text
+from asl.engine.blame import bounded_text, message_of
 from asl.states.calls import Target, is_function
 from asl.states.errors import Raised
 
@@ -228,14 +228,10 @@ def _failure(error: BaseException, call: Call) -> StateError:
         cause: Json = {"errorType": "Runtime.ExitError", "errorMessage": text}
         return Raised("Runtime.ExitError", _text(cause, call))
     name = type(error).__name__
-    try:
-        said = str(error)
-    except Exception:  # foreign code again: even the text of its error may fail
-        said = ""
     frames = extract_tb(error.__traceback__)
     while frames and frames[0].filename.startswith(OWN):
         del frames[0]
-    return Raised(name, _cause(name, said, format_list(frames), call))
+    return Raised(name, _cause(name, message_of(error), format_list(frames), call))
 
 
 def _cause(name: str, message: str, trace: list[str], call: Call) -> str:

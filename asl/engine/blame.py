@@ -17,6 +17,7 @@ __all__ = [
     "is_fault",
     "is_own",
     "leaves",
+    "message_of",
     "named",
 ]
 
@@ -94,9 +95,13 @@ def described(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         inner = "; ".join(map(described, leaves(error)))
         return bounded_text(f"{type(error).__name__}: {error.message}: {inner}")
-    name = type(error).__name__
+    name, message = type(error).__name__, message_of(error)
+    return bounded_text(f"{name}: {message}" if message else name)
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception of foreign code, empty if it cannot be read."""
     try:
-        said = str(error)
+        return str(error)
     except Exception:  # foreign code again: even the text of its error may fail
-        return name
-    return bounded_text(f"{name}: {said}" if said else name)
+        return ""
