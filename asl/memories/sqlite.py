@@ -38,7 +38,11 @@ LATEST = "ORDER BY written DESC, rowid DESC"
 
 class SqliteMemory:
     """Protocols `asl.engine.memory.Memory` and `Searchable`; the file is open only while it is
-    needed."""
+    needed.
+
+    It keeps SQLite's rollback journal: of two that create a file and switch it to write-ahead
+    logging, SQLite refuses one at once.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -54,7 +58,6 @@ class SqliteMemory:
             with closing(
                 sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             ) as file:
-                file.execute("PRAGMA journal_mode = WAL")
                 self._set_up(file)
                 yield file
         except sqlite3.Error as error:

@@ -19,6 +19,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from threading import get_ident
+from time import monotonic, sleep
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -52,6 +53,8 @@ __all__ = [
 
 BUSY = 10.0
 """Seconds to wait for another process that is writing."""
+SOON = 0.005
+"""Seconds between two attempts to switch to write-ahead logging."""
 INTERRUPTED = "it was interrupted while it wrote, and takes nothing more: open it again"
 CONTRADICTED = "others have written what contradicts this; it takes nothing more: open it again"
 CLOSED = (
@@ -213,7 +216,7 @@ class SqliteStore:
         if self.read_only:
             run("PRAGMA query_only = ON")
         else:
-            run("PRAGMA journal_mode = WAL")
+            _use_wal(self._file)
             run(f"PRAGMA synchronous = {synchronous}")
         (version,) = run("PRAGMA user_version").fetchone()
         (application,) = run("PRAGMA application_id").fetchone()
@@ -763,6 +766,24 @@ def _has_content(path: Path) -> bool:
         return path.stat().st_size > 0
     except OSError:
         return False
+
+
+def _use_wal(file: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging.
+
+    Two processes that create one file at the same time would wait for each other, so SQLite
+    refuses one of them at once, whatever its timeout is; the other has switched a moment later.
+    """
+    deadline = monotonic() + BUSY
+    while True:
+        try:
+            file.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                raise
+            sleep(SOON)
+        else:
+            return
 
 
 def _refusal(error: sqlite3.OperationalError | OSError) -> str | None:

@@ -3,17 +3,22 @@
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import asl
+from asl.stores.sqlite import SqliteStore
 
 DOCUMENT = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "Work", "End": True}}}
 HOLDING = """
 import sys
+import threading
 import asl
+from asl.stores.sqlite import SqliteStore
 
 def work(data):
     print("at work", flush=True)
@@ -63,3 +68,16 @@ def test_a_lock_ends_with_its_process(path: Path, holding: "subprocess.Popen[str
     holding.wait()
     with asl.open_store(path, agents={"Work": lambda data: "mine"}) as store:
         assert store.resume("held").output == "mine"
+
+
+def test_many_can_create_one_store_at_once(tmp_path: Path) -> None:
+    """SQLite refuses all but one of them for a moment, whatever its timeout is."""
+    for number in range(30):
+        barrier = threading.Barrier(6)
+
+        def create(path: Path, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait()
+            SqliteStore(path).close()
+
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(create, [tmp_path / f"{number}.db"] * 6))
