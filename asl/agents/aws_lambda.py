@@ -31,6 +31,7 @@ __all__ = [
     "LambdaSettings",
     "function_failure",
     "lambda_handler",
+    "request_id",
     "with_context",
 ]
 
@@ -38,6 +39,10 @@ LONGEST: Final = 900.0
 """Seconds that a Lambda function may take at most (AWS, quotas)."""
 ARN: Final = "arn:aws:lambda:us-east-1:123456789012:function:"
 """How the ARN of a function begins that is known by its name only."""
+CLIENT: Final = (
+    *("installation_id", "app_title", "app_version_name", "app_version_code", "app_package_name"),
+)
+"""The attributes of a client in a client context."""
 OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """Where the frames of a traceback are that no handler has made."""
 NO_TYPE: Final = "The cause could not be determined because Lambda did not return an error type."
@@ -64,8 +69,6 @@ class LambdaContext:
     It has those of `asl.Call`, too.
     """
 
-    client_context: Any = None
-
     def __init__(self, call: Call, arn: str, settings: LambdaSettings) -> None:
         self.call = call
         function, _, qualifier = arn.partition(":function:")[2].partition(":")
@@ -83,6 +86,7 @@ class LambdaContext:
         self.log_group_name = f"/aws/lambda/{function}"
         self.log_stream_name = f"{day}/[{self.function_version}]{instance}"
         self.identity = SimpleNamespace(cognito_identity_id=None, cognito_identity_pool_id=None)
+        self.client_context = _client_context(call.client_context)
         self._deadline = limit if call.deadline is None else min(limit, call.deadline)
 
     def get_remaining_time_in_millis(self) -> int:
@@ -96,6 +100,16 @@ class LambdaContext:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.call, name)
+
+
+def _client_context(value: Json) -> Any:
+    """Return the client context with the attributes that Lambda's Python runtime gives it."""
+    if type(value) is not dict:
+        return None
+    client = value.get("client")
+    if type(client) is dict:
+        client = SimpleNamespace(**{name: client.get(name) for name in CLIENT})
+    return SimpleNamespace(custom=value.get("custom"), env=value.get("env"), client=client)
 
 
 class LambdaHandler(Agent):

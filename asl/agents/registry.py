@@ -108,9 +108,10 @@ class Registry:
         """Return the handler of a function by its name, or by its whole or partial ARN."""
         if name.startswith("arn:"):
             return self._handler(Target("resource", name, state))
-        name = name.rpartition("function:")[2].partition(":")[0]
+        name, colon, qualifier = name.rpartition("function:")[2].partition(":")
         bound = (arn for arn in self.resources if arn.endswith(f":function:{name}"))
-        return self._handler(Target("resource", next(bound, f"{FUNCTION}{name}"), state))
+        arn = next(bound, f"{FUNCTION}{name}")
+        return self._handler(Target("resource", f"{arn}{colon}{qualifier}", state))
 
     def _handler(self, target: Target) -> Agent | None:
         agent = self._resource(target)

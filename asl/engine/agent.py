@@ -83,6 +83,8 @@ class Call:
     life."""
     slot: Any = None
     """Its place among the calls in threads (`asl.hosts.threads.Slot`), None outside of them."""
+    client_context: Json = None
+    """The decoded `ClientContext` of a request for a Lambda function, None without one."""
     _beat: Callable[[], object] | None = None
     _memory: MemoryView | None = None
     _broker: Any = None

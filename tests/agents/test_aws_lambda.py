@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from base64 import b64encode
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -134,6 +135,68 @@ def test_context_has_what_lambda_documents() -> None:
     assert found["identity"].cognito_identity_id is None
     assert found["client_context"] is None
     assert (found["left"], found["spent"], found["state"]) == (20_000, 2500, "A")
+
+
+CONTEXT = {"custom": {"tenant": "acme"}, "env": {"locale": "de"}, "client": {"app_title": "shop"}}
+
+
+def invoke(handler: Any, **request: Any) -> Any:
+    state = {**INVOKE["States"]["A"]}  # type: ignore[index]
+    state["Parameters"] = {**state["Parameters"], **request}
+    return run({"StartAt": "A", "States": {"A": state}}, handler)
+
+
+def encoded(value: Any) -> str:
+    return b64encode(json.dumps(value).encode()).decode()
+
+
+def test_client_context_of_an_invocation() -> None:
+    found: list[Any] = []
+
+    def handler(event: Any, context: Any) -> Any:
+        found.append(context.client_context)
+        return context.aws_request_id
+
+    output = invoke(handler, ClientContext=encoded(CONTEXT)).output
+    (context,) = found
+    assert context.custom == {"tenant": "acme"}
+    assert context.env == {"locale": "de"}
+    assert (context.client.app_title, context.client.installation_id) == ("shop", None)
+    assert output["SdkResponseMetadata"] == {"RequestId": output["Payload"]}
+    invoke(handler, ClientContext=encoded({}))
+    assert vars(found.pop()) == {"custom": None, "env": None, "client": None}
+    invoke(handler)
+    assert found.pop() is None
+    invoke(handler, ClientContext=encoded(CONTEXT), InvocationType="Event")
+    assert found.pop() is None  # for synchronous invocations only
+
+
+@pytest.mark.parametrize(
+    "context", ["{}", "no base64", encoded([1]), encoded("x"), "e30", 7, encoded(CONTEXT)[:-4]]
+)
+def test_client_context_that_is_refused(context: Any) -> None:
+    result = invoke(lambda event: event, ClientContext=context)
+    assert result.error == "Lambda.InvalidRequestContentException"
+
+
+@pytest.mark.parametrize(
+    ("request_", "version", "arn"),
+    [
+        ({}, "$LATEST", ARN),
+        ({"Qualifier": "7"}, "7", f"{ARN}:7"),
+        ({"FunctionName": "Charge:8"}, "8", f"{ARN}:8"),
+        ({"FunctionName": f"{ARN}:9"}, "9", f"{ARN}:9"),
+        ({"FunctionName": ARN, "Qualifier": "10"}, "10", f"{ARN}:10"),
+        ({"FunctionName": "123456789012:function:Charge:live"}, "$LATEST", f"{ARN}:live"),
+        ({"Qualifier": "live"}, "$LATEST", f"{ARN}:live"),
+    ],
+)
+def test_qualifier_of_an_invocation(request_: Any, version: str, arn: str) -> None:
+    output = invoke(lambda event, context: context.invoked_function_arn, **request_).output
+    assert (output["ExecutedVersion"], output["Payload"]) == (version, arn)
+    headers = output["SdkHttpMetadata"]["HttpHeaders"]
+    assert headers["X-Amz-Executed-Version"] == version
+    assert headers["Content-Length"] == str(len(json.dumps(arn)))
 
 
 def test_argument_named_context_gets_one_everywhere() -> None:
