@@ -75,8 +75,9 @@ class Bindings(TypedDict, total=False):
     `"module:function"`, `"jsonl:FILE"` or `"stdout"`, by the name or the type of a channel, `"*"`
     for all others; it runs in a thread, and what it raises is counted in `result.deliveries`.
     `checkpoints` are the storages that a Checkpoint may name: folders, or anything that takes JSON
-    by an id, such as a dictionary. `policy` is what the operator allows every document: tools,
-    hosts, files, images and folders of sandboxes, in a file or a mapping.
+    by an id, such as a dictionary. `request_link` is the URL of the page of a request, which
+    notifications show: `https://host/requests/{request}`. `policy` is what the operator allows
+    every document: tools, hosts, files, images and folders of sandboxes, in a file or a mapping.
     """
 
     agents: Mapping[str, Any] | None
@@ -91,6 +92,7 @@ class Bindings(TypedDict, total=False):
     memory: Any
     approvals: Any
     notify: Any
+    request_link: str | None
     listener: Callable[[Event], None] | None
     sinks: Mapping[str, Any] | None
     checkpoints: Mapping[str, Any] | None
@@ -135,6 +137,10 @@ def bind(
     if (policy := bindings.get("policy")) is not None:
         services.policy = _policy(policy)
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
+    if (link := bindings.get("request_link")) is not None:
+        from asl.notifiers import request_link
+
+        services.request_link = request_link(link)
     registry = Registry(
         bindings.get("agents"),
         bindings.get("resources"),

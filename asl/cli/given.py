@@ -86,6 +86,13 @@ _OPTIONS = (
         help="Tell people what they are asked: console, jsonl:FILE or apprise:URL.",
     ),
     click.option(
+        "--request-link",
+        "request_links",
+        metavar="URL",
+        multiple=True,
+        help="The page of a request, for notifications: https://host/requests/{request}.",
+    ),
+    click.option(
         "--memory",
         "memory_places",
         metavar="[BACKEND=]WHERE",
@@ -119,8 +126,8 @@ _OPTIONS = (
 
 
 _FLAGS = (
-    *("--agents", "--agent", "--bucket", "--mock", "--workflow", "--notify", "--memory"),
-    *("--pool", "--sink", "--policy"),
+    *("--agents", "--agent", "--bucket", "--mock", "--workflow", "--notify", "--request-link"),
+    *("--memory", "--pool", "--sink", "--policy"),
 )
 """The options in the order of the fields of `Given`."""
 _PASSWORD = re.compile("://[^/@]*:[^/@]*@")
@@ -135,6 +142,7 @@ class Given(NamedTuple):
     mock_cases: tuple[str, ...]
     workflow_pairs: tuple[str, ...]
     channels: tuple[str, ...]
+    request_links: tuple[str, ...]
     memory_places: tuple[str, ...]
     pool_pairs: tuple[str, ...]
     sink_pairs: tuple[str, ...]
@@ -170,6 +178,7 @@ class Given(NamedTuple):
             "buckets": dict(pair(each, "NAME=FOLDER", "--bucket") for each in self.bucket_pairs),
             "workflows": _startable(document, workflows(self.workflow_pairs, origin)) or None,
             "notify": self.channels or None,
+            "request_link": self.request_links[-1] if self.request_links else None,
             "memory": _memories(self.memory_places, bound) or None,
             "pools": dict(pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
             "sinks": _sinks(self.sink_pairs),

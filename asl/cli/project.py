@@ -22,6 +22,7 @@ _SETTINGS: Final[Mapping[str, tuple[type, str]]] = {
     "agents": (list, "an array of files"),
     "buckets": (dict, "a table of folders or URLs"),
     "profile": (str, "a name"),
+    "request_link": (str, "a URL"),
     "store": (str, "a file"),
     "variables": (dict, "a table of values"),
 }
@@ -37,6 +38,7 @@ class Project:
     store: str | None = None
     variables: Mapping[str, Json] = field(default_factory=dict)
     buckets: Mapping[str, str] = field(default_factory=dict)
+    request_link: str | None = None
 
     def options(self) -> dict[str, Any]:
         """Return the defaults of options by the names of their parameters."""
@@ -44,6 +46,7 @@ class Project:
             "profile": self.profile,
             "agent_files": list(self.agents),
             "store_file": self.store,
+            "request_links": [self.request_link] if self.request_link else [],
             "bucket_pairs": [f"{name}={place}" for name, place in self.buckets.items()],
         }
         return {name: value for name, value in found.items() if value}
@@ -118,4 +121,5 @@ def _project(file: str, settings: Mapping[str, Any]) -> Project:
         None if store is None else place(store),
         settings.get("variables", {}),
         {name: place(path) for name, path in settings.get("buckets", {}).items()},
+        settings.get("request_link"),
     )

@@ -98,7 +98,7 @@ class Asking:
         asked, number = self.asked, self.number
         if number > asked.told:
             now = self.at.now
-            failure = await self._sent(kind, {"time": format_timestamp(now), **details})
+            failure = await self._sent(kind, {**self._origin(now), **details})
             self.at.now, asked.told = now, number
             if failure is not None:
                 asked.unheard[number] = failure
@@ -108,6 +108,17 @@ class Asking:
             self.at.note(
                 "NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause}
             )
+
+    def _origin(self, now: float) -> dict[str, Json]:
+        """Return the time of a notification, and the workflow and execution of its request."""
+        execution: Any = self.at.execution
+        origin: dict[str, Json] = {
+            "time": format_timestamp(now),
+            "workflow": execution.workflow,
+            "execution": execution.name,
+        }
+        link = None if self.host.services is None else self.host.services.request_link
+        return origin if link is None else {**origin, "link": link(self.asked.id)}
 
     async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
         """Send a notification; return why that failed, None where it did not."""

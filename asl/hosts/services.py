@@ -109,6 +109,9 @@ class Services:
     notify: Notify | None = None
     """Tells people what they are asked."""
 
+    request_link: Callable[[str], str] | None = None
+    """Returns the address of the page of a request by its id, where one is configured."""
+
     sinks: Sinks = MappingProxyType({})
     """What takes the events of channels."""
 

@@ -2,19 +2,22 @@
 
 A channel is one module with a function `channel(address)`, and one row of the table. What it
 returns is called with what happened (`request`, `reminder` or `escalation`), the request as people
-see it, and details; it may be async.
+see it, and details (`time`, `workflow`, `execution`, and `link` where one is configured); it may be
+async.
 """
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from inspect import isawaitable
+from string import Formatter
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
 
-__all__ = ["CHANNELS", "Notify", "bound"]
+__all__ = ["CHANNELS", "Notify", "bound", "request_link"]
 
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
 """Takes `(kind, request, details)`; what it raises is recorded and does no harm."""
@@ -40,6 +43,27 @@ def bound(notify: Any) -> Notify | None:
         raise AslError(f"notify is a function, a channel or a list of them, not {notify!r}")
     each = [found for one in notify if (found := bound(one)) is not None]
     return each[0] if len(each) == 1 else _all(each) if each else None
+
+
+def request_link(template: Any) -> Callable[[str], str]:
+    """Return a function that returns the address of the page of a request.
+
+    Args:
+        template: A URL in which `{request}` stands for the id of the request.
+
+    Raises:
+        AslError: It is no such URL.
+    """
+    try:
+        fields = {field for _, field, *_ in Formatter().parse(template) if field is not None}
+    except (TypeError, ValueError):
+        fields = set()
+    if fields != {"request"} or not template.startswith(("https://", "http://")):
+        raise AslError(
+            f"'request_link' must be a URL with '{{request}}' for the id of the request, as in "
+            f"'https://host/requests/{{request}}', got {template!r}"
+        )
+    return lambda request: template.replace("{request}", quote(request, safe=""))
 
 
 def _channel(text: str) -> Notify:

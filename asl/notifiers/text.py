@@ -19,15 +19,23 @@ def title(kind: str, details: dict[str, Json]) -> str:
 
 
 def told(request: dict[str, Json], details: dict[str, Json]) -> str:
-    """Return what is asked, by when, and how to name the request."""
+    """Return what is asked, by when, in which execution, and how to name the request."""
     until = f" until {request['expiresAt']}" if "expiresAt" in request else ""
     lines = [
         _quoted(details.get("message") or ""),
         _quoted(request["promptText"] or compact(request["prompt"])),
         printable(f"{' | '.join(request['options'])}{until}"),
-        printable(request["requestId"]),
+        printable(_origin(request, details)),
+        printable(details.get("link", "")),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _origin(request: dict[str, Json], details: dict[str, Json]) -> str:
+    """Return the names of the workflow and the execution, and the end of the request's id."""
+    workflow, execution = details["workflow"], details["execution"]
+    key = request["requestId"].partition(f":{execution}:/")[2]
+    return f"workflow {workflow}, execution {execution}, request /{key}"
 
 
 def _quoted(text: str) -> str:

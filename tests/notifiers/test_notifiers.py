@@ -81,21 +81,53 @@ def test_the_console_says_what_is_asked(capsys: pytest.CaptureFixture[str]) -> N
     result = asl.run(ONE, {"t": "News"}, notify="console", name="n")
     said = capsys.readouterr()
     assert said.out == ""
-    assert "asl: A decision is needed\n  Publish News?\n  approve | reject\n" in said.err
-    assert result.pending[0]["requestId"] in said.err
+    assert said.err == (
+        "asl: A decision is needed\n  Publish News?\n  approve | reject\n"
+        "  workflow workflow, execution n, request /Ask@0.0\n"
+    )
+    assert result.pending[0]["requestId"].endswith(":workflow:n:/Ask@0.0")
+
+
+LINK = "https://h/requests/{request}"
+
+
+@pytest.mark.parametrize("express", [False, True])
+def test_text_names_execution_and_link_without_account(express: bool, capsys: Any) -> None:
+    asl.run(ONE, {"t": "News"}, notify="console", name="a:b", express=express, request_link=LINK)
+    body, link = capsys.readouterr().err.rstrip().rsplit("\n", 1)
+    assert body.endswith("  workflow workflow, execution a:b, request /Ask@0.0")
+    assert "1111" not in body
+    assert link.startswith("  https://h/requests/arn%3Aaws%3Astates%3A")
+    assert link.endswith("%2FAsk%400.0")
+
+
+@pytest.mark.parametrize("link", ["https://h", "h/{request}", "https://h/{id}", "https://{", 7])
+def test_request_link_that_is_refused(link: Any) -> None:
+    with pytest.raises(asl.AslError, match=r"'request_link' must be a URL with '\{request\}'"):
+        asl.run(ONE, {"t": "x"}, request_link=link)
+
+
+def test_text_of_a_request_in_a_child_execution(capsys: Any) -> None:
+    parent = {"StartAt": "W", "States": {"W": {"Type": "Workflow", "WorkflowId": "c", "End": True}}}
+    asl.run(parent, {"t": "x"}, workflows={"c": ONE}, notify="console", name="n")
+    assert "workflow c, execution n." in capsys.readouterr().err
 
 
 def test_lines_of_json(tmp_path: Path) -> None:
     """A line for each notification, appended."""
     file = tmp_path / "told.jsonl"
     for _ in range(2):
-        result = asl.run(ONE, {"t": "News"}, notify=f"jsonl:{file}", clock="virtual")
+        result = asl.run(ONE, {"t": "News"}, notify=f"jsonl:{file}", clock="virtual", name="n")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(lines) == 2
     assert lines[1] == {
         "kind": "request",
         "request": result.pending[0],
-        "details": {"time": "2024-01-01T00:00:00.000Z"},
+        "details": {
+            "time": "2024-01-01T00:00:00.000Z",
+            "workflow": "workflow",
+            "execution": "n",
+        },
     }
 
 
@@ -199,7 +231,9 @@ def test_escalations_and_reminders_are_told() -> None:
         Catch=[{"ErrorEquals": ["States.Timeout"], "Next": "No"}],
     )
     document["States"]["No"] = {"Type": "Succeed"}
-    asl.run(document, {"t": "x"}, approvals=late, notify=ear, clock="virtual")
+    asl.run(document, {"t": "x"}, approvals=late, notify=ear, clock="virtual", name="n")
+    for _, details in ear.heard:
+        assert (details.pop("workflow"), details.pop("execution")) == ("workflow", "n")
     assert ear.heard == [
         ("request", {"time": "2024-01-01T00:00:00.000Z", "channels": [{"Type": "mail"}]}),
         ("escalation",
@@ -260,4 +294,5 @@ def test_an_escalation_that_comes_due_while_nobody_runs_is_told_later(tmp_path: 
         store.start(asking(Escalation={"After": "1h"}), {"t": "x"}, name="a")
         clock.elapsed += 9 * 3600
         store.resume("a")
-    assert ear.heard[-1] == ("escalation", {"time": "2024-01-01T01:00:00.000Z"})
+    kind, details = ear.heard[-1]
+    assert (kind, details["time"]) == ("escalation", "2024-01-01T01:00:00.000Z")
