@@ -12,9 +12,9 @@ __all__ = ["command"]
 
 
 def _report(part: str) -> None:
-    """Show on a terminal what is looked at: a large store takes a while."""
+    """Show on a terminal what is checked: a large store takes a while."""
     if streams.on_terminal(sys.stderr):
-        streams.say(f"asl: looking at {part}")
+        streams.say(f"asl: checking {part}")
 
 
 @click.command("doctor")

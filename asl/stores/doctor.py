@@ -1,6 +1,7 @@
 """What can be wrong with a store, and is looked for on request only."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,7 +23,7 @@ ORPHANS = {
 ENDED = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 """The statuses of executions that do not run any more."""
 VALUES = {
-    "execution": ("input", "output", "usage"),
+    "execution": ("input", "output", "usage", "bound"),
     "request": ("body", "received", "answer"),
     "checkpoint": ("body",),
     "tab": ("body",),
@@ -32,8 +33,21 @@ OWNERS = {
     "execution": "number", "request": "execution", "checkpoint": "execution", "tab": "name"
 }  # fmt: skip
 """The columns that say to what a value belongs."""
+WAITING_FOR_NOTHING = (
+    "SELECT name FROM execution AS e WHERE status = 'PAUSED' AND wake IS NOT 0 AND NOT EXISTS ("
+    "SELECT 1 FROM request WHERE execution = e.number AND status IN ('open', 'answered')) "
+    "AND NOT EXISTS (SELECT 1 FROM execution WHERE parent = e.number "
+    "AND status IN ('PAUSED', 'RUNNING'))"
+)
+"""The executions that are paused and not due, and wait neither for an answer nor for a child."""
+SPENT = (
+    "SELECT min(name), body FROM execution JOIN document ON hash = document "
+    "WHERE usage IS NOT NULL AND parent IS NULL AND typeof(body) = 'blob' "
+    "AND instr(body, CAST('\"Pool\":' AS BLOB)) GROUP BY hash"
+)
+"""An execution that has spent something for each document that may name a pool."""
 Progress: TypeAlias = Callable[[str], object]
-"""Takes the name of what is looked at next."""
+"""Takes the name of what is checked next, and how much of it is done."""
 
 
 def _nothing(part: str) -> None:
@@ -73,22 +87,23 @@ def _faults(store: SqliteStore, report: Progress) -> Iterator[str]:
     for (said,) in store.rows("PRAGMA integrity_check"):
         if said != "ok":
             yield f"the file: {said}"
-    report("histories")
-    histories = read_histories(store)
+    histories = read_histories(store, report)
     for number, history in histories.items():
         if not history.whole:
             yield from chain_faults(store, number, history)
-    report("rows")
+    report("executions")
     yield from _orphans(store)
     yield from _documents(store)
     yield from _executions(store)
     yield from _changed(store)
     yield from _requests(store, histories)
+    yield from _paused(store)
     yield from _checkpoints(store, histories)
     report("values")
     yield from _values(store)
     yield from _large(store, histories)
     yield from _reservations(store)
+    yield from _pools(store)
 
 
 def _orphans(store: SqliteStore) -> Iterator[str]:
@@ -125,9 +140,11 @@ def _executions(store: SqliteStore) -> Iterator[str]:
 
 
 def _changed(store: SqliteStore) -> Iterator[str]:
-    """The columns that have no checksums of their own are what was written."""
+    """Every row has its checksum; those of executions are checked when they are read."""
     for table, columns in GUARDED.items():
-        name = "name" if table == "execution" else "id"
+        if table == "execution":
+            continue
+        name = "name" if table == "tab" else "id"
         changed = f"SELECT {name} FROM {table} WHERE guard({columns}) IS NOT guard"
         for (which,) in store.rows(changed):
             yield f"the {table} {which!r} was changed"
@@ -149,6 +166,12 @@ def _requests(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[
     for history in histories.values():
         for id in sorted(history.requests - there):
             yield f"{history.name}: the request {id} is missing"
+
+
+def _paused(store: SqliteStore) -> Iterator[str]:
+    """Every paused execution waits for an answer, for a time or for one that it has started."""
+    for (name,) in store.rows(WAITING_FOR_NOTHING):
+        yield f"{name}: it is paused, and the request that it waits for is missing"
 
 
 def _checkpoints(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str]:
@@ -175,7 +198,7 @@ def _values(store: SqliteStore) -> Iterator[str]:
             query = f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL"
             for owner, body in store.rows(query):
                 try:
-                    store.unpacked(body)
+                    store.check_value(body)
                 except StoreDamaged as fault:
                     of = owner if table == "tab" else _name(store, owner)
                     yield f"{of}: {column} of {table}: {fault.what}"
@@ -202,6 +225,16 @@ def _reservations(store: SqliteStore) -> Iterator[str]:
             execution = tuple(entry.split(":")[6:8])
             if execution in ended:
                 yield f"{budget}: a reservation is left of {execution[1]}, which has ended"
+
+
+def _pools(store: SqliteStore) -> Iterator[str]:
+    """Every pool from which an execution has spent has its row."""
+    there = {name for (name,) in store.rows("SELECT name FROM tab")}
+    for name, body in store.rows(SPENT):
+        with suppress(StoreDamaged):  # a damaged document is another fault
+            pool = store.read(body).get("Budget", {}).get("Pool")
+            if pool is not None and f"Pool {pool}" not in there:
+                yield f"{name}: what was spent from the pool {pool!r} is missing"
 
 
 def _name(store: SqliteStore, number: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["History", "chain_faults", "read_histories"]
 
 REDRIVEN = "ExecutionRedriven"
-NOTABLE = (b'"large":', REQUESTED.encode(), CREATED.encode(), REDRIVEN.encode())
+NOTABLE = re.compile(f'"large":|{REQUESTED}|{CREATED}|{REDRIVEN}'.encode())
 """What stands in the steps that are read; of all others the hash is enough."""
+OFTEN = 20_000
+"""Steps between two reports of progress."""
 
 
 @dataclass(slots=True)
@@ -43,10 +46,10 @@ class History:
 
     def add(self, place: int, number: int, before: int, hash: bytes, body: bytes) -> bool:
         """Take the next step; return whether it continues the chain."""
-        if not type(self.hash) is type(hash) is type(body) is bytes:
-            return False
         follows = number == self.steps + 1 and before == self.place
-        if not follows or sha256(self.hash + body).digest() != hash:
+        if not follows or not type(self.hash) is type(hash) is type(body) is bytes:
+            return False
+        if sha256(self.hash + body).digest() != hash:
             return False
         self.steps, self.place, self.hash = number, place, hash
         return True
@@ -73,19 +76,27 @@ class History:
                 self.digests[details["requestId"]] = details["digest"]
 
 
-def read_histories(store: SqliteStore) -> dict[int, History]:
-    """Return the history of each execution by its number; damaged ones are not `whole`."""
+def read_histories(store: SqliteStore, report: Callable[[str], object]) -> dict[int, History]:
+    """Return the history of each execution by its number; damaged ones are not `whole`.
+
+    Args:
+        store: The store.
+        report: Takes how many steps of all have been checked, now and then.
+    """
     found = {
         number: History(name, chain)
         for number, name, chain in store.rows("SELECT number, name, chain FROM execution")
     }
+    ((total,),) = store.rows("SELECT count(*) FROM step")
     steps = "SELECT place, execution, number, before, hash, body FROM step ORDER BY place"
-    for place, execution, number, before, hash, body in store.each(steps):
+    for done, (place, execution, number, before, hash, body) in enumerate(store.each(steps)):
+        if done % OFTEN == 0:
+            report(f"histories ({done:,} of {total:,} steps)")
         history = found.get(execution)
         if history is None or not history.whole:
             continue
         history.whole = history.add(place, number, before, hash, body)
-        if history.whole and any(each in body for each in NOTABLE):
+        if history.whole and NOTABLE.search(body):
             history.note(store.read(body))
     heads = {
         number: ends for number, *ends in store.rows("SELECT execution, step, place FROM head")

@@ -28,7 +28,7 @@ class StoreBudgets:
             found = file.rows("SELECT body FROM tab WHERE name = ?", name)
             kept = file.unpacked(found[0][0]) if found else None
             body = file.packed(encoded(make(kept)))
-            file.write("INSERT OR REPLACE INTO tab VALUES (?, ?)", name, body)
+            file.write("INSERT OR REPLACE INTO tab (name, body) VALUES (?, ?)", name, body)
 
     def leave(self, execution: str, spent: Decimal, now: float) -> None:
         """Release the reservations of an execution that ends without running."""

@@ -13,18 +13,25 @@ MOST = 1024 * 1024
 APPLICATION_ID = 0x41534C31
 """`ASL1`: marks a SQLite file as a store of ours."""
 
+_FORMER = (
+    "number, name, workflow, document, profile, express, requestor, status, started, ended, "
+    "wake, error, cause, redrives, parent, redriven, written_by, bound"
+)
+"""The columns of an execution that had a checksum up to version 11."""
 GUARDED = {
-    "execution": (
-        "number, name, workflow, document, profile, express, requestor, status, started, ended, "
-        "wake, error, cause, redrives, parent, redriven, written_by, bound"
-    ),
+    "execution": f"{_FORMER}, input, output, usage, chain",
     "request": "id, execution, key, kind, status, created, wake, digest, told, body, received, "
     "answer",
     "checkpoint": "execution, number, id, name, body",
+    "tab": "name, body",
 }
-"""The columns of which `guard` holds a checksum; what is written at every call is not among them,
-and has one of its own."""
-_KEYS = {"execution": ("number",), "request": ("id",), "checkpoint": ("execution", "number")}
+"""The columns of which `guard` holds a checksum: all columns of these tables."""
+_KEYS = {
+    "execution": ("number",),
+    "request": ("id",),
+    "checkpoint": ("execution", "number"),
+    "tab": ("name",),
+}
 
 
 def _guards(table: str, columns: str) -> str:
@@ -32,14 +39,22 @@ def _guards(table: str, columns: str) -> str:
     return f"ALTER TABLE {table} ADD COLUMN guard INTEGER;{_triggers(table, columns)}"
 
 
-def _triggers(table: str, columns: str) -> str:
-    """Return the statements that fill the checksums of a table, and keep them up to date."""
+def _triggers(table: str, columns: str, former: str | None = None) -> str:
+    """Return the statements that fill the checksums of a table, and keep them up to date.
+
+    Args:
+        table: The table.
+        columns: The columns whose checksum is stored.
+        former: The columns whose checksum was stored until now; rows that do not match it are
+            damaged, and stay so. None if there was none.
+    """
     guard = f"UPDATE {table} SET guard = guard({columns})"
+    whole = "" if former is None else f" WHERE guard({former}) IS guard"
     row = " AND ".join(f"{key} = NEW.{key}" for key in _KEYS[table])
     return f"""
     DROP TRIGGER IF EXISTS {table}_made;
     DROP TRIGGER IF EXISTS {table}_changed;
-    {guard};
+    {guard}{whole};
     CREATE TRIGGER {table}_made AFTER INSERT ON {table} BEGIN
         {guard} WHERE {row};
     END;
@@ -217,9 +232,10 @@ UPGRADES = (
     "",  # from here on the record of the end of a state may stand for the beginning of the next
     "",  # and that of a child's last state for what it came to
     "ALTER TABLE execution ADD COLUMN bound BLOB;"
-    + _triggers("execution", GUARDED["execution"])
+    + _triggers("execution", _FORMER)
     + _triggers("request", GUARDED["request"])
     + _guards("checkpoint", GUARDED["checkpoint"]),
+    _triggers("execution", GUARDED["execution"], _FORMER) + _guards("tab", GUARDED["tab"]),
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

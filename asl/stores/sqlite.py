@@ -131,6 +131,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 """The types of what is known of an execution."""
 STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+MISSING = "a large value is missing or was changed"
 DAMAGED = "DAMAGED"
 """Stands for the status of an execution whose row was changed."""
 TASKS = "('token', 'activity')"
@@ -473,7 +474,7 @@ class SqliteStore:
         """Return the large value of this hash; raises StoreDamaged."""
         found = self._one("SELECT body FROM blob WHERE hash = ?", key)
         if found is None or not is_hashed(found[0], key):
-            raise StoreDamaged(self.path, "a large value is missing or was changed")
+            raise StoreDamaged(self.path, MISSING)
         return self.read(found[0])
 
     def unpacked(self, body: Any) -> Json:
@@ -484,10 +485,28 @@ class SqliteStore:
         if body[:1] == b"#":
             return self.large(body[1:])
         if body[:1] == b"=":
-            written, body = body[1:9], body[9:]
-            if written != b"%08x" % crc32(body):
-                raise StoreDamaged(self.path, "a stored value was changed")
+            body = self._small(body)
         return self.read(body)
+
+    def _small(self, body: bytes) -> bytes:
+        """Return the text of a small value; raises StoreDamaged for one that was changed."""
+        text = body[9:]
+        if body[1:9] != b"%08x" % crc32(text):
+            raise StoreDamaged(self.path, "a stored value was changed")
+        return text
+
+    def check_value(self, body: Any) -> None:
+        """Raise StoreDamaged for a value that was changed or is missing; cheaper than to read it.
+
+        A large value has to be there; whether it was changed is not checked.
+        """
+        if type(body) is bytes and body[:1] == b"=":
+            self._small(body)
+        elif type(body) is bytes and body[:1] == b"#":
+            if not self.rows("SELECT 1 FROM blob WHERE hash = ?", body[1:]):
+                raise StoreDamaged(self.path, MISSING)
+        else:
+            self.unpacked(body)
 
     def read(self, body: bytes) -> Json:
         """Return the value of a JSON text; raises StoreDamaged."""
