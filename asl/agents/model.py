@@ -1,9 +1,10 @@
 """Agents that are language models, reached through pydantic-ai.
 
-The prompt is the parameter `prompt`, `task`, `message` or `input`, else all parameters as JSON. The
-result is `{"response": TEXT}`, or what the model was asked for by a JSON Schema; beside it stands
-what the call has used: `_tokens`, `_usage` and `model`, and `"finish_reason": "length"` where the
-text is as long as it may be, and not at its end.
+The prompt is the parameter `prompt`, `task`, `message` or `input`, else all parameters as JSON;
+`messages` are the conversation before it (`asl.agents.conversation`). The result is
+`{"response": TEXT}`, or what the model was asked for by a JSON Schema; beside it stands what the
+call has used: `_tokens`, `_usage` and `model`, and `"finish_reason": "length"` where the text is as
+long as it may be, and not at its end.
 """
 
 from __future__ import annotations
@@ -14,13 +15,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asl.agents.http import UNCOMPRESSED, Refused, bounded, reason, unmoved
+from asl.agents.conversation import Conversation, message_json, read_conversation
+from asl.agents.http import UNCOMPRESSED, Refused, bounded, unmoved
 from asl.agents.kind import Home, Kind, Spec
+from asl.agents.model_messages import model_history, new_messages
+from asl.agents.model_runs import (
+    complete,
+    forbidden_use,
+    misbehaviour,
+    named_failure,
+    refuse_uses,
+    refused_by,
+    responses,
+    text_result,
+    tool_uses,
+    unreadable_use,
+    usage_of,
+    use_arguments,
+    with_usage,
+)
 from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
 from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding, did_you_mean
-from asl.core.errors import AslError, StateError, cause_for, causes
+from asl.core.errors import AslError, StateError, cause_for
 from asl.core.extras import needed
 from asl.core.schemas import faults
 from asl.core.values import Json, compact
@@ -31,28 +49,16 @@ from asl.states.errors import Raised
 if TYPE_CHECKING:
     import httpx2
     import pydantic_ai
-    from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
 
 __all__ = ["MODEL", "PROVIDERS", "ModelAgent"]
 
-PROMPTS = ("prompt", "task", "message", "input")
-"""The parameters that hold the prompt; the first that is there counts (Specification 7)."""
 REPORTED = ("_tokens", "_usage", "_cost", "model")
 """The keys of a result that report usage: no answer of a model may hold them."""
 ANSWER = "answer"
 """The name of the tool by which a model gives a structured answer."""
 FINAL = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that end the call; a model may try to get around all others."""
-CUT = "length"
-"""Why an answer ends that is as long as the document, or the model, lets it be."""
-KEPT = {
-    "content_filter": "the provider has filtered the answer",
-    "error": "the provider says that its answer ends by an error",
-}
-"""Why an answer is none, by the reasons for its end."""
-UNCONNECTED = ("ConnectError", "ConnectTimeout")
-"""What the library of HTTP raises where nobody was asked anything."""
 PROVIDERS = frozenset(
     {
         *("alibaba", "anthropic", "azure", "azure-responses", "bedrock", "bedrock-mantle"),
@@ -75,8 +81,6 @@ REFUSED = "Agent.ModelError"
 """What an answer is that is not read."""
 MAX_BYTES = 64 * 1024 * 1024
 """What one answer of a provider may be, with all that it is wrapped in."""
-SHOWN = 2000
-"""Characters of what a provider says that the cause of an error shows."""
 
 
 class ModelAgent:
@@ -139,6 +143,7 @@ class _Model(Outsider):
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the model; raises Raised with the error that the specification has for a failure."""
         assert call is not None
+        conversation = read_conversation(payload)
         offers = await call.tools.offered(self.boxes if self.agent.tools is not None else None)
         from pydantic_ai import UnexpectedModelBehavior, UsageLimits, capture_run_messages
 
@@ -149,40 +154,47 @@ class _Model(Outsider):
             answers = () if self.agent.output is None else (ANSWER,)
             try:
                 run = await self._asked(model, offers).run(
-                    _asked(payload, call.context),
+                    _asked(conversation, call.context),
+                    message_history=model_history(conversation, self.agent.system) or None,
                     deps=asking,
                     model_settings=self._settings(call),
                     usage_limits=UsageLimits(request_limit=self.agent.rounds),
                     event_stream_handler=_tell if call.listener is not None else None,
                 )
-                output = _complete(run.output, messages, streamed=call.listener is not None)
+                output = complete(run.output, messages, streamed=call.listener is not None)
             except StateError as error:
                 refused = error if isinstance(error, Refused) else None
-                raise _spent(error, name, messages, refused) from None
+                raise with_usage(error, name, messages, refused) from None
             except UnexpectedModelBehavior as error:
                 failure = (
-                    _refused(error)
-                    or _forbidden(call, messages, {*tools, *answers})
-                    or _misbehaved(error, asking.told, messages, answers)
+                    refused_by(error)
+                    or forbidden_use(call, messages, {*tools, *answers})
+                    or misbehaviour(error, asking.told, messages, answers)
                 )
-                spent = _spent(failure, name, messages, error)
+                spent = with_usage(failure, name, messages, error)
                 raise spent from cause_for(spent, error)
             except Exception as error:  # of a library that raises what its own libraries raise
-                last = _uses(messages, answers)[-1:]
-                wrong = [_unreadable(part) for part in last if _arguments(part) is None]
-                forbidden = _forbidden(call, messages, {*tools, *answers})
-                failure = Raised("Agent.ToolError", wrong[0]) if wrong else _named(error, call)
-                spent = _spent(forbidden or failure, name, messages, error)
+                last = tool_uses(messages, answers)[-1:]
+                wrong = [unreadable_use(part) for part in last if use_arguments(part) is None]
+                forbidden = forbidden_use(call, messages, {*tools, *answers})
+                failure = (
+                    Raised("Agent.ToolError", wrong[0]) if wrong else named_failure(error, call)
+                )
+                spent = with_usage(forbidden or failure, name, messages, error)
                 raise spent from cause_for(spent, error)
             except BaseException:  # given up in the middle of a request
-                if any(_responses(messages)):
-                    call.usage = _usage(name, messages)
+                if any(responses(messages)):
+                    call.usage = usage_of(name, messages)
                 raise
             finally:
-                _refuse(call, _uses(messages, answers), tools)
-        answer = _response(output, messages) if type(output) is str else output
+                refuse_uses(call, tool_uses(messages, answers), tools)
+        answer = text_result(output, messages) if type(output) is str else output
         own = {key: value for key, value in answer.items() if key not in REPORTED}
-        return {**own, **_usage(name, messages)}
+        if conversation.continued:
+            text = output if type(output) is str else compact(output)
+            added = new_messages(conversation, run.new_messages(), text, answers)
+            own = {"messages": [message_json(each) for each in added], **own}
+        return {**own, **usage_of(name, messages)}
 
     def _name(self, wanted: str | None) -> str:
         """Return the model that the document wants (maybe without provider), or the agent's own."""
@@ -303,22 +315,14 @@ class _Asking:
         return ModelRetry(text)
 
 
-def _prompt(payload: Json) -> str:
-    if type(payload) is dict:
-        for name in PROMPTS:
-            if name in payload:
-                payload = payload[name]
-                break
-    return payload if type(payload) is str else compact(payload)
-
-
-def _asked(payload: Json, context: Json) -> str | list[str]:
+def _asked(conversation: Conversation, context: Json) -> str | list[str] | None:
     """Return the prompt, behind the parts of the context where there is one."""
+    prompt = conversation.prompt
     if context is None:
-        return _prompt(payload)
+        return prompt
     shown = ((part["path"], part["value"]) for part in context["parts"])
-    texts = (f"{path}: {value if type(value) is str else compact(value)}" for path, value in shown)
-    return [*texts, _prompt(payload)]
+    texts = [f"{path}: {value if type(value) is str else compact(value)}" for path, value in shown]
+    return texts if prompt is None else [*texts, prompt]
 
 
 def _tool(offer: Offer) -> Any:
@@ -360,175 +364,6 @@ async def _tell(context: Any, events: Any) -> None:
             text = event.delta.content_delta
         if text:
             context.deps.call.report_chunk(text)
-
-
-# What a call has used, and what became of it
-
-
-def _refuse(call: Call, uses: list[Any], tools: set[str]) -> None:
-    """Put into the history what the model asked for and never got, since it was not offered."""
-    for part in uses:
-        arguments = _arguments(part)
-        if arguments is None:
-            call.tools.refuse(part.tool_name, None, "Agent.ToolError", _unreadable(part))
-        elif part.tool_name not in tools:
-            cause = _not_for(call, part.tool_name)
-            call.tools.refuse(part.tool_name, arguments, "States.Permissions", cause)
-
-
-def _uses(messages: list[ModelMessage], answers: tuple[str, ...]) -> list[Any]:
-    """Return all requests for tools, apart from those that are *answers*."""
-    parts = [part for response in _responses(messages) for part in response.tool_calls]
-    return [part for part in parts if part.tool_name not in answers]
-
-
-def _forbidden(call: Call, messages: list[ModelMessage], known: set[str]) -> Raised | None:
-    """Return the error for a model that has asked last for what it may not use."""
-    *_, last = (None, *_responses(messages))
-    calls = [] if last is None else [part.tool_name for part in last.tool_calls]
-    unknown = next((each for each in calls if each not in known), None)
-    return None if unknown is None else Raised("States.Permissions", _not_for(call, unknown))
-
-
-def _not_for(call: Call, tool: str) -> str:
-    return f"the model may not use the tool {call.hide(tool)[:200]!r}"
-
-
-def _arguments(part: Any) -> Json:
-    """Return the arguments of a request, None where they are no object.
-
-    They are read as by the library that hands them to the tool: what it lets pass is judged there.
-    """
-    try:
-        return part.args_as_dict(raise_if_invalid=True)
-    except (ValueError, AssertionError):
-        return None
-
-
-def _unreadable(part: Any) -> str:
-    return f"tool {part.tool_name!r}: the arguments are no JSON object"
-
-
-def _responses(messages: list[ModelMessage]) -> Iterator[Any]:
-    from pydantic_ai.messages import ModelResponse
-
-    return (each for each in messages if isinstance(each, ModelResponse))
-
-
-def _usage(name: str, messages: list[ModelMessage], answered: bool = True) -> dict[str, Json]:
-    """Return what all requests of a call have used, in the words of the specification.
-
-    What the last one has used nobody knows where it was not *answered*.
-    """
-    usages = [each.usage for each in _responses(messages)]
-    used = {
-        "input": sum(each.input_tokens for each in usages),
-        "output": sum(each.output_tokens for each in usages),
-    }
-    told = answered and all(each.input_tokens or each.output_tokens for each in usages)
-    return {
-        "_tokens": used["input"] + used["output"],
-        "_usage": used if told else None,  # which is no usage: nothing is free
-        "model": name,
-    }
-
-
-def _spent(
-    failure: StateError, name: str, messages: list[ModelMessage], error: Exception | None = None
-) -> StateError:
-    """Return a failure that says what was used before it; *error* is what the library raised."""
-    failure.usage = _usage(name, messages, error is None or not _is_unanswered(error, messages))
-    return failure
-
-
-def _is_unanswered(error: Exception, messages: list[ModelMessage]) -> bool:
-    """Whether a provider was asked, and nobody can read what it has answered, if it has.
-
-    An answer that is a status has used nothing, nor has a connection that was never made.
-    """
-    from pydantic_ai import exceptions
-    from pydantic_ai.messages import ModelResponse
-
-    if messages and isinstance(messages[-1], ModelResponse):
-        return False
-    if isinstance(error, (exceptions.ModelHTTPError, exceptions.UserError)):
-        return False
-    if isinstance(error, exceptions.UsageLimitExceeded):
-        return False
-    if refused := _refused(error):
-        return refused.lost
-    return not any(type(each).__name__ in UNCONNECTED for each in causes(error))
-
-
-def _refused(error: Exception) -> Refused | None:
-    """Return why the answer was not read, however the library of a provider wraps that."""
-    return next((each for each in causes(error) if isinstance(each, Refused)), None)
-
-
-def _complete(output: Any, messages: list[ModelMessage], *, streamed: bool) -> Any:
-    """Return an answer, unless the provider has kept the rest of it, or a stream has no end."""
-    *_, last = _responses(messages)
-    # The library itself says `stop` where a stream just ends; only this is the provider's word.
-    ended = "finish_reason" in (last.provider_details or {})
-    if streamed and last.provider_url is not None and not ended:
-        raise Raised("Agent.ModelError", "the answer breaks off")
-    if last.finish_reason in KEPT:
-        raise Raised("Agent.ModelError", KEPT[last.finish_reason])
-    return output
-
-
-def _response(text: str, messages: list[ModelMessage]) -> dict[str, Json]:
-    """Return a text as the result, which says so where the text was cut."""
-    *_, last = _responses(messages)
-    return {"response": text} | ({"finish_reason": CUT} if last.finish_reason == CUT else {})
-
-
-def _named(error: Exception, call: Call) -> Raised:
-    """Return the error of the specification for what pydantic-ai raised."""
-    from pydantic_ai import exceptions
-
-    if refused := _refused(error):
-        return refused
-    names = {
-        exceptions.ModelRateLimitError: "States.RateLimitExceeded",
-        exceptions.ModelAuthenticationError: "States.Permissions",
-        exceptions.ModelContextWindowExceededError: "Agent.ContextOverflow",
-        exceptions.ModelTimeoutError: "States.Timeout",
-        exceptions.ModelRequestTimeout: "States.Timeout",
-        exceptions.ModelConnectionError: "Agent.NetworkError",
-        exceptions.ModelAPIError: "Agent.ModelError",
-        exceptions.UsageLimitExceeded: "Agent.ModelError",
-        exceptions.UserError: "Agent.InvalidInput",
-    }
-    name = next((name for kind, name in names.items() if isinstance(error, kind)), None)
-    text, after = str(error), getattr(error, "retry_after", None)
-    if name is None:
-        name, text = "Agent.ModelError", f"{type(error).__name__}: {error}"
-    elif name == "Agent.NetworkError":
-        text = f"{text.rstrip('.')}: {reason(error)}"
-    elif after is not None:
-        text = f"{text}, retry after {after:g} s"
-    text = call.hide(text)  # all of it, so that a secret is seen as a whole
-    return Raised(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
-
-
-def _misbehaved(
-    error: Exception, told: str, messages: list[ModelMessage], answers: tuple[str, ...]
-) -> Raised:
-    """Return the error for a model that was told what is wrong, and did not mend it."""
-    *_, last = (None, *_responses(messages))
-    calls = [] if last is None else [part.tool_name for part in last.tool_calls]
-    why = told or str(error.__cause__ or error)
-    if not set(calls).isdisjoint(answers):
-        return Raised("Agent.InvalidOutput", why)
-    if calls:
-        known = why.startswith("tool ")
-        return Raised("Agent.ToolError", why if known else f"tool {calls[0]!r}: {why}")
-    if last is None or last is not messages[-1]:  # the one after that could not be read
-        return Raised("Agent.ModelError", str(error))
-    if answers:
-        return Raised("Agent.InvalidOutput", f"no answer by the schema: {error}")
-    return Raised("Agent.ModelError", f"the answer has no text: {error}")
 
 
 # In an agents file

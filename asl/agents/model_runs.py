@@ -1,0 +1,213 @@
+"""Runs of pydantic-ai: what a call has used, and what its failures are to a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from asl.agents.http import Refused, reason
+from asl.core.errors import StateError, causes
+from asl.core.values import Json
+from asl.engine.agent import Call
+from asl.states.errors import Raised
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+__all__ = [
+    "complete",
+    "forbidden_use",
+    "misbehaviour",
+    "named_failure",
+    "refuse_uses",
+    "refused_by",
+    "responses",
+    "text_result",
+    "tool_uses",
+    "unreadable_use",
+    "usage_of",
+    "use_arguments",
+    "with_usage",
+]
+
+CUT = "length"
+"""Why an answer ends that is as long as the document, or the model, lets it be."""
+KEPT = {
+    "content_filter": "the provider has filtered the answer",
+    "error": "the provider says that its answer ends by an error",
+}
+"""Why an answer is none, by the reasons for its end."""
+UNCONNECTED = ("ConnectError", "ConnectTimeout")
+"""What the library of HTTP raises where nobody was asked anything."""
+SHOWN = 2000
+"""Characters of what a provider says that the cause of an error shows."""
+HISTORY = "history"
+"""Marks, in the metadata of a response, that it was made in an earlier call."""
+
+
+def refuse_uses(call: Call, uses: list[Any], tools: set[str]) -> None:
+    """Put into the history what the model asked for and never got, since it was not offered."""
+    for part in uses:
+        arguments = use_arguments(part)
+        if arguments is None:
+            call.tools.refuse(part.tool_name, None, "Agent.ToolError", unreadable_use(part))
+        elif part.tool_name not in tools:
+            cause = _not_for(call, part.tool_name)
+            call.tools.refuse(part.tool_name, arguments, "States.Permissions", cause)
+
+
+def tool_uses(messages: list[ModelMessage], answers: tuple[str, ...]) -> list[Any]:
+    """Return all requests for tools, apart from those that are *answers*."""
+    parts = [part for response in responses(messages) for part in response.tool_calls]
+    return [part for part in parts if part.tool_name not in answers]
+
+
+def forbidden_use(call: Call, messages: list[ModelMessage], known: set[str]) -> Raised | None:
+    """Return the error for a model that has asked last for what it may not use."""
+    *_, last = (None, *responses(messages))
+    calls = [] if last is None else [part.tool_name for part in last.tool_calls]
+    unknown = next((each for each in calls if each not in known), None)
+    return None if unknown is None else Raised("States.Permissions", _not_for(call, unknown))
+
+
+def _not_for(call: Call, tool: str) -> str:
+    return f"the model may not use the tool {call.hide(tool)[:200]!r}"
+
+
+def use_arguments(part: Any) -> Json:
+    """Return the arguments of a request, None where they are no object.
+
+    They are read as by the library that hands them to the tool: what it lets pass is judged there.
+    """
+    try:
+        return part.args_as_dict(raise_if_invalid=True)
+    except (ValueError, AssertionError):
+        return None
+
+
+def unreadable_use(part: Any) -> str:
+    return f"tool {part.tool_name!r}: the arguments are no JSON object"
+
+
+def responses(messages: list[ModelMessage]) -> Iterator[Any]:
+    from pydantic_ai.messages import ModelResponse
+
+    for each in messages:
+        if isinstance(each, ModelResponse) and HISTORY not in (each.metadata or ()):
+            yield each
+
+
+def usage_of(name: str, messages: list[ModelMessage], answered: bool = True) -> dict[str, Json]:
+    """Return what all requests of a call have used, in the words of the specification.
+
+    What the last one has used nobody knows where it was not *answered*.
+    """
+    usages = [each.usage for each in responses(messages)]
+    used = {
+        "input": sum(each.input_tokens for each in usages),
+        "output": sum(each.output_tokens for each in usages),
+    }
+    told = answered and all(each.input_tokens or each.output_tokens for each in usages)
+    return {
+        "_tokens": used["input"] + used["output"],
+        "_usage": used if told else None,  # which is no usage: nothing is free
+        "model": name,
+    }
+
+
+def with_usage(
+    failure: StateError, name: str, messages: list[ModelMessage], error: Exception | None = None
+) -> StateError:
+    """Return a failure that says what was used before it; *error* is what the library raised."""
+    failure.usage = usage_of(name, messages, error is None or not _is_unanswered(error, messages))
+    return failure
+
+
+def _is_unanswered(error: Exception, messages: list[ModelMessage]) -> bool:
+    """Whether a provider was asked, and nobody can read what it has answered, if it has.
+
+    An answer that is a status has used nothing, nor has a connection that was never made.
+    """
+    from pydantic_ai import exceptions
+    from pydantic_ai.messages import ModelResponse
+
+    if messages and isinstance(messages[-1], ModelResponse):
+        return False
+    if isinstance(error, (exceptions.ModelHTTPError, exceptions.UserError)):
+        return False
+    if isinstance(error, exceptions.UsageLimitExceeded):
+        return False
+    if refused := refused_by(error):
+        return refused.lost
+    return not any(type(each).__name__ in UNCONNECTED for each in causes(error))
+
+
+def refused_by(error: Exception) -> Refused | None:
+    """Return why the answer was not read, however the library of a provider wraps that."""
+    return next((each for each in causes(error) if isinstance(each, Refused)), None)
+
+
+def complete(output: Any, messages: list[ModelMessage], *, streamed: bool) -> Any:
+    """Return an answer, unless the provider has kept the rest of it, or a stream has no end."""
+    *_, last = responses(messages)
+    # The library itself says `stop` where a stream just ends; only this is the provider's word.
+    ended = "finish_reason" in (last.provider_details or {})
+    if streamed and last.provider_url is not None and not ended:
+        raise Raised("Agent.ModelError", "the answer breaks off")
+    if last.finish_reason in KEPT:
+        raise Raised("Agent.ModelError", KEPT[last.finish_reason])
+    return output
+
+
+def text_result(text: str, messages: list[ModelMessage]) -> dict[str, Json]:
+    """Return a text as the result, which says so where the text was cut."""
+    *_, last = responses(messages)
+    return {"response": text} | ({"finish_reason": CUT} if last.finish_reason == CUT else {})
+
+
+def named_failure(error: Exception, call: Call) -> Raised:
+    """Return the error of the specification for what pydantic-ai raised."""
+    from pydantic_ai import exceptions
+
+    if refused := refused_by(error):
+        return refused
+    names = {
+        exceptions.ModelRateLimitError: "States.RateLimitExceeded",
+        exceptions.ModelAuthenticationError: "States.Permissions",
+        exceptions.ModelContextWindowExceededError: "Agent.ContextOverflow",
+        exceptions.ModelTimeoutError: "States.Timeout",
+        exceptions.ModelRequestTimeout: "States.Timeout",
+        exceptions.ModelConnectionError: "Agent.NetworkError",
+        exceptions.ModelAPIError: "Agent.ModelError",
+        exceptions.UsageLimitExceeded: "Agent.ModelError",
+        exceptions.UserError: "Agent.InvalidInput",
+    }
+    name = next((name for kind, name in names.items() if isinstance(error, kind)), None)
+    text, after = str(error), getattr(error, "retry_after", None)
+    if name is None:
+        name, text = "Agent.ModelError", f"{type(error).__name__}: {error}"
+    elif name == "Agent.NetworkError":
+        text = f"{text.rstrip('.')}: {reason(error)}"
+    elif after is not None:
+        text = f"{text}, retry after {after:g} s"
+    text = call.hide(text)  # all of it, so that a secret is seen as a whole
+    return Raised(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+
+
+def misbehaviour(
+    error: Exception, told: str, messages: list[ModelMessage], answers: tuple[str, ...]
+) -> Raised:
+    """Return the error for a model that was told what is wrong, and did not mend it."""
+    *_, last = (None, *responses(messages))
+    calls = [] if last is None else [part.tool_name for part in last.tool_calls]
+    why = told or str(error.__cause__ or error)
+    if not set(calls).isdisjoint(answers):
+        return Raised("Agent.InvalidOutput", why)
+    if calls:
+        known = why.startswith("tool ")
+        return Raised("Agent.ToolError", why if known else f"tool {calls[0]!r}: {why}")
+    if last is None or last is not messages[-1]:  # the one after that could not be read
+        return Raised("Agent.ModelError", str(error))
+    if answers:
+        return Raised("Agent.InvalidOutput", f"no answer by the schema: {error}")
+    return Raised("Agent.ModelError", f"the answer has no text: {error}")
