@@ -51,6 +51,9 @@ SECTIONS = {
         "redrive": "Go on with an execution from where it failed.",
         "checkpoints": "List what executions have saved.",
         "stop": "End an execution that waits.",
+        "rm": "Delete executions that have ended.",
+        "prune": "Delete the executions that ended some time ago.",
+        "backup": "Copy a store into a file, also while executions run.",
         "doctor": "Say whether a store is whole.",
     },
     "Reference": {

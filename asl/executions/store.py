@@ -17,15 +17,16 @@ from asl.bindings import (
     clock_of,
     refuse_running_loop,
 )
-from asl.core.errors import AslError
+from asl.core.errors import AslError, ExpressionFault
 from asl.core.values import Json, detached
 from asl.documents import program_of
-from asl.executions import people
+from asl.executions import people, retention
 from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import FINAL, Kept
 from asl.executions.running import Again, Running
+from asl.expr.times import parse_duration
 from asl.hosts.driving import Driver
 from asl.stores.opened import Opened
 from asl.stores.sqlite import Stored, StoreDamaged
@@ -33,7 +34,7 @@ from asl.stores.sqlite import Stored, StoreDamaged
 if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.core.profile import Profile
-    from asl.engine.checkpoints import Checkpoint
+    from asl.engine.checkpoints import Checkpoint, Storage
     from asl.engine.events import Event
     from asl.engine.result import Result
     from asl.hosts.clock import Clock
@@ -407,6 +408,48 @@ class Store:
             journal.put_end("ABORTED", now, None, error, cause)
             self.file.flush()
 
+    # Maintenance
+
+    def delete(self, name: str) -> None:
+        """Delete an execution that has ended, with all that it started.
+
+        Its history, requests and checkpoints are deleted, also from storages that can delete
+        (`__delitem__`). What it spent from a pool stays spent.
+
+        Raises:
+            ExecutionNotFound: There is none of this name.
+            ExecutionBusy: Another process is at work on it.
+            AslError: It has not ended, or another execution has started it.
+        """
+        retention.delete(self._running, name, self._storages())
+
+    def prune(self, keep: str | float, *, dry_run: bool = False) -> list[str]:
+        """Delete the executions that ended longer ago than *keep*; running and paused ones stay.
+
+        Args:
+            keep: A duration such as `"30d"`, or seconds.
+            dry_run: Delete nothing, and return what would be deleted.
+
+        Returns:
+            The names of the deleted executions, the oldest first.
+        """
+        return retention.prune(
+            self._running, self.clock.now() - _seconds(keep), self._storages(), dry_run
+        )
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store into a new file, also while executions run; raises StoreError.
+
+        The copy has all that was recorded when it began. Checkpoints in other storages are not in
+        it.
+        """
+        from asl.stores.backup import back_up
+
+        back_up(self.file, path)
+
+    def _storages(self) -> Mapping[str, Storage]:
+        return bind(self._given({})).services.storages
+
     def faults(self, report: Callable[[str], object] = lambda part: None) -> Iterator[str]:
         """Yield what is wrong with the file, a sentence for each fault; nothing for a whole one.
 
@@ -474,6 +517,14 @@ class Store:
     def program(self, name: str) -> Program:
         """Return the program by which an execution goes on; raises ExecutionNotFound."""
         return self._kept.program(self.get(name))
+
+
+def _seconds(keep: str | float) -> float:
+    """Return the seconds of a duration; raises AslError for what is none."""
+    try:
+        return parse_duration(keep)
+    except ExpressionFault as fault:
+        raise AslError(f"{fault}: {fault.hint}") from None
 
 
 def open_store(

@@ -56,6 +56,13 @@ class Folder:
         except FileNotFoundError:
             raise KeyError(id) from None
 
+    def __delitem__(self, id: str) -> None:
+        """Delete a checkpoint; raises KeyError where there is none."""
+        try:
+            os.unlink(self._file(id))
+        except FileNotFoundError:
+            raise KeyError(id) from None
+
     def _file(self, id: str) -> str:
         from hashlib import sha256
         from urllib.parse import quote

@@ -167,8 +167,11 @@ class SqliteStore:
         """Why it takes nothing more: what was to be written last may not be in the file."""
         self._begun: set[str] = set()
         """The names of the executions that are gathered."""
-        self._known: set[bytes | str] = set()
-        """The hashes of large values and of documents that are in the file."""
+        self._documents: set[str] = set()
+        """The hashes of documents that are in the file, which are never deleted."""
+        self._large: set[bytes] = set()
+        """The hashes of large values in the next transaction: another process may delete those
+        that are in the file, unless what refers to them is there, too."""
         how = _reading(self.path)
         _refuse_left(self.path)
         self.refusal = None if how is None else READ_ONLY
@@ -355,6 +358,7 @@ class SqliteStore:
     def _gathered(self) -> list[Write]:
         """Take all that is gathered."""
         self._begun.clear()
+        self._large.clear()
         gathered, self._writes = self._writes, []
         ending, self._ending = self._ending, []
         gathered += [write for end in ending for write in end()]
@@ -436,7 +440,7 @@ class SqliteStore:
                 self.reached("commit.written")
                 run("COMMIT")
             except BaseException:
-                self._known.clear()  # what was put within may be gone again
+                self._documents.clear()  # what was put within may be gone again
                 if self._file.in_transaction:
                     run("ROLLBACK")
                 raise
@@ -465,8 +469,8 @@ class SqliteStore:
     def put_large(self, body: bytes) -> bytes:
         """Keep a large text once; returns its hash."""
         key = sha256(body).digest()
-        if key not in self._known:
-            self._known.add(key)
+        if key not in self._large:
+            self._large.add(key)
             self.write("INSERT OR IGNORE INTO blob VALUES (?, ?)", key, body)
         return key
 
@@ -704,18 +708,24 @@ class SqliteStore:
             raise StoreDamaged(self.path, f"{what} was changed")
 
     def has_large(self, key: bytes) -> bool:
-        """Whether it is known that the large text of this hash is kept."""
-        return key in self._known
+        """Whether the large text of this hash is in the next transaction."""
+        return key in self._large
 
     def has_document(self, key: str) -> bool:
         """Whether it is known that the document of this hash is kept."""
-        return key in self._known
+        return key in self._documents
 
     def put_document(self, key: str, body: bytes) -> None:
         """Keep the text of a document under its hash, once."""
-        if key not in self._known:
-            self._known.add(key)
+        if key not in self._documents:
+            self._documents.add(key)
             self.write("INSERT OR IGNORE INTO document VALUES (?, ?)", key, body)
+
+    def copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy the file as it is after all that is gathered was written (SQLite, online backup)."""
+        self.flush()
+        with self._errors():
+            self._file.backup(target)
 
     def document(self, key: str) -> Json:
         """Return a document by its hash."""

@@ -135,7 +135,7 @@ def test_the_version_is_that_of_the_package(asl: Asl) -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("rum", "did you mean 'run'?"),
+        ("runn", "did you mean 'run'?"),
         ("hello.asl.json", "did you mean 'asl run hello.asl.json'?"),
         ("xyzzy", "there is no command 'xyzzy'"),
     ],

@@ -1,0 +1,90 @@
+"""Deletion of executions that have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+from asl.core.errors import AslError
+from asl.executions.errors import ExecutionBusy, ExecutionNotFound
+from asl.executions.kept import FINAL
+from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
+from asl.stores.sqlite import StoreDamaged
+
+if TYPE_CHECKING:
+    from asl.engine.checkpoints import Storage
+    from asl.executions.running import Running
+    from asl.stores.sqlite import Stored
+
+__all__ = ["delete", "prune"]
+
+TOGETHER = 5000
+"""Executions that are deleted in one transaction; others wait for its end to write."""
+
+
+def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None:
+    """Delete an execution that has ended, and those that it started (`Store.delete`)."""
+    kept, file = running.kept, running.file
+    name = kept.get(name).name
+    with running.locked(name):
+        stored = kept.get(name)
+        if stored.parent is not None:
+            top = file.top(name)
+            raise AslError(f"the execution {name!r} is a part of {top!r}: delete that one")
+        if stored.status not in FINAL:
+            raise AslError(
+                f"the execution {name!r} has not ended ({stored.status}): stop it before you "
+                "delete it"
+            )
+        _delete(running, [stored], storages)
+    delete_unused_values(file)
+
+
+def prune(
+    running: Running, before: float, storages: Mapping[str, Storage], dry_run: bool
+) -> list[str]:
+    """Delete the executions that ended before a time (`Store.prune`); returns their names."""
+    kept, file = running.kept, running.file
+    deleted: list[str] = []
+    names = ended_before(file, before)
+    for begin in range(0, len(names), TOGETHER):
+        with ExitStack() as locks:
+            chosen = []
+            for name in names[begin : begin + TOGETHER]:
+                # Another process may redrive or delete it just now; doctor names a damaged one.
+                with suppress(ExecutionBusy, ExecutionNotFound, StoreDamaged):
+                    locks.enter_context(running.locked(name))
+                    stored = kept.get(name)
+                    if stored.status in FINAL and stored.ended is not None:
+                        chosen += [stored] if stored.ended < before else []
+            if not dry_run:
+                _delete(running, chosen, storages)
+            deleted += [each.name for each in chosen]
+    if deleted and not dry_run:
+        delete_unused_values(file)
+    return deleted
+
+
+def _delete(running: Running, chosen: list[Stored], storages: Mapping[str, Storage]) -> None:
+    """Delete executions, those that they started, and their checkpoints in other storages."""
+    file = running.file
+    numbers = [
+        number
+        for each in chosen
+        for number in (each.number, *(below.number for below in file.below(each.number)))
+    ]
+    elsewhere = [place for number in numbers for place in _elsewhere(running, number)]
+    delete_executions(file, numbers)
+    for storage, id in elsewhere:
+        remove = getattr(storages.get(storage), "__delitem__", None)
+        if remove is not None:
+            with suppress(KeyError):
+                remove(id)
+
+
+def _elsewhere(running: Running, number: int) -> Iterator[tuple[str, str]]:
+    """Yield storage and id of the checkpoints of an execution that the store does not hold."""
+    for each in running.file.checkpoints("execution = ?", number):
+        if each.storage != "default":
+            yield each.storage, each.id
