@@ -6,13 +6,15 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, continue_command, opened
+from asl.cli.stores import STORE, command_for, continue_command, found, opened
 from asl.core.printable import printable
 from asl.expr.times import format_timestamp
 
 __all__ = ["command"]
 
 STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+PAGE = 50
+"""Executions that are listed at once."""
 COLOURS = {
     "SUCCEEDED": "green",
     **dict.fromkeys(("FAILED", "TIMED_OUT", "DAMAGED"), "red"),
@@ -28,15 +30,22 @@ COLOURS = {
     "--limit",
     metavar="N",
     type=click.IntRange(1),
-    default=50,
+    default=PAGE,
     show_default=True,
     help="So many at most.",
 )
+@click.option(
+    "--after", metavar="EXECUTION", help="The next page: those that follow this one in the list."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
-def command(store_file: str | None, status: str | None, limit: int, as_json: bool) -> Exit:
-    """List the executions of a store, the newest first."""
+def command(
+    store_file: str | None, status: str | None, limit: int, after: str | None, as_json: bool
+) -> Exit:
+    """List the executions of a store, the newest first, a page at a time."""
     with opened(store_file) as store:
-        rows = store.executions(status=status and status.upper(), limit=limit)
+        before = None if after is None else found(store, after).number
+        rows = store.executions(status=status and status.upper(), before=before, limit=limit + 1)
+        rows, more = rows[:limit], len(rows) > limit
         left = {
             each.name: continue_command(store, "resume", each.name)
             for each in rows
@@ -62,4 +71,9 @@ def command(store_file: str | None, status: str | None, limit: int, as_json: boo
             why = f"  nobody is at work on it: {left[each.name]}"
         what = printable(each.workflow + why)
         streams.result(f"{each.name:<{width}}  {label}  {started}  {what}")
+    if more:
+        chosen = [] if status is None else ["--status", status.upper()]
+        chosen += [] if limit == PAGE else ["-n", str(limit)]
+        following = command_for("ls", *chosen, "--after", rows[-1].name)
+        streams.say(f"asl: there are more: {following} lists the next ones")
     return Exit.OK

@@ -1,5 +1,7 @@
 """`asl show`: one execution of a store, and what happened in it."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -17,10 +19,13 @@ from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 
 if TYPE_CHECKING:
+    from asl.executions import Store
     from asl.stores.sqlite import Stored
 
 __all__ = ["command"]
 
+PAGE = 1000
+"""Events that are shown at once."""
 SHOWN = 200
 """Characters of a value that are shown."""
 
@@ -29,28 +34,77 @@ SHOWN = 200
 @click.argument("execution", metavar="EXECUTION")
 @STORE
 @click.option("--json", "as_json", is_flag=True, help="Print what it came to as an object.")
-@click.option("--events", is_flag=True, help="Print every event, as a line of JSON.")
-def command(execution: str, store_file: str | None, as_json: bool, events: bool) -> Exit:
-    """Show an execution: its status, what it came to, and its history with durations."""
+@click.option("--events", is_flag=True, help="Print the events as lines of JSON; by default all.")
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1),
+    help=f"So many events at most; {PAGE} by default.",
+)
+@click.option(
+    "--after",
+    metavar="ID",
+    type=click.IntRange(0),
+    default=0,
+    help="The next page: the events that follow the one of this number.",
+)
+def command(
+    execution: str,
+    store_file: str | None,
+    as_json: bool,
+    events: bool,
+    limit: int | None,
+    after: int,
+) -> Exit:
+    """Show an execution: its status, what it came to, and its history with durations.
+
+    The history is shown a page at a time.
+    """
     if as_json and events:
         raise click.UsageError("--json and --events exclude each other")
     with opened(store_file) as store:
         stored = found(store, execution)
-        result = store.result(stored.name)
         if events:
-            for event in result.events:
+            last = None if limit is None else after + limit
+            for event in islice(store.events(stored.name), after, last):
                 streams.result(streams.as_text(event.to_json()))
         elif as_json:
+            result = store.result(stored.name)
             streams.result(streams.as_text({"name": stored.name, **result.to_json()}))
         else:
-            decided = store.decided(stored.name) if stored.status == "PAUSED" else []
-            due = stored.status == "PAUSED" and store.top(stored.name) in store.due()
-            go_on = continue_command(store, "resume", stored.name)
-            nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
-            below = store.started_by(stored.name)
-            for line in _summary(result, below, decided, due, nobody, go_on):
-                streams.line(line)
+            if after == 0:
+                for line in _described(store, stored):
+                    streams.line(line)
+            _print_history(store, stored, after, limit)
     return Exit.OK
+
+
+def _described(store: "Store", stored: "Stored") -> Iterator[str]:
+    """Yield what is known of an execution; only of one that has not succeeded from its history."""
+    result = store.result(stored.name, with_history=stored.status != "SUCCEEDED")
+    decided = store.decided(stored.name) if stored.status == "PAUSED" else []
+    due = stored.status == "PAUSED" and store.top(stored.name) in store.due()
+    go_on = continue_command(store, "resume", stored.name)
+    nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
+    below = store.started_by(stored.name)
+    yield from _summary(result, below, decided, due, nobody, go_on)
+    yield ""
+
+
+def _print_history(store: "Store", stored: "Stored", after: int, limit: int | None) -> None:
+    """Print a page of the history, and the command for the next one."""
+    events = store.events(stored.name)
+    timing = _Timing()
+    for event in islice(events, after):
+        timing.add(event)
+    page = [*islice(events, limit or PAGE)]
+    for line in _history(page, timing):
+        streams.line(line)
+    if next(events, None) is not None:
+        chosen = [] if limit is None else ["-n", str(limit)]
+        following = command_for("show", stored.name, *chosen, "--after", str(after + len(page)))
+        streams.say(f"asl: there are more events: {following} shows the next ones")
 
 
 def _summary(
@@ -82,8 +136,8 @@ def _summary(
         lines += [f"          {line}" for line in of_items(result)]
     for each in below:
         lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
-    events = result.events
     if result.status != "SUCCEEDED":
+        events = result.events
         percentage = progress.status(events)["percentage"]
         if percentage is not None:
             lines.append(f"progress  {percentage:g} %")
@@ -105,7 +159,7 @@ def _summary(
     spent = result.usage
     if spent["tokens"] or spent["cost"]:
         lines.append(f"spent     {spent['tokens']} tokens, {spent['cost']:g}")
-    return [*lines, "", *_history(events)]
+    return lines
 
 
 def _standing(events: list[Event]) -> list[Event]:
@@ -162,22 +216,34 @@ def _task(task: dict[str, Json]) -> str:
     return f"the answer to the task token {task['taskToken']} ({task['state']}){until}"
 
 
-def _history(events: list[Event]) -> list[str]:
-    """Return a line for each event: when, what, where; and how long a state has taken.
+class _Timing:
+    """When an execution began, and when the states were entered that it is in."""
+
+    def __init__(self) -> None:
+        self.begin: float | None = None
+        self.entered: dict[Path, float] = {}
+
+    def add(self, event: Event) -> float | None:
+        """Take note of the next event; returns how long a state took if it is its end."""
+        if self.begin is None:
+            self.begin = event.timestamp
+        if event.type.endswith("StateEntered"):
+            self.entered[event.path] = event.timestamp
+        elif event.type.endswith("StateExited") and event.path in self.entered:
+            return event.timestamp - self.entered.pop(event.path)
+        return None
+
+
+def _history(events: list[Event], timing: _Timing) -> Iterator[str]:
+    """Yield a line for each event: when, what, where; and how long a state has taken.
 
     They stand in the order of their times. What people decide while nobody is at work is written
     only when the execution goes on, and yet was decided before that.
     """
-    begin = events[0].timestamp
-    width = max(len(event.type) for event in events)
-    entered: dict[Path, float] = {}
-    lines = []
+    width = max((len(event.type) for event in events), default=0)
     for event in sorted(events, key=lambda event: event.timestamp):
-        when = f"{event.timestamp - begin:>10.3f} s"
-        took = ""
-        if event.type.endswith("StateEntered"):
-            entered[event.path] = event.timestamp
-        elif event.type.endswith("StateExited") and event.path in entered:
-            took = f"  ({event.timestamp - entered.pop(event.path):.3f} s)"
-        lines.append(f"{when}  {event.type:<{width}}  {name_of(event.path)}{took}".rstrip())
-    return lines
+        seconds = timing.add(event)
+        assert timing.begin is not None
+        when = f"{event.timestamp - timing.begin:>10.3f} s"
+        took = "" if seconds is None else f"  ({seconds:.3f} s)"
+        yield f"{when}  {event.type:<{width}}  {name_of(event.path)}{took}".rstrip()

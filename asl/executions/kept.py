@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.program import Program
     from asl.states.decisions import Asked
+    from asl.states.host import Record
     from asl.stores.journal import SqliteJournal
     from asl.stores.opened import Opened
     from asl.stores.sqlite import SqliteStore
@@ -192,16 +193,18 @@ class Kept:
         both = {"error": stored.error, "cause": stored.cause}
         return {key: value for key, value in both.items() if value is not None}
 
-    def result(self, stored: Stored, program: Program) -> Result:
-        """Return what an execution has come to, its history so far included."""
+    def result(self, stored: Stored, program: Program, with_history: bool = True) -> Result:
+        """Return what an execution has come to, by default with its history so far."""
         from asl.engine.record_reading import RecordReader
         from asl.engine.records import BROKEN
         from asl.engine.result import Result
         from asl.stores.log import Log
 
         execution = self._execution(stored, program)
-        reader = RecordReader(execution, (), self.program_of(stored))
-        records = list(Log(self.file, stored.number).records(reader))
+        records: list[Record] = []
+        if with_history:
+            reader = RecordReader(execution, (), self.program_of(stored))
+            records.extend(Log(self.file, stored.number).records(reader))
         failure = None
         if stored.status in UNSUCCESSFUL:
             failure = StateError(stored.error, stored.cause)

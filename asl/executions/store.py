@@ -492,10 +492,16 @@ class Store:
         """
         return self._kept.events(name, wait)
 
-    def result(self, name: str) -> Result:
-        """Return what an execution has come to, its history so far included."""
+    def result(self, name: str, *, with_history: bool = True) -> Result:
+        """Return what an execution has come to.
+
+        Args:
+            name: Its name or id.
+            with_history: Whether the result has the history so far. Without it a result is read
+                in the same time for any length, and its `visited` and `events` are empty.
+        """
         known = self.get(name)
-        return self._kept.result(known, self._kept.program(known))
+        return self._kept.result(known, self._kept.program(known), with_history)
 
     def record_command(self, options: Sequence[str], folder: str) -> None:
         """Record with the executions that are run from here on how a command line binds names.

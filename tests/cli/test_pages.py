@@ -1,0 +1,112 @@
+"""Pages of `asl ls` and `asl show`."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asl as front_door
+from asl.stores.sqlite import SqliteStore
+
+from .conftest import PASS, Asl
+
+LOOP = {
+    "StartAt": "Work",
+    "States": {
+        "Work": {"Type": "Task", "Agent": "Count", "Next": "More"},
+        "More": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.n", "NumericLessThan": 300, "Next": "Work"}],
+            "Default": "Done",
+        },
+        "Done": {"Type": "Succeed"},
+    },
+}
+
+
+def next_command(stderr: str) -> list[str]:
+    """Return the words of the command that a page names for the next one."""
+    return shlex.split(stderr.split("'")[1])[1:]
+
+
+def test_ls_pages_list_every_execution_once(asl: Asl, folder: Path) -> None:
+    """Each names the command for the next one, with the options that were given."""
+    with front_door.open_store(folder / "runs.db", clock="virtual") as store:
+        for number in range(7):
+            store.start(PASS, {}, name=f"it-{number}")
+    words, listed, pages = ["ls", "-n", "3", "--status", "succeeded", "--store", "runs.db"], [], 0
+    while words:
+        done = asl(*words)
+        listed += [line.split()[0] for line in done.stdout.splitlines()]
+        words, pages = next_command(done.stderr) if done.stderr else [], pages + 1
+    assert listed == [f"it-{number}" for number in reversed(range(7))]
+    assert pages == 3
+
+
+def test_ls_after_an_unknown_execution_is_wrong_usage(asl: Asl, folder: Path) -> None:
+    with front_door.open_store(folder / "runs.db", clock="virtual") as store:
+        store.start(PASS, {}, name="it")
+    done = asl("ls", "--after", "its", "--store", "runs.db")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "there is no execution 'its'" in done.stderr
+
+
+def test_show_pages_print_every_event_once(asl: Asl, folder: Path) -> None:
+    """A page without the beginning has no summary; its times and durations are the same."""
+    agents: Any = {"Count": lambda data: {"n": data["n"] + 1}}
+    with front_door.open_store(folder / "runs.db", clock="virtual", agents=agents) as store:
+        result = store.start(LOOP, {"n": 0}, name="loop")
+    whole = asl("show", "loop", "-n", 5000, "--store", "runs.db")
+    assert whole.stderr == ""
+    summary, history = whole.stdout.split("\n\n")
+    assert len(history.splitlines()) == len(result.events) == 1804
+    first = asl("show", "loop", "--store", "runs.db")
+    second = asl(*next_command(first.stderr))
+    assert first.stdout.startswith(summary)
+    assert len(first.stdout.splitlines()) == 1000 + len(summary.splitlines()) + 1
+    assert second.stderr == ""
+    pages = [*first.stdout.split("\n\n")[1].splitlines(), *second.stdout.splitlines()]
+    assert [line.split() for line in pages] == [line.split() for line in history.splitlines()]
+
+
+def test_show_reads_only_the_steps_of_its_page(
+    asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long history that succeeded."""
+    agents: Any = {"Count": lambda data: {"n": data["n"] + 1}}
+    with front_door.open_store(folder / "runs.db", clock="virtual", agents=agents) as store:
+        store.start(LOOP, {"n": 0}, name="loop")
+    read, count = SqliteStore.read, 0
+
+    def counted(self: SqliteStore, body: bytes) -> Any:
+        nonlocal count
+        count += 1
+        return read(self, body)
+
+    monkeypatch.setattr(SqliteStore, "read", counted)
+    assert asl("show", "loop", "-n", 20, "--store", "runs.db").exit_code == 0
+    assert count < 15, "of 301 steps"
+
+
+def test_show_events_takes_a_page(asl: Asl, folder: Path) -> None:
+    """All of them by default, as programs read them."""
+    with front_door.open_store(folder / "runs.db", clock="virtual") as store:
+        store.start(PASS, {}, name="it")
+    ids = [
+        [json.loads(line)["id"] for line in asl(*words).stdout.splitlines()]
+        for words in (
+            ("show", "it", "--events", "--store", "runs.db"),
+            ("show", "it", "--events", "-n", 2, "--after", 1, "--store", "runs.db"),
+            ("show", "it", "--events", "--after", 9, "--store", "runs.db"),
+        )
+    ]
+    assert ids == [[1, 2, 3, 4], [2, 3], []]
+
+
+def test_a_result_without_history_is_the_same_otherwise(tmp_path: Path) -> None:
+    with front_door.open_store(tmp_path / "runs.db", clock="virtual") as store:
+        store.start(PASS, {"n": 1}, name="it")
+        result = store.result("it", with_history=False)
+        assert (result.output, result.status, result.visited) == ({"n": 1}, "SUCCEEDED", [])
