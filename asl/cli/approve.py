@@ -1,5 +1,6 @@
 """`asl approve`: decide on what an execution asks."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -9,7 +10,15 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import pair, value_or_text
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, continue_command, found, opened, prompt_of
+from asl.cli.stores import (
+    DIGITS,
+    STORE,
+    command_for,
+    continue_command,
+    found,
+    opened,
+    prompt_of,
+)
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
@@ -21,9 +30,17 @@ __all__ = ["command"]
 
 RESERVED = (
     *("approval", "decision", "by", "approver", "comment", "edited", "edited_content", "roles"),
-    *("approved", "rejected", "request_id"),
+    *("approved", "rejected", "request_id", "digest", "system_user"),
 )
 """The keys that `--set` may not give."""
+
+
+def _digits(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Return the beginning of a digest, in lower case."""
+    if text is not None and not re.fullmatch(f"[0-9a-fA-F]{{{DIGITS},64}}", text):
+        message = f"{text!r} is not {DIGITS} hexadecimal digits or more"
+        raise click.BadParameter(message, param_hint="--digest")
+    return None if text is None else text.lower()
 
 
 @click.command("approve")
@@ -42,6 +59,12 @@ RESERVED = (
 @click.option(
     "--as", "user", metavar="USER", help="Who decides; the user of the operating system if absent."
 )
+@click.option(
+    "--digest",
+    metavar="DIGITS",
+    callback=_digits,
+    help="What 'asl inbox' showed with the request: refused if it asks something else now.",
+)
 @click.option("--role", "roles", metavar="ROLE", multiple=True, help="A role of whoever decides.")
 def command(
     execution: str,
@@ -55,6 +78,7 @@ def command(
     approved: str | None,
     rejected: str | None,
     user: str | None,
+    digest: str | None,
     roles: tuple[str, ...],
 ) -> Exit:
     """Decide on what a paused execution asks; `asl resume` goes on with it.
@@ -64,7 +88,7 @@ def command(
         asl approve order-17 --option reject
         asl approve batch-3 --approved 0,2,3 --rejected 1
     """
-    from asl.states.decisions import AnswerRefused
+    from asl.states.decisions import SYSTEM_USER, AnswerRefused, request_digest
 
     if misplaced:
         raise click.UsageError(
@@ -74,9 +98,14 @@ def command(
     if items and option is not None:
         raise click.UsageError("--option decides on all items: leave out --approved and --rejected")
     more, edited = _extras(extras), _values("--edit", edits)
+    if user is not None:
+        more[SYSTEM_USER] = _user()
     with opened(store_file) as store:
         name = found(store, execution).name
         request = _request(store, name, request_id)
+        if digest is not None:
+            whole = request_digest(request)
+            more["digest"] = whole if whole.startswith(digest) else digest
         try:
             record = store.answer(
                 request["requestId"],

@@ -6,7 +6,15 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.cli.stores import STORE, command_for, continue_command, found, opened, prompt_of
+from asl.cli.stores import (
+    STORE,
+    command_for,
+    continue_command,
+    digest_of,
+    found,
+    opened,
+    prompt_of,
+)
 from asl.core.values import Json, compact, excerpt
 
 __all__ = ["command"]
@@ -24,6 +32,8 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
 
     Those of all executions, or those of one and of what it has started.
     """
+    from asl.states.decisions import request_digest
+
     with opened(store_file) as store:
         of = None if execution is None else found(store, execution).name
         requests, due = store.pending(of), set(store.due())
@@ -35,7 +45,7 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
         streams.say(f"asl: {each}; {command_for('doctor')} says more", style="red")
     for name, request in zip(tops, requests, strict=True):
         if as_json:
-            streams.result(streams.as_text(request))
+            streams.result(streams.as_text({**request, "digest": request_digest(request)}))
             continue
         for line in _lines(name, request, go_on.get(name)):
             streams.line(line, fold=True)
@@ -75,6 +85,7 @@ def _lines(name: str, request: dict[str, Json], go_on: str | None) -> Iterator[s
     if "escalatedTo" in request:
         yield f"  escalated to {compact(request['escalatedTo'])}"
     yield f"  {' | '.join(request['options'])}  {request['requestId']}"
+    yield f"  digest {digest_of(request)}"
     if go_on is not None:
         yield f"  something is due: {go_on}"
 
@@ -89,10 +100,16 @@ def _rules(policy: dict[str, Json]) -> str:
     if "excludes" in policy:
         rules.append(f"not by {policy['excludes']}, who asked for it")
     if (needed := policy.get("requiredApprovals", 1)) > 1:
-        given = [each["approver"] for each in policy["received"]]
+        given = [_approver(each) for each in policy["received"]]
         rules.append(
             f"{len(given)} of {needed} approvals" + (f": {', '.join(given)}" * bool(given))
         )
     if policy.get("requireReason"):
         rules.append("a reason is required (--comment)")
     return "; ".join(rules)
+
+
+def _approver(answer: dict[str, Json]) -> str:
+    """Name who approved, and the user of the operating system who did so for them."""
+    by = answer.get("system_user")
+    return str(answer["approver"]) + (f" (by {by})" if by is not None else "")

@@ -11,7 +11,16 @@ from asl.cli.exits import Exit
 from asl.cli.failure import of_items
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
-from asl.cli.stores import LISTED, STORE, command_for, continue_command, found, opened, prompt_of
+from asl.cli.stores import (
+    LISTED,
+    STORE,
+    command_for,
+    continue_command,
+    digest_of,
+    found,
+    opened,
+    prompt_of,
+)
 from asl.core.values import Json
 from asl.engine import progress
 from asl.engine.events import Event
@@ -208,7 +217,8 @@ def _how_far(entered: Event, events: list[Event]) -> str:
 
 def _request(request: dict[str, Json]) -> str:
     until = f", until {request['expiresAt']}" if "expiresAt" in request else ""
-    return f"{prompt_of(request)} ({' | '.join(request['options'])}){until}"
+    options = " | ".join(request["options"])
+    return f"{prompt_of(request)} ({options}){until}, digest {digest_of(request)}"
 
 
 def _task(task: dict[str, Json]) -> str:

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from asl.stores.sqlite import Stored
 
 __all__ = [
+    "DIGITS",
     "LISTED",
     "STORE",
     "came_to",
     "command_for",
     "continue_command",
     "default_store",
+    "digest_of",
     "found",
     "missing_bindings_hinted",
     "opened",
@@ -36,6 +38,8 @@ __all__ = [
     "say_redrivable",
 ]
 
+DIGITS = 12
+"""Digits of the digest of a request that are shown, and suffice for `asl approve --digest`."""
 LISTED = 10
 """How many requests are listed where others come after them."""
 VARIABLE = "ASL_STORE"
@@ -165,6 +169,13 @@ def _undelivered(result: "Result") -> list[str]:
 def prompt_of(request: dict[str, Json]) -> str:
     """Return what is asked, in one line: a structured prompt may have no text of its own."""
     return printable(request["promptText"] or excerpt(request["prompt"], 400))
+
+
+def digest_of(request: dict[str, Json]) -> str:
+    """Return the digits of the digest of a request that people see."""
+    from asl.states.decisions import request_digest
+
+    return request_digest(request)[:DIGITS]
 
 
 def command_for(command: str, *names: str, folder: str | None = None) -> str:

@@ -13,7 +13,7 @@ from asl.engine.blame import alone, described, is_fault
 from asl.expr.times import format_timestamp
 from asl.hosts.local import LocalHost
 from asl.states.calls import Target
-from asl.states.decisions import AnswerRefused, Asked, Notice
+from asl.states.decisions import SYSTEM_USER, AnswerRefused, Asked, Notice
 from asl.states.errors import Expired, Raised, Suspended
 
 if TYPE_CHECKING:
@@ -179,7 +179,8 @@ class Asking:
         """Say that people have decided."""
         self.at.now = now
         record = decision["record"]
-        details = {key: record[key] for key in ("approval", "approver")}
+        keys = ("approval", "approver", SYSTEM_USER)
+        details = {key: record[key] for key in keys if key in record}
         details["digest"] = decision.get("digest", self.asked.digest)  # older stores keep none
         self.at.note("ApprovalDecided", {"requestId": self.asked.id, **details})
 

@@ -16,12 +16,21 @@ from asl.core.errors import AslError
 from asl.core.values import Json, compact, is_integer
 from asl.expr.times import format_timestamp, is_timestamp
 
-__all__ = ["ANYTHING", "AnswerRefused", "Asked", "Notice", "Verdict", "notices", "request_digest"]
+__all__ = [
+    "ANYTHING",
+    "SYSTEM_USER",
+    "AnswerRefused",
+    "Asked",
+    "Notice",
+    "Verdict",
+    "notices",
+    "request_digest",
+]
 
 OWN_KEYS = frozenset(
     {"approval", "approver", "timestamp", "comment", "edited_content", "roles", "digest"}
 )
-CHANGING = frozenset({"requestId", "createdAt", "expiresAt", "escalatedTo"})
+CHANGING = frozenset({"requestId", "createdAt", "expiresAt", "escalatedTo", "digest"})
 """The keys of a request that say nothing of what is asked."""
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """Categories of characters that no name consists of: controls, formats and the unassigned."""
@@ -34,6 +43,8 @@ ID_DIGITS = 12
 """How many digits of the digest of what is asked are in the id of a request."""
 MAX_REPEATS = 1000
 """How often an escalation without a limit of its own is repeated."""
+SYSTEM_USER = "system_user"
+"""The key of an answer for the user of the operating system who gave it in another's name."""
 ANYTHING = "*"
 """The option that stands for any value: people answer in their own words."""
 VERDICTS = {"approved": True, "rejected": False}
@@ -306,6 +317,10 @@ def _check_answer(
     head = {
         "approval": option, "approver": approver, "timestamp": timestamp, "comment": comment,
     }  # fmt: skip
+    if SYSTEM_USER in answer:
+        head[SYSTEM_USER] = answer[SYSTEM_USER]
+        if type(head[SYSTEM_USER]) is not str:
+            raise AnswerRefused(f"{SYSTEM_USER!r} is the name of a user of the operating system")
     own = {**head, **({"edited_content": edits} if edits else {})}
     if verdicts is not None:
         own |= _by_verdict(range(len(body["items"])), verdicts)
@@ -338,7 +353,8 @@ def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:
 
 def _approval(body: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
     """Return what the record says of the answer of one among several."""
-    found = {key: given[key] for key in ("approval", "approver", "timestamp", "comment")}
+    keys = ("approval", "approver", "timestamp", "comment", SYSTEM_USER)
+    found = {key: given[key] for key in keys if key in given}
     if "items" in body:
         for key in VERDICTS:
             found[key] = [body["items"][index] for index in given.get(key, ())]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import asl as front_door
 from asl.cli.main import cli
 from asl.executions import Store
 from asl.hosts.clock import VirtualClock
@@ -70,6 +71,62 @@ def test_from_the_run_to_the_end(asl: Any) -> None:
     assert output["edited"] == {"title": "Old"}
     assert output["review"]["comment"] == "good"
     assert "nothing waits" in asl("inbox").stderr
+
+
+def test_a_decision_for_somebody_else_names_the_user_of_the_system(
+    asl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the record, the result and the history; without --as it is the approver itself."""
+    monkeypatch.setattr("getpass.getuser", lambda: "kim")
+    paused(asl, ASK, {"title": "News"})
+    record = json.loads(asl("approve", "it", "--as", "ann").stdout)
+    assert (record["approver"], record["system_user"]) == ("ann", "kim")
+    assert json.loads(asl("approve", "it", "--as", "ann").stdout) == record
+    output = json.loads(asl("resume", "it").stdout)
+    assert (output["review"]["approver"], output["review"]["system_user"]) == ("ann", "kim")
+    decided = [
+        json.loads(line)["details"]
+        for line in asl("show", "it", "--events").stdout.splitlines()
+        if "ApprovalDecided" in line
+    ]
+    assert [each["system_user"] for each in decided] == ["kim"]
+
+
+def test_the_user_of_the_system_is_named_for_each_approval(
+    asl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "kim")
+    ask = {**ASK["States"]["Ask"], "Policy": {"RequiredApprovals": 2}}
+    paused(asl, {**ASK, "States": {"Ask": ask}}, {"title": "News"})
+    asl("approve", "it", "--as", "ann", code=4)
+    record = json.loads(asl("approve", "it").stdout)
+    assert [each.get("system_user") for each in record["approvals"]] == ["kim", None]
+    assert (record["approver"], "system_user" in record) == ("kim", False)
+    assert "has an option of its own" in refused(asl, "--set", "system_user=eve")
+
+
+def test_digest_refuses_an_answer_to_another_content(asl: Any) -> None:
+    """That which the inbox and `show` print, or more of it, and the whole one of --json."""
+    paused(asl, ASK, {"title": "News"})
+    shown = asl("inbox").stdout.splitlines()[-1].removeprefix("  digest ")
+    whole = json.loads(asl("inbox", "--json").stdout)["digest"]
+    assert whole.startswith(shown)
+    assert len(shown) == 12
+    assert f"digest {shown}" in asl("show", "it").stdout
+    other = "0" * 12 if shown != "0" * 12 else "1" * 12
+    assert "has changed since it was shown" in refused(asl, "--digest", other)
+    end = "0" if whole[-1] != "0" else "1"
+    assert "has changed since it was shown" in refused(asl, "--digest", whole[:-1] + end)
+    assert "is not 12 hexadecimal digits or more" in refused(asl, "--digest", "not a digest")
+    assert json.loads(asl("approve", "it", "--digest", shown.upper()).stdout)["approval"]
+
+
+def test_digest_of_json_may_be_given_back(asl: Any) -> None:
+    """The digest of what --json prints is the one that it names."""
+    paused(asl, ASK, {"title": "News"})
+    request = json.loads(asl("inbox", "--json").stdout)
+    assert front_door.request_digest(request) == request["digest"]
+    asl("approve", "it", "--digest", request["digest"])
 
 
 def test_a_bad_answer_is_wrong_usage(asl: Any) -> None:
@@ -205,8 +262,9 @@ def test_the_end_of_an_id_is_enough(asl: Any) -> None:
     assert "2?" not in asl("inbox").stdout
 
 
-def test_who_may_decide_on_what_is_listed(asl: Any) -> None:
+def test_who_may_decide_on_what_is_listed(asl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks is named at the start, and may be excluded."""
+    monkeypatch.setattr("getpass.getuser", lambda: "kim")
     policy = {"Approvers": {"Users": ["ann", "cy"], "Roles": ["lead"]}, "RequiredApprovals": 2,
               "ExcludeRequestor": True, "RequireReason": True}  # fmt: skip
     ask = {**ASK["States"]["Ask"], "Policy": policy}
@@ -217,8 +275,8 @@ def test_who_may_decide_on_what_is_listed(asl: Any) -> None:
     asl("approve", "it", "--as", "cy", "--comment", "x", code=4)
     assert asl("inbox").stdout.splitlines()[1:3] == [
         '  editable: title = "x"',
-        "  by ann or cy or the role lead; not by ann, who asked for it; 1 of 2 approvals: cy; "
-        "a reason is required (--comment)",
+        "  by ann or cy or the role lead; not by ann, who asked for it; 1 of 2 approvals: cy (by "
+        "kim); a reason is required (--comment)",
     ]
 
 
