@@ -77,3 +77,64 @@ def test_attempts_of_one_visit_share_a_key(tmp_path: Path) -> None:
     keys = keys_of(parallel(RETRIED_INSIDE), tmp_path, stored=False)
     assert (len(keys), len(set(keys))) == (4, 1)
     assert keys == keys_of(parallel(RETRIED_INSIDE), tmp_path, stored=True)
+
+
+LOOP: dict[str, Any] = {
+    "StartAt": "Body",
+    "States": {
+        "More": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.n", "NumericLessThan": 3, "Next": "Body"}],
+            "Default": "Done",
+        },
+        "Done": {"Type": "Succeed"},
+    },
+}
+IDEMPOTENT = {**TASK, "Idempotent": True}
+STEP = {"StartAt": "I", "States": {"I": IDEMPOTENT}}
+BODIES: dict[str, dict[str, Any]] = {
+    "Task": {"Type": "Task", "Agent": "Work", "Idempotent": True},
+    "Task with Retry": {"Type": "Task", "Agent": "Work", "Idempotent": True, "Retry": RETRY},
+    "Parallel": parallel(STEP),
+    "Map": {"Type": "Map", "ItemsPath": "$.few", "ItemProcessor": STEP},
+    "Workflow": {"Type": "Workflow", "WorkflowId": "Step"},
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+@pytest.mark.parametrize("stored", [False, True])
+def test_idempotent_without_a_key_has_one_for_each_visit(
+    kind: str, stored: bool, tmp_path: Path
+) -> None:
+    """Each visit of a loop, each item and each child execution; attempts of one visit share it."""
+    keys: list[str] = []
+
+    def work(payload: Any, call: Any) -> Any:
+        keys.append(call.idempotency_key)
+        if kind == "Task with Retry" and call.attempt == 1:
+            raise ValueError("again")
+        return payload
+
+    count = {"n.$": "States.MathAdd($.n, 1)", "few.$": "$.few"}
+    body = {**BODIES[kind], "ResultPath": None, "Next": "Count"}
+    states = {
+        "Body": body,
+        "Count": {"Type": "Pass", "Parameters": count, "Next": "More"},
+        **LOOP["States"],
+    }
+    bindings: Any = {"agents": {"Work": work}, "workflows": {"Step": STEP}}
+    document, data = {**LOOP, "States": states}, {"n": 0, "few": [1, 2]}
+    if stored:
+        with Store(tmp_path / "it.db", clock="virtual", **bindings) as opened:
+            result = opened.start(document, data, name="it")
+    else:
+        result = asl.run(document, data, name="it", clock="virtual", **bindings)
+    assert result.ok, result.cause
+    calls = {"Map": 6, "Task with Retry": 6}.get(kind, 3)
+    assert len(keys) == calls
+    assert len(set(keys)) == (3 if kind == "Task with Retry" else calls)
+    assert keys == EXPECTED.setdefault(kind, keys), "the same with and without a store"
+
+
+EXPECTED: dict[str, list[str]] = {}
+"""The keys that were seen first, by the kind of body."""

@@ -8,16 +8,15 @@ __all__ = ["IDEMPOTENCY_KEY", "IDEMPOTENT", "tell_key"]
 
 
 def tell_key(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what hands the key over: the one that is written, else execution and state."""
-    fields, state = settings(compiler, "", ("Idempotent", "IdempotencyKey")), compiler.name
+    """Compile what passes the written key on; without one the call has that of its visit."""
+    fields = settings(compiler, "", ("Idempotent", "IdempotencyKey"))
 
     async def perform(attempt: Attempt) -> Json:
         found = fields(attempt.data, attempt.frame)
         if found.flag("Idempotent", absent=True):
             key = found.values.get("IdempotencyKey")
-            if key is None:
-                key = f"{attempt.frame.execution_id}:{state}"
-            attempt.tell("idempotency_key", key if type(key) is str else compact(key))
+            if key is not None:
+                attempt.tell("idempotency_key", key if type(key) is str else compact(key))
         return await inner(attempt)
 
     return perform
