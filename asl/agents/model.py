@@ -34,6 +34,7 @@ from asl.agents.model_runs import (
     use_arguments,
     with_usage,
 )
+from asl.agents.recorded_model import recorded_model
 from asl.agents.secrets import LEAST, Discreet
 from asl.agents.tool import Toolbox
 from asl.checks.schemas import schema_faults
@@ -57,7 +58,12 @@ REPORTED = ("_tokens", "_usage", "_cost", "model")
 """The keys of a result that report usage: no answer of a model may hold them."""
 ANSWER = "answer"
 """The name of the tool by which a model gives a structured answer."""
-FINAL = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
+FINAL = (
+    "States.Permissions",
+    "States.RateLimitExceeded",
+    "States.BudgetExceeded",
+    "States.Timeout",
+)
 """The failures of a tool that end the call; a model may try to get around all others."""
 PROVIDERS = frozenset(
     {
@@ -148,7 +154,9 @@ class _Model(Outsider):
         from pydantic_ai import UnexpectedModelBehavior, UsageLimits, capture_run_messages
 
         name, asking = self._name(call.model), _Asking(call)
-        model = self._model(name)
+        model, listens = self._model(name), call.listener is not None
+        if call.place is not None:  # what it has answered before a pause is not asked again
+            model, listens = recorded_model(model, call), False
         with capture_run_messages() as messages:
             tools = {each.name for each in offers}
             answers = () if self.agent.output is None else (ANSWER,)
@@ -159,9 +167,9 @@ class _Model(Outsider):
                     deps=asking,
                     model_settings=self._settings(call),
                     usage_limits=UsageLimits(request_limit=self.agent.rounds),
-                    event_stream_handler=_tell if call.listener is not None else None,
+                    event_stream_handler=_tell if listens else None,
                 )
-                output = complete(run.output, messages, streamed=call.listener is not None)
+                output = complete(run.output, messages, streamed=listens)
             except StateError as error:
                 refused = error if isinstance(error, Refused) else None
                 raise with_usage(error, name, messages, refused) from None
@@ -336,6 +344,8 @@ def _tool(offer: Offer) -> Any:
         except StateError as error:
             if error.name in FINAL:
                 raise
+            if error.name == "Agent.ToolRejected":
+                return str(error.cause)  # no fault of the model: it may go on without the tool
             raise asking.fault(str(error.cause)) from error
 
     return Tool.from_schema(use, offer.name, offer.description, offer.input, takes_ctx=True)

@@ -15,7 +15,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.paths import parse_path
 from asl.expr.rules import COMBINATORS
-from asl.states.approval import OPTIONS
+from asl.states.approval_terms import OPTIONS
 from asl.states.base import Node
 from asl.states.decisions import ANYTHING
 

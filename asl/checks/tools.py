@@ -1,4 +1,4 @@
-"""Tool policies, beyond their shape: V-TOOLS-02 to -06 and -08, and what no sandbox can do here."""
+"""Tool policies, beyond their shape (V-TOOLS-*), and what no sandbox can do here."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,9 @@ from asl.core.regex import linear
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.expr.templates import SUFFIX
-from asl.states.base import awaits
+from asl.states.approval_rules import check_terms
+from asl.states.base import Node, awaits
+from asl.states.blocks.consent import REQUIRE_APPROVAL
 from asl.states.blocks.policy import (
     categories_of,
     host_pattern,
@@ -24,6 +26,7 @@ from asl.states.blocks.policy import (
     path_pattern,
     processors,
 )
+from asl.states.decisions import ANYTHING
 
 __all__ = ["check", "unexecuted"]
 
@@ -97,6 +100,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         yield from _schemas(policy)
         yield from _rates(policy)
         yield from _reach(policy)
+        yield from _consent(policy, workflow)
         for name in ("Before", "After"):
             hooks = below(policy.block, "Hooks")
             if type(hooks.get(name)) is dict and not {"Agent", "Agent.$"} & hooks[name].keys():
@@ -206,6 +210,39 @@ def _rates(policy: _Policy) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 at_key=True,
             )
+
+
+def _consent(policy: _Policy, workflow: Workflow) -> Iterator[Finding]:
+    """Find terms of `RequireApproval` that do not fit, and tools that it names in vain."""
+    written = policy.block.get(REQUIRE_APPROVAL)
+    place = f"{policy.pointer}/{REQUIRE_APPROVAL}"
+    single = type(written) is dict
+    denies = policy.denies()
+    for index, rule in enumerate([written] if single else written if type(written) is list else ()):
+        here = place if single else f"{place}/{index}"
+        tools = [(here, rule)]
+        if type(rule) is dict:
+            yield from _terms(rule, here, workflow)
+            listed = rule.get("Tools")
+            entries = enumerate(listed if type(listed) is list else ())
+            tools = [(f"{here}/Tools/{number}", each) for number, each in entries]
+        for pointer, tool in tools:
+            if type(tool) is str and all(map(denies, policy.members(tool))):
+                message = f"{tool!r} is denied, so nobody is asked for approval"
+                hint = "leave it out of one of them"
+                yield Finding("V-TOOLS-02", message, pointer, hint)
+
+
+def _terms(rule: Mapping[str, Json], pointer: str, workflow: Workflow) -> Iterator[Finding]:
+    yield from check_terms(Node(rule, pointer, "", frozenset(), workflow.profile))
+    options = rule.get("Options")
+    if type(options) is list and options and options[0] == ANYTHING:
+        yield Finding(
+            "V-TOOLS-09",
+            "the first option approves, and '*' stands for any answer: nothing would approve",
+            f"{pointer}/Options/0",
+            "put an option such as 'approve' before it",
+        )
 
 
 def _reach(policy: _Policy) -> Iterator[Finding]:

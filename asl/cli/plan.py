@@ -16,6 +16,8 @@ __all__ = ["command"]
 
 NAMED = 4
 """How many states are named that nothing limits; all of them stand in the JSON."""
+TABLES = ("agents", "resources", "tools", "models", "workflows")
+"""The tables of a plan."""
 SHOWN = 10
 """How many ways are printed; all of them stand in the JSON."""
 
@@ -48,8 +50,9 @@ def _lines(plan: "Plan") -> Iterator[str]:
         yield f"  {' > '.join(way)}"
     if len(plan.ways) > SHOWN:
         yield "  ..."
-    for title in ("agents", "resources", "tools", "models", "workflows"):
-        names = getattr(plan, title)
+    tables = {title: getattr(plan, title) for title in TABLES}
+    tables |= {"asks people before": plan.consent, "at most so many calls": plan.counted}
+    for title, names in tables.items():
         if names:
             yield f"{title}:"
             width = max(map(len, names))

@@ -48,7 +48,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         budget=limits,
         budgeted=limits is not None
         or any(step.budget is not None for step in steps)
-        or late("Budget"),
+        or late("Budget", "MaxCalls", "MaxCalls.$"),
         told=None if profile.aws else teller(workflow.get("Metadata")),
         tracked="Progress" in workflow
         or any(step.progress is not None for step in steps)
@@ -64,7 +64,9 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
 
 
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:
-    return budget.compile_workflow(_whole(workflow, profile)) if "Budget" in workflow else None
+    if not budget.has_limits(workflow, "DefaultTools"):
+        return None
+    return budget.compile_workflow(_whole(workflow, profile))
 
 
 SETTLED = ("Memory", "Progress", "Events", "RealTime")
@@ -129,7 +131,7 @@ def _machine(
         STATE_TYPES[step.type].compile(compiler, step)
         if "Events" in state:
             step.hooks = compile_hooks(compiler)
-        if "Budget" in state and step.type in budget.LEVELS:
+        if step.type in budget.LEVELS and budget.has_limits(state, "Tools"):
             step.budget = budget.compile_state(compiler)
         if step.type in EFFECTS:  # elsewhere both have no effect (V-ST-10)
             step.retriers = tuple(

@@ -88,12 +88,17 @@ class Call:
     _beat: Callable[[], object] | None = None
     _memory: MemoryView | None = None
     _broker: Any = None
+    place: Any = None
+    """Its place in a turn that people may pause (`asl.hosts.agent_turn.TurnPlace`), None where no
+    tool needs consent."""
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
         self.at = at
         """The machine that calls."""
         self.target = target
         self._options = options
+        if options is not None and "turn" in options.blocks:
+            self.place = options.blocks["turn"]
         if options is not None and options.timeout is not None:
             self.deadline = at.now + (options.left(at.now) or 0.0)
 

@@ -8,7 +8,7 @@ calls cannot spend together what each of them could spend alone.
 Nothing here waits: the host does (`asl.hosts.meter`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from math import ceil
 from typing import Any
@@ -457,16 +457,32 @@ class Ledger:
 
     # Tools, which are used within the call of an agent
 
-    def tool(self, at: Frame, tool: str, parent: Reservation | None) -> Reservation:
+    def tool(
+        self,
+        at: Frame,
+        names: tuple[str, ...],
+        categories: Collection[str],
+        parent: Reservation | None,
+    ) -> Reservation:
         """Return the call of a tool, for which nothing is reserved yet (`begin`).
 
         Raises as `admit` does where a limit that fails calls does not allow it.
+
+        Args:
+            at: The machine of the state.
+            names: All names of the tool; the first is that of the registry.
+            categories: The categories that the tool belongs to.
+            parent: The call of the agent that uses the tool.
         """
         self._refresh(at)
+        tool = names[0].rpartition("/")[2]
         call = Reservation(at, tool, self.accounts(at), parent, True)
+        call.names, call.categories = names, categories
         for account in call.accounts:
-            name = account.reached(call)
-            if name is not None and account.action == "Fail":
+            name = account.reached_of_tools(call)
+            if name is None and account.action == "Fail":
+                name = account.reached(call)
+            if name is not None:
                 raise failure(account, name, at)
         call.key = f"tool {tool}"
         call.own, call.known = self.past_usage.expect(call.key, UNKNOWN)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from asl.core.values import Json
 from asl.engine.amounts import NOTHING, UNKNOWN, kept, read_back, summed, told
 from asl.engine.execution import ZERO
-from asl.states.blocks.budget import Amounts, Limits, counts_calls
+from asl.states.blocks.budget import TOOL_CALLS, Amounts, Limits, counts_calls
 
 if TYPE_CHECKING:
     from asl.engine.frame import Frame
@@ -144,6 +144,18 @@ class Account:
                 if name in self.counted
                 else used or self.doubtful
             ):
+                return name
+        return None
+
+    def reached_of_tools(self, call: "Reservation") -> str | None:
+        """Return the limit of a Tools block that does not allow a tool call, whatever the action.
+
+        Args:
+            call: The call of a tool.
+        """
+        for name in self.counted:
+            is_reached = name.startswith(TOOL_CALLS) and self.used(name) >= self.most[name]
+            if is_reached and call.count(name):
                 return name
         return None
 

@@ -5,15 +5,17 @@ one. It uses what is reserved for calls within the outer call, which is what the
 beyond that it waits only as long as some call will end without waiting for a reservation itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from asl.core.values import Json
 from asl.engine.amounts import NOTHING, UNKNOWN, beyond, spending, summed
 from asl.engine.execution import ZERO, Price, Used
 from asl.engine.limits import SHARES, Account
-from asl.states.blocks.budget import ALL_CALLS, CALLS_OF, Amounts, Fallback
+from asl.expr.glob import compile_glob
+from asl.states.blocks.budget import ALL_CALLS, CALLS_OF, TOOL_CALLS, Amounts, Fallback
 
 if TYPE_CHECKING:
     from asl.engine.frame import Frame
@@ -35,6 +37,9 @@ LOST: Final = UNUSED._replace(fault="nothing")
 """The usage of a call that was given up before its end."""
 BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
 """The same of the call of a tool."""
+
+
+_glob = lru_cache(maxsize=256)(compile_glob)
 
 
 class Estimate(NamedTuple):
@@ -80,6 +85,10 @@ class Reservation:
     """The calls within an outermost call, once there are any."""
     shares: "list[Amounts]"
     """What is reserved for a call within another one, by account of the outermost call."""
+    names: tuple[str, ...] = ()
+    """All names of the tool that is called."""
+    categories: Collection[str] = ()
+    """The categories that the tool belongs to."""
     answered = False
     """Whether the usage is complete, though the call was cancelled."""
     under_way = False
@@ -160,6 +169,9 @@ class Reservation:
         """Return 1 if a limit of calls counts this one, else 0."""
         if limit == ALL_CALLS:
             return int(not self.tool)
+        if limit.startswith(TOOL_CALLS):
+            pattern = limit.removeprefix(TOOL_CALLS)
+            return int(pattern in self.categories or any(map(_glob(pattern), self.names)))
         return int(limit == f"{CALLS_OF}{self.instead or self.agent}")
 
     def is_within(self, other: "Reservation") -> bool:

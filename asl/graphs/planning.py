@@ -71,6 +71,10 @@ class Plan:
     workflows: Mapping[str, list[str]]
     people: tuple[str, ...]
     """The states that ask people."""
+    consent: Mapping[str, list[str]]
+    """The tools whose calls people have to approve, as it is written."""
+    counted: Mapping[str, list[str]]
+    """How often tools may be called, such as `search: 3`."""
     currency: str
     cost: Bound
     tokens: Bound
@@ -86,6 +90,8 @@ class Plan:
             "models": dict(self.models),
             "workflows": dict(self.workflows),
             "people": list(self.people),
+            "consent": dict(self.consent),
+            "counted": dict(self.counted),
             "currency": self.currency,
             "cost": self.cost.to_json(),
             "tokens": self.tokens.to_json(),
@@ -111,6 +117,8 @@ def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int)
         _by_name(found, _models),
         _by_name(found, lambda state, scopes: _text(state.get("WorkflowId"))),
         tuple(name for name, state, _ in found if state.get("Type") == "Approval"),
+        _by_name(found, _consent),
+        _by_name(found, _counted),
         budget.get("Currency", "USD"),
         _Measure("MaxCost", document, prices).bound(),
         _Measure("MaxTokens", document, prices).bound(),
@@ -222,6 +230,34 @@ def _tools(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
         if found is not None:
             found = [each for each in found if each not in denied]
     yield from ["*"] if found is None else found
+
+
+def _blocks(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[Mapping[str, Json]]:
+    """Yield the tool policies that bind the agent of a state."""
+    if "Agent" in state or "Agents" in state:
+        for block in (*(each.get("DefaultTools") for each in scopes), state.get("Tools")):
+            if type(block) is dict:
+                yield block
+
+
+def _consent(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
+    """Yield the tools of a state whose calls people have to approve."""
+    for block in _blocks(state, scopes):
+        written = block.get("RequireApproval", block.get("RequireApproval.$", []))
+        for rule in written if type(written) is list else [written]:
+            for tool in rule.get("Tools", ()) if type(rule) is dict else [rule]:
+                yield from _text(tool)
+
+
+def _counted(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
+    """Yield how often a state may call a tool or an agent, as it is written."""
+    own, whole = state.get("Budget", {}), scopes[0].get("Budget", {})
+    for block in (*_blocks(state, scopes), *((own, whole) if "Agent" in state else ())):
+        written = block.get("MaxCalls", block.get("MaxCalls.$"))
+        if type(written) is dict:
+            yield from (f"{name}: {most}" for name, most in written.items())
+        elif written is not None:
+            yield f"calls of agents: {written}"
 
 
 def _policy(

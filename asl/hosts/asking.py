@@ -10,6 +10,7 @@ from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, described, is_fault
+from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
 from asl.hosts.local import LocalHost
 from asl.states.calls import Target
@@ -19,9 +20,10 @@ from asl.states.errors import Expired, Raised, Suspended
 if TYPE_CHECKING:
     import asyncio
 
+    from asl.hosts.agent_turn import AgentTurn
     from asl.states.host import Frame
 
-__all__ = ["Asking"]
+__all__ = ["Asking", "QuietAsking", "ToolAsking"]
 
 ESCALATED = "ApprovalEscalated"
 REQUESTED = "ApprovalRequested"
@@ -69,13 +71,21 @@ class Asking:
     async def begin(self) -> None:
         """Say that the request was made."""
         asked = self.asked
-        self.at.now = asked.created
+        self._reach(asked.created)
         details = {"requestId": asked.id, "prompt": asked.body["prompt"]}
-        self.at.note(REQUESTED, {**details, "digest": asked.content_digest})
+        self._note(REQUESTED, {**details, "digest": asked.content_digest})
         channels = asked.body.get("notifications", {}).get("Channels", ())
         at_once = [each for each in channels if "OnlyAfter" not in each]
         await self._tell("request", {"channels": at_once} if at_once else {})
         self.notice = next(self.coming, None)
+
+    def _reach(self, time: float) -> None:
+        """Set the time of the machine to that of what is told next."""
+        self.at.now = time
+
+    def _note(self, event: str, details: dict[str, Json]) -> None:
+        """Put an event about the request into the history."""
+        self.at.note(event, details)
 
     async def catch_up(self, now: float) -> Notice | None:
         """Let happen what is due; returns the notice that ends the waiting, if it is."""
@@ -86,9 +96,9 @@ class Asking:
         return None
 
     async def _noted(self, notice: Notice) -> None:
-        self.at.now = self.asked.created + notice.after
+        self._reach(self.asked.created + notice.after)
         if notice.event:
-            self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
+            self._note(notice.event, {"requestId": self.asked.id, **notice.details})
         await self._tell("escalation" if notice.event else "reminder", notice.details)
         self.notice = next(self.coming, None)
 
@@ -99,15 +109,14 @@ class Asking:
         if number > asked.told:
             now = self.at.now
             failure = await self._sent(kind, {**self._origin(now), **details})
-            self.at.now, asked.told = now, number
+            self._reach(now)
+            asked.told = number
             if failure is not None:
                 asked.unheard[number] = failure
             self.host.told(asked)
         if number in asked.unheard:
             cause = asked.unheard[number]
-            self.at.note(
-                "NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause}
-            )
+            self._note("NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause})
 
     def _origin(self, now: float) -> dict[str, Json]:
         """Return the time of a notification, and the workflow and execution of its request."""
@@ -162,27 +171,32 @@ class Asking:
 
     async def ended(self, notice: Notice) -> Json:
         """Let the notice that ends the waiting decide; raises StateError where it fails."""
-        self.at.now = self.asked.created + notice.after
+        self._reach(self.asked.created + notice.after)
         if notice.expires:
             self.asked.status = "closed"
             raise Expired
-        self.at.note(notice.event, {"requestId": self.asked.id, **notice.details})
+        self._note(notice.event, {"requestId": self.asked.id, **notice.details})
         if notice.event == ESCALATED:  # a level that approves by itself tells people, too
             await self._tell("escalation", notice.details)
         self.asked.status = "timeout"
         if notice.fails:
-            state, seconds = self.asked.body["state"], notice.after
-            raise StateError("States.Timeout", f"state '{state}': no decision within {seconds:g} s")
+            cause = f"{self._subject}: no decision within {notice.after:g} s"
+            raise StateError("States.Timeout", cause)
         return notice.decision
+
+    @property
+    def _subject(self) -> str:
+        """What fails without a decision."""
+        return f"state '{self.asked.body['state']}'"
 
     def decided(self, decision: Json, now: float) -> None:
         """Say that people have decided."""
-        self.at.now = now
+        self._reach(now)
         record = decision["record"]
         keys = ("approval", "approver", SYSTEM_USER)
         details = {key: record[key] for key in keys if key in record}
         details["digest"] = decision.get("digest", self.asked.digest)  # older stores keep none
-        self.at.note("ApprovalDecided", {"requestId": self.asked.id, **details})
+        self._note("ApprovalDecided", {"requestId": self.asked.id, **details})
 
     # Handlers
 
@@ -251,6 +265,50 @@ class Asking:
             if not is_fault(failure):
                 raise
             raise Raised("States.TaskFailed", described(failure)) from raised
+
+
+class QuietAsking(Asking):
+    """A request of which the history does not tell: that of a budget, which no state makes."""
+
+    def _note(self, event: str, details: dict[str, Json]) -> None:
+        """Leave the history as it is."""
+
+
+class ToolAsking(Asking):
+    """A request for consent to a tool call, which is part of an agent's turn."""
+
+    def __init__(self, host: LocalHost, turn: AgentTurn, asked: Asked) -> None:
+        super().__init__(host, turn.at, asked)
+        self.turn = turn
+        self.time = asked.created
+
+    def _reach(self, time: float) -> None:
+        """Set the time of what is told next; the machine may be further by other requests."""
+        self.time = time
+
+    def _note(self, event: str, details: dict[str, Json]) -> None:
+        """Put an event about the request into the history, once."""
+        self.turn.note(self.asked.key, event, details, self.time)
+
+    async def repeated(self, answer: Json) -> Json:
+        """Return a decision that was given before; raises StateError for one that failed.
+
+        Args:
+            answer: Kind, time, decision and error, as a journal has them.
+        """
+        _, given, decision, error = answer[:4]
+        await self.begin()
+        over = await self.catch_up(given)
+        if over is not None:
+            return await self.ended(over)
+        if error is not None:
+            raise read_error(error)
+        self.decided(decision, given)
+        return decision
+
+    @property
+    def _subject(self) -> str:
+        return f"tool {self.asked.body['tool']!r}"
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

@@ -20,11 +20,15 @@ from asl.engine.agent import Agent, Call
 from asl.engine.amounts import spending
 from asl.engine.blame import alone, described, is_fault
 from asl.engine.execution import USAGE_KEYS, reported
+from asl.engine.frame import digest
 from asl.engine.reservations import BROKEN, Reservation
 from asl.engine.tools import Offer, Offers
+from asl.hosts.agent_turn import REQUESTS, TurnPlace
 from asl.hosts.bounds import CallBounds, watching
-from asl.hosts.rates import REQUESTS, Counted, Counting, Demand, requests
+from asl.hosts.rates import REQUESTS as NETWORK_REQUESTS
+from asl.hosts.rates import Counted, Counting, Demand, requests
 from asl.hosts.rights import Level, rights_of, topmost
+from asl.hosts.tool_outcome import ToolOutcome
 from asl.states.blocks.policy import Hook, parse_size
 from asl.states.blocks.verdicts import UnclearVerdict, rejection
 from asl.states.calls import Options, Part, Target
@@ -32,6 +36,7 @@ from asl.states.errors import Exhausted, Raised
 
 if TYPE_CHECKING:
     from asl.engine.ledger import Ledger
+    from asl.hosts.agent_turn import AgentTurn, ToolUse
     from asl.hosts.local import LocalHost
 
 __all__ = ["Broker"]
@@ -40,6 +45,8 @@ T = TypeVar("T")
 
 FINAL: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that keep their names; all others are `Agent.ToolError`."""
+REJECTED: Final = "Agent.ToolRejected"
+"""The failure of a tool call that people have rejected; the agent may go on without it."""
 MAX_NESTED: Final = 16
 """How deep tools may use one another."""
 MAX_TOLD: Final = 200
@@ -144,13 +151,25 @@ class Broker:
         self.refuse(name, arguments, "Agent.ToolError", cause)
         raise Raised("Agent.ToolError", cause)
 
-    def refuse(self, tool: str, arguments: Json, error: str, cause: str) -> None:
+    def refuse(
+        self,
+        tool: str,
+        arguments: Json,
+        error: str,
+        cause: str,
+        outcome: ToolOutcome | None = None,
+    ) -> None:
         """Put it into the history that a tool was asked for and not used."""
         tool, arguments, cause = self.outer.hide([tool, arguments, cause])
-        self._tell("ToolRefused", tool, arguments, error=error, cause=cause)
+        outcome = outcome or ToolOutcome(self.outer.place)
+        outcome.event, outcome.told = "ToolRefused", {"error": error, "cause": cause}
+        outcome.time = self.host.now()
+        self._tell(outcome, tool, arguments)
 
     def _give_up(self, tool: str, arguments: Json, stop: BaseException) -> None:
         """Put it into the history that a call was cancelled before the tool was reached."""
+        if self._pauses:
+            return
         self.refuse(tool, arguments, "States.Timeout", self._stopped(stop))
 
     def _stopped(self, stop: BaseException) -> str:
@@ -188,27 +207,79 @@ class Broker:
                 await self.outer.slot.take()
 
     async def _used(self, offer: Offer, arguments: Json) -> Json:
-        tool, rates = offer.names[0], self.room.rates
         try:
             arguments = self._prepared(offer, arguments)
+        except Raised as error:
+            self.refuse(offer.names[0], arguments, str(error.name), str(error.cause))
+            raise
+        if self.outer.place is None:
+            return await self._made(offer, arguments, ToolOutcome())
+        turn, around = self.outer.place
+        use = turn.begin(around)
+        try:
+            return await self._repeatable(offer, arguments, turn, use)
+        finally:
+            turn.end(use)
+
+    async def _repeatable(
+        self, offer: Offer, arguments: Json, turn: AgentTurn, use: ToolUse
+    ) -> Json:
+        """Use a tool within a turn, unless it was used before the turn was paused."""
+        tool = offer.names[0]
+        name = f"{REQUESTS}{digest(*self._identity(tool, arguments, turn.number))[:24]}"
+        known = turn.recorded(name)
+        outcome = ToolOutcome(TurnPlace(turn, use), name)
+        if known is not None:
+            outcome.read(known)
+            return await self._repeat(offer, arguments, outcome)
+        try:
+            outcome.result = await self._made(offer, arguments, outcome)
+        except StateError as error:
+            outcome.error = [str(error.name), str(error.cause)]
+            await turn.record(name, outcome.written())
+            raise
+        await turn.record(name, outcome.written())
+        return outcome.result
+
+    async def _repeat(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> Json:
+        """Give the outcome that a tool call had before the turn was paused."""
+        at: Any = self.outer.at
+        with suppress(Raised):  # which is part of the outcome
+            await self._insist_on_consent(offer, arguments, outcome)
+        if outcome.used and self.host.meter is not None:
+            self._ledger.recall(at, outcome.used)
+            self.host.used(at, outcome.used)
+        self._tell(outcome, offer.names[0], arguments)
+        if outcome.error is not None:
+            raise Raised(*outcome.error)
+        return outcome.result
+
+    async def _made(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> Json:
+        """Use a tool; raises Raised, whatever goes wrong."""
+        tool, rates = offer.names[0], self.room.rates
+        try:
+            self._reservation(offer)
             agent, bounds = await self._bounded(offer, arguments)
             counted = [offer.names]
             if bounds.named or agent.reaches_network:
-                counted.append(REQUESTS)
+                counted.append(NETWORK_REQUESTS)
+            await self._insist_on_consent(offer, arguments, outcome)
             demands = list(self._demands(counted))
             counts = await rates.begin(
                 self.host, self.outer.at, tool, counted, self._counting, demands
             )
         except Raised as error:
-            self.refuse(tool, arguments, str(error.name), str(error.cause))
+            self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
             raise
         except BaseException as stop:
             self._give_up(tool, arguments, stop)
             raise
         try:
-            await self._ask_before(tool, arguments)
-            reservation = await self._begin(tool, arguments)
-            return await self._performed(offer, agent, bounds, arguments, counts, reservation)
+            await self._ask_before(tool, arguments, outcome)
+            reservation = await self._begin(offer, arguments, outcome)
+            return await self._performed(
+                offer, agent, bounds, arguments, counts, reservation, outcome
+            )
         finally:
             rates.end(counts)
 
@@ -218,7 +289,6 @@ class Broker:
         why = self._refusal(offer.names)
         if why is not None:
             raise Raised("States.Permissions", f"tool {tool!r} {why}")
-        self._reservation(tool)
         if self.outer.tool_depth >= MAX_NESTED:
             text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
             raise Raised("Agent.ToolError", text)
@@ -238,7 +308,7 @@ class Broker:
                     self._judge(tool, "arguments", own, check["Schema"])
         return own
 
-    def _reservation(self, tool: str) -> Reservation | None:
+    def _reservation(self, offer: Offer) -> Reservation | None:
         """Return the call of a tool for the ledger, if there is one.
 
         Raises Raised where a limit does not allow it and fails the call of the agent anyway.
@@ -249,9 +319,18 @@ class Broker:
         ledger = self.host.meter.ledger
         parent = self.outer.reservation or ledger.calling.get(id(at))
         try:
-            return ledger.tool(at, tool.rpartition("/")[2], parent)
+            return ledger.tool(at, offer.names, self._categories(offer), parent)
         except StateError as error:
             raise Raised(error.name, error.cause) from None
+
+    def _categories(self, offer: Offer) -> set[str]:
+        """Return the categories that a tool belongs to, of all documents around."""
+        return {
+            name
+            for level in self.levels
+            for name, matches in level.policy.tests.items()
+            if matches(offer.names)
+        }
 
     def _judge(self, tool: str, what: str, value: Json, schema: Json) -> None:
         from asl.core.schemas import faults
@@ -312,6 +391,28 @@ class Broker:
         found = {own.workflow: self.room.counting(own.program.document)}
         return found | {level.workflow: level.counting for level in self.levels}
 
+    async def _insist_on_consent(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> None:
+        """Ask people where a policy requires their approval; raises Raised where they reject."""
+        if outcome.place is None:
+            return
+        (turn, use), tool = outcome.place, offer.names[0]
+        rules = {
+            rule.identity: rule
+            for level in self.levels
+            for rule in level.policy.consents
+            if rule.matches(offer.names)
+        }
+        assert use is not None  # a tool call is under way
+        for number, rule in enumerate(rules.values()):
+            question = rule.question(self.outer.at, self.outer.target.name, tool, arguments)
+            try:
+                decision = await turn.ask(use, f"{outcome.name}.{number}", question)
+            except StateError as error:
+                raise Raised(error.name, error.cause) from None
+            record = decision["record"]
+            if record["approval"] != question.body["options"][0]:
+                raise Raised(REJECTED, _rejected(tool, record))
+
     def _demands(self, counted: list[tuple[str, ...]]) -> Iterator[Demand]:
         """Yield the limits that a call is subject to."""
         for level in self.levels:
@@ -319,7 +420,7 @@ class Broker:
                 if limit.matches(counted[0]):
                     yield Demand(level.workflow, limit, self.outer.tool_keys)
             most = level.policy.requests
-            if most is not None and REQUESTS in counted:
+            if most is not None and NETWORK_REQUESTS in counted:
                 yield Demand(level.workflow, requests(most), self.outer.tool_keys)
 
     async def _performed(
@@ -330,41 +431,50 @@ class Broker:
         arguments: Json,
         counts: Counted,
         reservation: Reservation | None,
+        outcome: ToolOutcome,
     ) -> Json:
-        tool, started = offer.names[0], self.host.now()
-        told: dict[str, Json] = {}
-        call = self._call(tool, arguments, bounds, counts, reservation)
+        tool, started, told = offer.names[0], self.host.now(), outcome.told
+        call = self._call(tool, arguments, bounds, counts, reservation, outcome)
         try:
             result = await self._answer(offer, agent, call, bounds, arguments)
-            self._count(reservation, result, told)
+            self._count(reservation, result, outcome)
             result = self._cleaned(offer, result)
             told["result"] = result
-            await self._ask_after(tool, arguments, result, reservation)
+            await self._ask_after(tool, arguments, result, reservation, outcome)
             return result
         except StateError as error:
             named = self._named(tool, error)
             told |= {"error": named.name, "cause": named.cause}
             if error.usage is not None:
-                self._count(reservation, dict(error.usage), told)
+                self._count(reservation, dict(error.usage), outcome)
             elif call.answered:
-                self._count(reservation, dict(call.usage or {}), told)
+                self._count(reservation, dict(call.usage or {}), outcome)
             elif error.lost:
-                self._lose(reservation)
+                self._lose(reservation, outcome)
             raise named from cause_for(named, error)
         except BaseException as stop:  # cancelled: the record says so, and it flies on
             if call.answered:
                 with suppress(StateError, Exhausted):
-                    self._count(reservation, dict(call.usage or {}), told)
+                    self._count(reservation, dict(call.usage or {}), outcome)
+            elif self._pauses:
+                raise
             elif told.keys().isdisjoint(("usage", "result")):
-                self._lose(reservation)
+                self._lose(reservation, outcome)
             told["error"], told["cause"] = "States.Timeout", self._stopped(stop)
             raise
         finally:
             self._end(reservation)
-            if REQUESTS in counts.names:
+            if NETWORK_REQUESTS in counts.names:
                 told["network"] = True
             told["seconds"] = round(self.host.now() - started, 6)
-            self._tell("ToolCalled", tool, arguments, **told)
+            outcome.time = self.host.now()
+            if not self._pauses:
+                self._tell(outcome, tool, arguments)
+
+    @property
+    def _pauses(self) -> bool:
+        """Whether the turn is being paused: what is cut off now goes on later."""
+        return self.outer.place is not None and self.outer.place.turn.pausing
 
     async def _in_time(self, tool: str, ask: Callable[[], Awaitable[T]]) -> T:
         """Return what is answered within the `Timeout` of the policies; raises Raised."""
@@ -423,13 +533,11 @@ class Broker:
         bounds: CallBounds,
         counts: Counted,
         reservation: Reservation | None,
+        outcome: ToolOutcome,
     ) -> Call:
         """Return the call as the tool sees it: within the same rights, and one deeper."""
-        outer, asked = self.outer, f"{tool}\n{compact(arguments)}"
-        self.made[asked] = number = self.made.get(asked, 0) + 1
-        from asl.engine.frame import digest
-
-        key = f"{outer.at.visit_key}/{digest(outer.idempotency_key, asked, number)[:24]}"
+        outer = self.outer
+        key = f"{outer.at.visit_key}/{digest(*self._identity(tool, arguments, self._number))[:24]}"
         options = Options(None, None, part=Part(key, outer.attempt, self.host.now()))
         rules = outer.tool_rules
         if rules is not None:
@@ -437,9 +545,22 @@ class Broker:
         options.blocks["tool_depth"] = outer.tool_depth + 1
         options.blocks["tool_keys"] = [*outer.tool_keys, *counts.keys]
         options.within = reservation
+        if outcome.place is not None:
+            options.blocks["turn"] = outcome.place
         call = self._bare(tool, options)
         call.deadline, call.bounds = outer.deadline, bounds if bounds else None
         return call
+
+    def _identity(
+        self, tool: str, arguments: Json, number: Callable[[str], int]
+    ) -> tuple[str, str, int]:
+        """Return what names a tool call: by whom it is made, what is asked, and how often."""
+        caller, asked = self.outer.idempotency_key, f"{tool}\n{compact(arguments)}"
+        return caller, asked, number(f"{caller}\n{asked}")
+
+    def _number(self, asked: str) -> int:
+        self.made[asked] = number = self.made.get(asked, 0) + 1
+        return number
 
     def _bare(self, tool: str, options: Options) -> Call:
         """Return a call within the one of the agent."""
@@ -478,7 +599,7 @@ class Broker:
 
     # Hooks
 
-    async def _ask_before(self, tool: str, arguments: Json) -> None:
+    async def _ask_before(self, tool: str, arguments: Json, outcome: ToolOutcome) -> None:
         """Ask the hooks whether a call may be made; raises Raised where one has it blocked."""
         request = {"tool": tool, "arguments": arguments, "state": self.outer.state_name}
         for level in self.levels:
@@ -486,21 +607,30 @@ class Broker:
                 continue
             try:
                 answer = await self._hooked(
-                    level.hooks["Before"], "toolRequest", request, self.outer.reservation
+                    level.hooks["Before"],
+                    "toolRequest",
+                    request,
+                    self.outer.reservation,
+                    outcome,
                 )
                 if (reason := _rejection(answer)) is not None:
                     raise StateError("States.Permissions", reason)
             except StateError as error:
                 cause = f"tool {tool!r}: the hook before it has blocked it: {error.cause or error}"
                 kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
-                self.refuse(tool, arguments, str(kept), cause)
+                self.refuse(tool, arguments, str(kept), cause, outcome)
                 raise Raised(kept, cause) from error
             except BaseException as stop:
                 self._give_up(tool, arguments, stop)
                 raise
 
     async def _ask_after(
-        self, tool: str, arguments: Json, result: Json, reservation: Reservation | None
+        self,
+        tool: str,
+        arguments: Json,
+        result: Json,
+        reservation: Reservation | None,
+        outcome: ToolOutcome,
     ) -> None:
         """Show the hooks what was answered; raises Raised where one fails."""
         state = self.outer.state_name
@@ -508,7 +638,9 @@ class Broker:
         for level in reversed(self.levels):
             if "After" in level.hooks:
                 try:
-                    await self._hooked(level.hooks["After"], "toolResponse", response, reservation)
+                    await self._hooked(
+                        level.hooks["After"], "toolResponse", response, reservation, outcome
+                    )
                 except StateError as error:
                     if error.name == "States.BudgetExceeded":
                         raise
@@ -521,6 +653,7 @@ class Broker:
         name: str,
         shown: Json,
         reservation: Reservation | None,
+        outcome: ToolOutcome,
     ) -> Json:
         """Call a hook within the call of *reservation*.
 
@@ -539,43 +672,56 @@ class Broker:
             options.blocks["tools"] = self.outer.tool_rules
         options.blocks["tool_depth"] = self.outer.tool_depth + 1
         options.within = reservation
+        if outcome.place is not None:
+            options.blocks["turn"] = outcome.place
         # Within the effect that calls the agent: what it answers is part of that.
         return await LocalHost.invoke(host, at, target, payload, options)
 
     # What is told and counted
 
-    async def _begin(self, tool: str, arguments: Json) -> Reservation | None:
+    async def _begin(
+        self, offer: Offer, arguments: Json, outcome: ToolOutcome
+    ) -> Reservation | None:
         """Reserve for a tool, where anything limits it; raises Raised."""
+        tool, at = offer.names[0], self.outer.at
         try:
-            reservation = self._reservation(tool)
+            reservation = self._reservation(offer)
             if reservation is not None:
                 assert self.host.meter is not None
                 await self.host.meter.begin(reservation)
+                own = reservation.accounts[-1]
+                if own.counted and own.frame is at:
+                    counts = {name: reservation.count(name) for name in own.counted}
+                    outcome.used = {name: count for name, count in counts.items() if count}
+                    self.host.used(at, outcome.used)
             return reservation
         except StateError as error:
-            self.refuse(tool, arguments, str(error.name), str(error.cause))
+            self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
             raise Raised(error.name, error.cause) from None
         except BaseException as stop:
             self._give_up(tool, arguments, stop)
             raise
 
-    def _count(self, reservation: Reservation | None, result: Json, told: dict[str, Json]) -> None:
+    def _count(self, reservation: Reservation | None, result: Json, outcome: ToolOutcome) -> None:
         """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
         if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
         at: Any = self.outer.at
         used = reported(result, at.execution.prices)
-        told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
+        outcome.told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
         if reservation is not None:
+            outcome.add(spending(used))
             self.host.used(at, spending(used))
             self._ledger.use_tool(reservation, used)
 
-    def _lose(self, reservation: Reservation | None) -> None:
+    def _lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
         """Count a tool that broke off before it said what it had used."""
         if reservation is not None:
             at: Any = self.outer.at
-            self.host.used(at, self._ledger.use_tool(reservation, BROKEN))
+            assumed = self._ledger.use_tool(reservation, BROKEN)
+            outcome.add(assumed)
+            self.host.used(at, assumed)
 
     def _end(self, reservation: Reservation | None) -> None:
         if reservation is not None:
@@ -588,16 +734,21 @@ class Broker:
         assert self.host.meter is not None  # where there are reservation
         return self.host.meter.ledger
 
-    def _tell(self, event: str, tool: str, arguments: Json, **details: Json) -> None:
+    def _tell(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
         shown: dict[str, Json] = {"tool": tool[:200]}
         levels = {level.policy.level for level in self.levels} or {"standard"}
         self.told += 1
         if self.told <= MAX_TOLD and levels & {"standard", "full"} and arguments is not None:
             shown["arguments"] = arguments
-        if "result" in details and (self.told > MAX_TOLD or "full" not in levels):
-            del details["result"]
-        self.outer.at.now = self.host.now()
-        self.outer.at.note(event, {**shown, **details})
+        shown |= outcome.told
+        if "result" in shown and (self.told > MAX_TOLD or "full" not in levels):
+            del shown["result"]
+        at: Any = self.outer.at
+        if outcome.place is None:
+            at.now = outcome.time
+            at.note(outcome.event, shown)
+        else:
+            outcome.place.turn.note(outcome.name, outcome.event, shown, outcome.time)
 
     # Threads
 
@@ -661,6 +812,13 @@ def _rejection(answer: Json) -> str | None:
         return rejection(answer)
     except UnclearVerdict as unclear:
         return f"a hook answers with {unclear.wanted}, not with {unclear.found}"
+
+
+def _rejected(tool: str, record: Mapping[str, Json]) -> str:
+    """Return what an agent is told of a call that people have rejected."""
+    said = f": {record['comment']}" if record["comment"] else ""
+    who, option = record["approver"], record["approval"]
+    return f"tool {tool!r}: {who} has rejected the call ({option!r}){said}"
 
 
 def _said(tool: str, error: BaseException) -> str:

@@ -13,12 +13,13 @@ from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own
 from asl.engine.execution import USAGE_KEYS
 from asl.hosts.life import LivingHost
 from asl.states.calls import Options, Target
-from asl.states.errors import HeartbeatMissed, Raised
+from asl.states.errors import HeartbeatMissed, Raised, Suspended
 from asl.states.host import Frame
 
 if TYPE_CHECKING:
     import asyncio
 
+    from asl.hosts.agent_turn import AgentTurn
     from asl.hosts.meter import Meter
     from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
@@ -102,14 +103,19 @@ class CallingHost(LivingHost):
         """Call this agent, whatever limits the calls of agents."""
         own = handed_over(payload, self.limit, target.label)
         call = Call(at, target, options)
+        turn = None if agent.direct is not None else self.turn(call)
         try:
-            if options is None or REPORTED.isdisjoint(options.blocks):
+            if turn is not None:
+                answer = await turn.run(partial(self._answer, agent, own, call, options))
+            elif options is None or REPORTED.isdisjoint(options.blocks):
                 try:
                     answer = await self._ask(agent, own, call, options)
                 finally:
                     call.end()
             else:
                 answer = await self._followed(call, options)(agent, own, call, options)
+        except Suspended:  # it is made again, and reports then what it has used
+            raise
         except BaseException as error:  # foreign code; what is not its own flies on
             if call.usage is not None:
                 (account or at.account)(target.state, call.usage)
@@ -120,6 +126,18 @@ class CallingHost(LivingHost):
             blamed = self.blamed(at, target, error, account)
             raise blamed from cause_for(blamed, error)
         return self.answered(at, target, answer, account)
+
+    async def _answer(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Json:
+        """Return the answer to a call that is part of a turn."""
+        if options is None or REPORTED.isdisjoint(options.blocks):
+            return await self._ask_and_end(agent, payload, call, options)
+        return await self._followed(call, options)(agent, payload, call, options)
+
+    def turn(self, call: Call) -> AgentTurn | None:
+        """Return the turn that a call begins, None where no tool of it needs consent."""
+        return None
 
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Call an agent that needs nothing but its parameters, where nothing limits the call."""

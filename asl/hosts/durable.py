@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from asl.core.errors import StateError
+from asl.core.errors import StateError, lost
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.execution import UNSPENT, Spent
 from asl.engine.journal import STARTED
-from asl.engine.written import read_spent, written_spent
+from asl.engine.written import (
+    read_spent,
+    written_error,
+    written_spending,
+    written_spent,
+)
+from asl.hosts.agent_turn import DEADLINE, REQUESTS, TOLD, AgentTurn
 from asl.hosts.callbacks import Polled
 from asl.hosts.calling import Account
 from asl.hosts.children import Begun
 from asl.hosts.kept import PATIENCE, KeptHost
 from asl.hosts.kept_tasks import kept_agent
 from asl.hosts.machine_log import MachineLog
-from asl.hosts.meter import BudgetAsking
 from asl.hosts.services import Started
 from asl.program import Program, Step
 from asl.states.calls import Options, Request, Target
 from asl.states.decisions import Asked
+from asl.states.errors import Raised
 from asl.states.forks import Fan, Joined
 from asl.states.host import Child, Frame, Question, Saving
 
@@ -136,6 +142,11 @@ class DurableHost(KeptHost):
         if started is not None and options.timeout is not None:
             options.began = max(started[1], self.execution.redriven or 0.0)
             call.deadline = options.began + options.timeout
+        deadline = self.recorded(call.at.key + DEADLINE)
+        if deadline is not None and options.timeout is not None:
+            options.began, call.deadline = deadline - options.timeout, deadline
+            if self.now() >= deadline:  # the agent is not called any more
+                raise lost(Raised("States.Timeout", options.cause("answer", options.timeout)))
         if options.again:
             self._keep_beginning(call.at, call, options)
         return await super()._in_time(agent, payload, call, options)
@@ -332,11 +343,118 @@ class DurableHost(KeptHost):
             journal.put_request(asked)
             await journal.commit(self.shares)
         try:
-            decision = await BudgetAsking(self, at, asked).decision()
+            decision = await self.inquire(at, asked)
             journal.put_answer(key, [asked.kind, at.now, decision, None])
             return decision
         finally:
             journal.put_request(asked)
+
+    # The turns of agents that need consent to their tool calls
+
+    def begin_turn(self, turn: AgentTurn) -> Mapping[str, int]:
+        """Return how many events of a turn the history has, by what they are about."""
+        told = self.recorded(turn.key + TOLD)
+        if told is None:
+            return {}
+        log = self._log(turn.at)
+        log.records += told[0]
+        assert log.aside is not None
+        log.aside["advanced"] = told[0]
+        noted: Mapping[str, int] = told[1]
+        return noted
+
+    def pause_turn(self, turn: AgentTurn, noted: Mapping[str, int]) -> None:
+        """Write the events of a turn that is paused: its agent may do something else next time."""
+        log, key = self._log(turn.at), turn.key + TOLD
+        told = self.recorded(key)
+        count = len(log.noted) + (0 if told is None else told[0])
+        log.write_notes(self.journal)
+        self.journal.put_answer(key, [count, dict(noted)])
+
+    async def awaits_consent(self, turn: AgentTurn) -> bool:
+        """Whether a turn was paused, and people have not decided since."""
+        waiting: dict[str, list[Asked]] = {}
+        for key, asked in self.journal.requests.items():
+            use = key.rpartition(".")[0]
+            if key.startswith(turn.key + REQUESTS) and self.recorded(use) is None:
+                waiting.setdefault(use, []).append(asked)
+        handler = self.services is not None and self.services.approvals is not None
+        if not waiting or handler:
+            return False
+        undecided = [
+            [each for each in asked if not self._is_decided(each)] for asked in waiting.values()
+        ]
+        if not all(undecided):
+            return False
+        for asked in (each for group in undecided for each in group):
+            if await self._is_over(turn, asked):
+                return False
+        self.pending += tuple((each.key, each) for group in undecided for each in group)
+        return True
+
+    def _is_decided(self, asked: Asked) -> bool:
+        answers = self.journal.answers
+        return asked.key in answers or self.journal.decision(asked) is not None
+
+    async def _is_over(self, turn: AgentTurn, asked: Asked) -> bool:
+        """Whether the time for a decision is over; what is due until then happens."""
+        from asl.hosts.asking import ToolAsking
+
+        asking = ToolAsking(self, turn, asked)
+        await asking.begin()
+        return await asking.catch_up(self.now()) is not None
+
+    async def consent(self, turn: AgentTurn, key: str, question: Question) -> Json:
+        """Ask people for consent to a tool call, once; the request is durable beforehand."""
+        from asl.hosts.asking import ToolAsking
+
+        journal, asked = self.journal, self.request_by(turn.at, key, question)
+        known, answer = journal.requests.get(key), journal.answers.get(key)
+        if known is not None and self._is_replaced(known, asked):
+            known = answer = None
+        if known is None:
+            journal.put_request(asked)
+            journal.reached("request.put")
+            await journal.commit(self.shares)
+        else:
+            asked = known
+            asked.unheard = dict(journal.answers.get(key + UNHEARD, ()))
+            answer = answer or journal.decision(asked)
+            if answer is not None:
+                if journal.take_up(asked.id):
+                    journal.put_answer(key, answer)
+                asked.told = 2**62  # no notification is needed any more
+                return await ToolAsking(self, turn, asked).repeated(answer)
+        before, asking = asked.received, ToolAsking(self, turn, asked)
+        try:
+            decision = await asking.decision()
+        except StateError as error:
+            journal.put_answer(key, [asked.kind, asking.time, None, written_error(error)])
+            raise
+        else:
+            journal.put_answer(key, [asked.kind, asking.time, decision, None])
+            return decision
+        finally:
+            journal.put_request(asked, asked.received is not before)
+
+    def withdraw(self, turn: AgentTurn) -> None:
+        """Close the requests of a turn that has ended: nothing depends on them any more."""
+        self.journal.cut_off(turn.key + REQUESTS, self.now())
+        super().withdraw(turn)
+
+    def recorded(self, key: str) -> Json:
+        """Return what was recorded within the effect under way, maybe by an earlier process."""
+        return self.journal.answers.get(key)
+
+    async def record(self, at: Frame, key: str, value: Json) -> None:
+        """Record something within the effect under way, with what was spent by then."""
+        log, journal = self._log(at), self.journal
+        size = journal.put_answer(key, value)
+        log.weight += size
+        self.kept += size
+        journal.put_spending(written_spending(self.execution))
+        await journal.commit(self.shares)
+        journal.reached("answer.put")
 
     # Task tokens
 

@@ -40,6 +40,7 @@ from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
 from asl.states.blocks.budget import Amounts
 from asl.states.blocks.progress import Told
+from asl.states.errors import Suspended
 from asl.states.host import Record
 
 __all__ = ["FAIL_POINTS", "PATIENCE", "ForeignAnswer", "KeptHost"]
@@ -320,6 +321,10 @@ class KeptHost(LocalHost):
             value = await perform(at, *given)
         except StateError as error:
             self._put(at, log, key, kind, None, error)
+            raise
+        except Suspended:
+            if metered:  # its reservation has ended with it
+                self.keep_spending()
             raise
         journal.reached("effect.done")
         self._put(at, log, key, kind, value, None)

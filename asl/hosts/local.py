@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from asl.engine.journal import Journal
     from asl.engine.ledger import Ledger
     from asl.engine.result import Result
+    from asl.hosts.agent_turn import AgentTurn
     from asl.hosts.broker import Broker
     from asl.hosts.children import Begun
     from asl.hosts.services import Started
@@ -190,9 +191,13 @@ class LocalHost(CallingHost):
         It is made now, also where what led to it has happened long before: the time for an answer
         begins when people can see it.
         """
+        return self.request_by(at, at.next_effect(), question)
+
+    def request_by(self, at: Frame, key: str, question: Question) -> Asked:
+        """Return a new request by its key."""
         from asl.states.decisions import Asked
 
-        key, now = at.next_effect(), self.now()
+        now = self.now()
         kind, body, plan = question
         if self.deadline is not None:  # when it has passed, nobody is asked any more
             plan = {**plan, "deadline": self.deadline - now}
@@ -206,9 +211,53 @@ class LocalHost(CallingHost):
 
     async def inquire(self, at: Frame, asked: Asked) -> Json:
         """Bring a request to its decision."""
-        from asl.hosts.asking import Asking
+        from asl.hosts.asking import Asking, QuietAsking
 
-        return await Asking(self, at, asked).decision()
+        kind = QuietAsking if asked.kind == "budget" else Asking
+        return await kind(self, at, asked).decision()
+
+    # The turns of agents that need consent to their tool calls
+
+    def turn(self, call: Call) -> AgentTurn | None:
+        """Return the turn that a call begins, None where no tool of it needs consent."""
+        from asl.hosts.rights import needs_consent
+
+        if call.place is not None or not needs_consent(self, call.at, call.tool_rules):
+            return None
+        from asl.hosts.agent_turn import AgentTurn, TurnPlace
+
+        turn = AgentTurn(self, call)
+        call.place = TurnPlace(turn, None)
+        return turn
+
+    def begin_turn(self, turn: AgentTurn) -> Mapping[str, int]:
+        """Return how many events of a turn the history has, by what they are about."""
+        return {}
+
+    def pause_turn(self, turn: AgentTurn, noted: Mapping[str, int]) -> None:
+        """Take note that a turn is paused; this host keeps nothing."""
+
+    async def awaits_consent(self, turn: AgentTurn) -> bool:
+        """Whether a turn was paused, and people have not decided since."""
+        return False
+
+    async def consent(self, turn: AgentTurn, key: str, question: Question) -> Json:
+        """Ask people for consent to a tool call within the effect under way."""
+        from asl.hosts.asking import ToolAsking
+
+        return await ToolAsking(self, turn, self.request_by(turn.at, key, question)).decision()
+
+    def withdraw(self, turn: AgentTurn) -> None:
+        """Close the requests of a turn that has ended: nothing depends on them any more."""
+        within = turn.key + "!"
+        self.pending = tuple(each for each in self.pending if not each[0].startswith(within))
+
+    def recorded(self, key: str) -> Json:
+        """Return what was recorded within the effect under way; this host keeps nothing."""
+        return None
+
+    async def record(self, at: Frame, key: str, value: Json) -> None:
+        """Record something within the effect under way; this host keeps nothing."""
 
     def told(self, asked: Asked) -> None:
         """Remember which notices were sent, and which of them failed; this host keeps nothing."""
@@ -219,11 +268,10 @@ class LocalHost(CallingHost):
 
     async def decide(self, at: Frame, key: str, question: Question) -> Json:
         """Ask people about the execution as a whole; *key* names the request among its own."""
-        from asl.hosts.meter import BudgetAsking
         from asl.states.decisions import Asked
 
         asked = Asked.make(at.execution_id, key, *question, self.now(), self._redrives(at))
-        return await BudgetAsking(self, at, asked).decision()
+        return await self.inquire(at, asked)
 
     @cached_property
     def names(self) -> Names:

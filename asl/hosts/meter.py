@@ -10,7 +10,6 @@ from asl.core.values import Json, measure
 from asl.engine.ledger import Ledger
 from asl.engine.reservations import LOST, UNUSED, Admission, Estimate, Pause, Reservation
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
-from asl.hosts.asking import Asking
 from asl.hosts.local import LocalHost
 from asl.states.calls import Options, Target
 from asl.states.errors import Exhausted, Suspended
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from asl.engine.frame import Frame
     from asl.engine.limits import Account
 
-__all__ = ["BudgetAsking", "Meter", "Waiting"]
+__all__ = ["Meter", "Waiting"]
 
 LATER = 1.0
 """Seconds after which it is checked again whether a call of another execution has ended."""
@@ -93,6 +92,8 @@ class Meter:
                 host.used(at, counts)
             try:
                 result = await host.ask_agent(at, target, payload, options, agent, call.account)
+            except Suspended:  # it is made again, and reports then what it has used
+                raise
             except BaseException as error:
                 if (not isinstance(error, StateError) or error.lost) and not call.answered:
                     call.used = call.used._replace(fault=call.used.fault or LOST.fault)
@@ -216,18 +217,6 @@ class Meter:
                 self.deciding.set_result(None)
                 self.deciding = None
         self.ledger.decide(pause, decision["record"])
-
-
-class BudgetAsking(Asking):
-    """A request that no state makes, so that no history tells of it."""
-
-    async def begin(self) -> None:
-        """Tell people, and nobody else."""
-        await self._tell("request", {})
-
-    def decided(self, decision: Json, now: float) -> None:
-        """Leave it to the ledger what comes of the decision."""
-        self.at.now = now
 
 
 def _revised(options: Options | None, call: Reservation) -> Options | None:

@@ -107,6 +107,9 @@ def _dynamic_parts(value: Mapping[str, Json]) -> Iterator[Finding]:
     if type(tools) is dict:
         if "Hooks" in tools:
             yield Finding("POLICY-01", "a policy cannot have 'Hooks'", "/Tools/Hooks")
+        if "MaxCalls" in tools:
+            message, hint = "a policy cannot have 'MaxCalls'", "write RateLimits"
+            yield Finding("POLICY-01", message, "/Tools/MaxCalls", hint)
         if is_dynamic(tools):
             yield Finding("POLICY-01", "a policy has no input: 'Tools' must be constant", "/Tools")
 

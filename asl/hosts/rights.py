@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from asl.engine.tools import Offers
     from asl.hosts.local import LocalHost
 
-__all__ = ["Level", "Toolroom", "read_rights", "rights_of", "topmost", "written_rights"]
+__all__ = [
+    "Level",
+    "Toolroom",
+    "needs_consent",
+    "read_rights",
+    "rights_of",
+    "topmost",
+    "written_rights",
+]
 
 
 class Level(NamedTuple):
@@ -114,6 +122,16 @@ def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level
         }
         levels.append(Level(policy, hooks, execution.workflow, counts))
     return (*outer, *levels)
+
+
+def needs_consent(host: LocalHost, at: Any, own: Rules | None) -> bool:
+    """Return whether any tool call of an agent may need consent; *own* are its state's rules."""
+    execution, services = topmost(at.execution), host.services
+    operator = None if services is None else services.policy
+    levels = () if operator is None else operator.levels
+    if own is not None or execution.program.tools is not None or execution.rights or at.scopes:
+        levels = (*levels, *rights_of(host, at, own))
+    return any(level.policy.consents for level in levels)
 
 
 def written_rights(levels: tuple[Level, ...]) -> Json:

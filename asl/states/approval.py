@@ -1,6 +1,6 @@
 """Approval: asks people, waits for their decision and goes where it leads (6.9, companion 1)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
@@ -11,16 +11,19 @@ from asl.expr.references import compile_result_path, place
 from asl.expr.rules import Predicate
 from asl.program import Finish, Step
 from asl.states.approval_rules import check_approval
+from asl.states.approval_terms import (
+    approver_policy,
+    channels_of,
+    options_of,
+    waiting_plan,
+)
 from asl.states.base import Compiler, StateType
-from asl.states.decisions import person
-from asl.states.durations import duration, unfit
+from asl.states.durations import unfit
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Question
 from asl.states.settings import Settings
 
-OPTIONS = ("approve", "reject")
 EDITED = "$.editedContent"
-ON_TIMEOUT = ("AutoReject", "AutoApprove", "Escalate", "Fail")
 
 
 def compile_approval(compiler: Compiler, step: Step) -> None:
@@ -61,7 +64,7 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
             "path": [*frame.place, compiler.name],
             "prompt": shown,
             "promptText": _text(shown),
-            "options": _options(None if options is None else options(data, frame)),
+            "options": options_of(None if options is None else options(data, frame)),
         }
         if editable is not None:
             editable(body, data, frame)
@@ -76,9 +79,7 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
             items(body, data, frame)
         if channels is not None:
             told = Settings({"Notifications": channels(data, frame)}, compiler.jsonata)
-            found = told.members("Notifications")
-            body["notifications"] = {key: each for key, each in found.items() if each is not None}
-            limits["reminders"] = list(_reminders(told.block_of("Notifications")))
+            body["notifications"], limits["reminders"] = channels_of(told)
         body["input"] = data
         return Question("approval", body, limits)
 
@@ -90,14 +91,6 @@ def _text(prompt: Json) -> str:
         return prompt
     parts = [prompt[key] for key in ("Title", "Description") if key in prompt]
     return ": ".join(part if type(part) is str else compact(part) for part in parts)
-
-
-def _options(found: Json) -> list[str]:
-    if found is None:
-        return list(OPTIONS)
-    if type(found) is not list or not found or any(type(each) is not str for each in found):
-        raise unfit("Options", "a non-empty list of texts", found)
-    return found
 
 
 def _editable(compiler: Compiler) -> _Fill | None:
@@ -133,36 +126,9 @@ def _policy(compiler: Compiler) -> _Fill | None:
         rules = Settings(written, compiler.jsonata, "Policy.")
         other = None if alias is None else alias(data, frame)
         own = Settings({"RequiredApprovers": other}, compiler.jsonata)
-        found: dict[str, Json] = {
-            "requiredApprovals": rules.count("RequiredApprovals")
-            or rules.count("RequiredApprovers")
-            or own.count("RequiredApprovers")
-            or 1,
-            "received": [],
-        }
-        if rules.members("Approvers"):
-            found["approvers"] = _approvers(rules.block_of("Approvers"), found["requiredApprovals"])
-        if rules.flag("ExcludeRequestor") and frame.requestor is not None:
-            found["excludes"] = frame.requestor
-        if rules.flag("RequireReason"):
-            found["requireReason"] = True
-        body["policy"] = found
+        body["policy"] = approver_policy(rules, own.count("RequiredApprovers"), frame.requestor)
 
     return fill  # type: ignore[return-value]  # every frame of a state knows the requestor
-
-
-def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
-    """Return who may decide; nobody where nobody is listed, as after a misspelt field.
-
-    Raises StateError where fewer are listed than are *needed*.
-    """
-    users, roles = listed.texts("Users"), listed.texts("Roles")
-    people = {person(user).casefold() for user in users or ()}
-    if people and roles is None and needed > len(people):
-        most = f"at most {len(people)}, so many may decide"
-        raise unfit("Policy.RequiredApprovals", most, needed)
-    lists = {"users": users, "roles": roles}
-    return {key: names for key, names in lists.items() if names is not None} or {"users": []}
 
 
 def _items(compiler: Compiler) -> _Fill | None:
@@ -196,60 +162,15 @@ def _plan(compiler: Compiler) -> Evaluate:
     otherwise = "Default" if "Default" in compiler.state else "Fail"
 
     def plan(data: Json, frame: Frame) -> Json:
-        found: dict[str, Json] = {}
         rules = {} if escalation is None else escalation(data, frame)
+        written: dict[str, Json] = {}
         if timeout is not None:
-            written = timeout(data, frame)
-            found["timeout"] = duration("Timeout", written)
-            found["written"] = written
-            chosen = Settings(
-                {"OnTimeout": None if action is None else action(data, frame)}, compiler.jsonata
-            )
-            found["onTimeout"] = chosen.word("OnTimeout", ON_TIMEOUT) or otherwise
-            if found["onTimeout"] == "Escalate":
-                found["afterEscalation"] = otherwise
-                found["escalateTo"] = rules.get("EscalateTo")
+            written["Timeout"] = timeout(data, frame)
+            written["OnTimeout"] = None if action is None else action(data, frame)
         text = None if message is None else message(data, frame)
-        found["escalations"] = list(
-            _escalations(Settings(rules, compiler.jsonata, "Escalation."), text)
-        )
-        return found
+        return waiting_plan(Settings(written, compiler.jsonata), otherwise, rules, text)
 
     return plan
-
-
-def _escalations(rules: Settings, message: Json) -> Iterator[dict[str, Json]]:
-    written = rules.values
-    if "After" in written:
-        entry = {
-            "after": duration("After", written["After"]),
-            "notify": written.get("Notify"),
-            "message": message,
-        }
-        repeat = written.get("Repeat")
-        if type(repeat) is dict:
-            if "Every" in repeat:
-                entry["every"] = duration("Every", repeat["Every"], positive=True)
-            times = rules.block_of("Repeat").count("MaxTimes")
-            if times is not None:
-                entry["times"] = times
-        elif repeat is not None:
-            entry["every"] = duration("Repeat", repeat, positive=True)
-        yield entry
-    for number, level in enumerate(rules.objects("Levels"), 1):
-        yield {
-            "after": duration("After", level.get("After")),
-            "level": number,
-            "notify": level.get("Notify"),
-            "message": message,
-            "approves": Settings(level, rules.jsonata, "Escalation.Levels.").flag("AutoApprove"),
-        }
-
-
-def _reminders(notifications: Settings) -> Iterator[dict[str, Json]]:
-    for channel in notifications.objects("Channels"):
-        if "OnlyAfter" in channel:
-            yield {"after": duration("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
 
 
 # The decision

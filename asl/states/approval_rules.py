@@ -15,7 +15,7 @@ from asl.expr.times import parse_duration
 from asl.states.base import Node
 from asl.states.choice import check_rules
 
-__all__ = ["check_approval"]
+__all__ = ["check_approval", "check_terms"]
 
 SETTLED = ("AutoReject", "AutoApprove", "Fail")
 """The words of `OnTimeout` after which nobody is asked any more."""
@@ -25,10 +25,27 @@ def check_approval(node: Node) -> Iterator[Finding]:
     """Every decision and every timeout leads somewhere; escalations come, and in time."""
     yield from check_rules(node)
     yield from _ways(node)
-    yield from _idle(node)
     yield from _editable(node)
+    yield from check_terms(node)
+
+
+def check_terms(node: Node) -> Iterator[Finding]:
+    """Check what a request for approval has wherever it is made: timeouts, approvers, escalations.
+
+    Args:
+        node: The state, or the object that has the fields.
+    """
+    yield from _idle(node)
     yield from _approvals(node)
     yield from _escalation(node)
+    if node.value.get("OnTimeout") == "AutoApprove":
+        yield Finding(
+            "V-APR-14",
+            "when nobody answers, this counts as consent",
+            node.at("OnTimeout"),
+            "'AutoReject' or 'Escalate' is safer",
+            severity=Severity.WARNING,
+        )
 
 
 def _ways(node: Node) -> Iterator[Finding]:
@@ -50,14 +67,6 @@ def _ways(node: Node) -> Iterator[Finding]:
             node.at("Timeout" if "Timeout" in state else "Timeout.$"),
             "add 'OnTimeout', 'Default' or 'Catch'",
             at_key=True,
-        )
-    if state.get("OnTimeout") == "AutoApprove":
-        yield Finding(
-            "V-APR-14",
-            "when nobody answers, this counts as consent",
-            node.at("OnTimeout"),
-            "'AutoReject' or 'Escalate' is safer",
-            severity=Severity.WARNING,
         )
 
 

@@ -47,6 +47,8 @@ SYSTEM_USER = "system_user"
 """The key of an answer for the user of the operating system who gave it in another's name."""
 ANYTHING = "*"
 """The option that stands for any value: people answer in their own words."""
+ENDS = ("deadline", "limit")
+"""The parts of a plan that depend on the moment: when the execution, or the state, times out."""
 VERDICTS = {"approved": True, "rejected": False}
 """The lists of items, and whether those in it are approved."""
 BATCH_KEYS = frozenset({"decisions", *VERDICTS})
@@ -150,7 +152,7 @@ class Asked:
 
         It stays the same whatever is answered, and however long the execution may still take.
         """
-        plan = {key: value for key, value in self.plan.items() if key != "deadline"}
+        plan = {key: value for key, value in self.plan.items() if key not in ENDS}
         return _sha256({"type": self.kind, **self.body, "plan": plan})
 
     @property
@@ -163,7 +165,8 @@ class Asked:
         timeout, escalated = self.plan.get("timeout"), self._escalated()
         if timeout is not None and escalated:
             timeout *= 2
-        ends = [each for each in (timeout, self.plan.get("deadline")) if each is not None]
+        given = (timeout, *map(self.plan.get, ENDS))
+        ends = [each for each in given if each is not None]
         if ends:
             shown["expiresAt"] = format_timestamp(self.created + min(ends))
         if escalated and self.plan["escalateTo"] is not None:
@@ -516,6 +519,9 @@ def notices(body: Mapping[str, Json], plan: Mapping[str, Json], created: float) 
     timers = [_timeout(body, plan, created)]
     if "deadline" in plan:
         timers.append(iter([Notice(plan["deadline"], "", {}, expires=True)]))
+    if "limit" in plan:
+        details: dict[str, Json] = {"effect": "States.Timeout"}
+        timers.append(iter([Notice(plan["limit"], "ApprovalTimedOut", details, fails=True)]))
     timers += [_escalation(body, each, created) for each in plan.get("escalations", ())]
     timers += [
         iter([Notice(each["after"], "", {"channel": each["channel"]})])

@@ -25,6 +25,7 @@ __all__ = [
     "CALLS_OF",
     "LEVELS",
     "LIMITS",
+    "TOOL_CALLS",
     "Alert",
     "Amounts",
     "CompileLimits",
@@ -36,6 +37,7 @@ __all__ = [
     "compile_state",
     "compile_workflow",
     "counts_calls",
+    "has_limits",
 ]
 
 LEVELS: Final = ("Task", "Debate", "Map", "Parallel")
@@ -45,6 +47,8 @@ ALL_CALLS: Final = "MaxCalls"
 """The limit of all calls of agents."""
 CALLS_OF: Final = "MaxCalls."
 """The beginning of a limit of the calls of one agent or tool; its name follows."""
+TOOL_CALLS: Final = "Tools.MaxCalls."
+"""The beginning of a limit in a Tools block; a pattern or category of tools follows."""
 WINDOWS: Final[Mapping[str, float]] = {"MaxCostPerHour": 3600.0, "MaxCostPerDay": 86400.0}
 """The limits of all executions of a workflow together, and within how many seconds they hold."""
 OWN: Final = (*LIMITS, ALL_CALLS, *WINDOWS, "Pool")
@@ -149,7 +153,14 @@ def amount(value: Json) -> Decimal | None:
 
 def counts_calls(limit: str) -> bool:
     """Return whether a limit counts calls, not money or tokens."""
-    return limit.startswith(ALL_CALLS)
+    return limit.startswith((ALL_CALLS, TOOL_CALLS))
+
+
+def has_limits(part: Mapping[str, Json], tools: str) -> bool:
+    """Return whether a state or document limits anything; its tool policy is the field *tools*."""
+    policy = part.get(tools)
+    counted = type(policy) is dict and not policy.keys().isdisjoint((ALL_CALLS, f"{ALL_CALLS}.$"))
+    return "Budget" in part or counted
 
 
 # --------------------------------------------------------------------------------------------
@@ -157,9 +168,9 @@ def counts_calls(limit: str) -> bool:
 
 
 def compile_state(compiler: Compiler) -> CompileLimits:
-    """Compile the `Budget` of a state."""
+    """Compile the `Budget` of a state, with the `MaxCalls` of its `Tools`."""
     effective, block = compiler.input(), compiler.within("Budget")
-    most = _amounts(block)
+    most, tools = _amounts(block), _tool_calls(compiler.within("Tools"))
     fields = _present(block, ("OnExceed", "Priority", "Category", "Tags"))
     attribution = block.template("Attribution") or block.scalar("Attribution")
 
@@ -168,7 +179,7 @@ def compile_state(compiler: Compiler) -> CompileLimits:
         category = found.get("Category")
         return Limits(
             compiler.name,
-            most(data, frame),
+            {**most(data, frame), **tools(data, frame)},
             _one_of(found.get("OnExceed", "Fail"), ACTIONS, "OnExceed"),
             priority=_one_of(found.get("Priority", "normal"), PRIORITIES, "Priority"),
             category=None if category is None else _string(category),
@@ -176,7 +187,9 @@ def compile_state(compiler: Compiler) -> CompileLimits:
             attribution=None if attribution is None else _members(attribution(data, frame)),
         )
 
-    if _is_computed(block.state):
+    written_calls = compiler.within("Tools").state.get(ALL_CALLS)
+    computed = f"{ALL_CALLS}.$" in compiler.within("Tools").state
+    if computed or _is_computed(written_calls) or _is_computed(block.state):
         return lambda raw, frame: limits_of(effective(raw, frame), frame)
     written = cache(lambda: limits_of(None, None))
     return lambda raw, frame: written()
@@ -192,8 +205,11 @@ def _is_computed(value: Json) -> bool:
 
 
 def compile_workflow(compiler: Compiler) -> CompileLimits:
-    """Compile the `Budget` of a workflow; its expressions see the execution input."""
-    block = compiler.within("Budget")
+    """Compile the `Budget` of a workflow, with the `MaxCalls` of its `DefaultTools`.
+
+    Their expressions see the execution input.
+    """
+    block, tools = compiler.within("Budget"), _tool_calls(compiler.within("DefaultTools"))
     most, windows = _amounts(block), _amounts(block, tuple(WINDOWS))
     names = ("OnExceed", "Currency", "ThrottleDelay", "Notify", "TrackBy", "ResetPeriod")
     fields, pool = _present(block, names), _pool(block)
@@ -204,7 +220,7 @@ def compile_workflow(compiler: Compiler) -> CompileLimits:
         track_by, reset = found.get("TrackBy"), found.get("ResetPeriod")
         return Limits(
             "",
-            most(data, frame),
+            {**most(data, frame), **tools(data, frame)},
             _one_of(found.get("OnExceed", "Fail"), ACTIONS, "OnExceed"),
             _string(found.get("Currency", "USD")),
             fallbacks(data, frame),
@@ -251,6 +267,25 @@ def _amounts(
     }
 
 
+def _tool_calls(policy: Compiler) -> Callable[[Json, Any], Amounts]:
+    """Compile the `MaxCalls` of a tool policy."""
+    fields = given(policy, (ALL_CALLS,))
+
+    def calls(data: Json, frame: Any) -> Amounts:
+        found = fields(data, frame).get(ALL_CALLS)
+        if found is None:
+            return {}
+        if type(found) is not dict:
+            cause = f"{TOOL_CALLS[:-1]} is an object of numbers by tools, not {excerpt(found, 200)}"
+            raise StateError("States.Runtime", cause)
+        return {
+            f"{TOOL_CALLS}{tool}": _tokens(most, f"{TOOL_CALLS}{tool}", "")
+            for tool, most in found.items()
+        }
+
+    return calls
+
+
 def _limits(field: str, value: Json) -> Iterator[tuple[str, Decimal | int]]:
     """Yield the limits that a field gives, by their names."""
     if "Cost" in field:
@@ -270,9 +305,9 @@ def _money(value: Json, field: str) -> Decimal:
     return found
 
 
-def _tokens(value: Json, field: str) -> int:
+def _tokens(value: Json, field: str, block: str = "Budget.") -> int:
     if not is_integer(value) or value < 0:
-        cause = f"Budget.{field} is a whole number from 0, not {excerpt(value, 200)}"
+        cause = f"{block}{field} is a whole number from 0, not {excerpt(value, 200)}"
         raise StateError("States.Runtime", cause)
     return min(int(value), NO_BOUND)
 

@@ -13,6 +13,7 @@ from asl.core.values import Json, is_integer, is_number
 from asl.expr.frame import Evaluate
 from asl.expr.glob import compile_glob
 from asl.expr.times import parse_duration
+from asl.states.blocks.consent import REQUIRE_APPROVAL, consent_rules
 
 __all__ = [
     "WINDOWS",
@@ -33,7 +34,7 @@ __all__ = [
     "processors",
 ]
 
-UNITED: Final = ("Denied", "DeniedCategories", "DeniedDomains", "DeniedPaths")
+UNITED: Final = ("Denied", "DeniedCategories", "DeniedDomains", "DeniedPaths", REQUIRE_APPROVAL)
 """The lists that only grow."""
 REPLACED: Final = ("Allowed", "AllowedCategories")
 """The lists of which a state has its own; one of them replaces both."""
@@ -129,11 +130,15 @@ def overlaid(
                 block.pop(name, None)
     for name in UNITED:
         if name in below and name in above:
-            block[name] = [*below[name], *above[name]]
+            block[name] = [*_listed(below[name]), *_listed(above[name])]
     for name, depth in MERGED.items():
         if name in below and name in above:
             block[name] = _merged(below[name], above[name], depth)
     return block
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if type(value) is list else [value]
 
 
 def _merged(below: Json, above: Json, depth: int) -> Json:
@@ -167,6 +172,8 @@ class Policy:
         if not block.keys().isdisjoint(REPLACED):
             listed = [*_texts(block, "Allowed"), *_texts(block, "AllowedCategories")]
             self.allowed = _matcher(listed, categories)
+        self.tests = {name: _matcher([name], categories) for name in categories}
+        """By category: whether a tool belongs to it."""
         self.limits = tuple(self._limits(categories))
         self.parameters = self._by_tool("Parameters", categories)
         self.validation = self._by_tool("Validation", categories)
@@ -177,6 +184,9 @@ class Policy:
         ]
         seconds = [_seconds(each) for each in times if each is not None]
         self.timeout = min(seconds) if seconds else None
+        self.consents = consent_rules(
+            block.get(REQUIRE_APPROVAL), lambda patterns: _matcher(patterns, categories)
+        )
         self.hosts = Reach.of_hosts(block)
         self.files = Reach.of_files(block)
 

@@ -12,6 +12,7 @@ from asl.expr.frame import Frame
 from asl.expr.templates import is_dynamic
 from asl.states.base import Compiler
 from asl.states.blocks.base import Attempt, Block, Perform
+from asl.states.blocks.consent import REQUIRE_APPROVAL
 from asl.states.blocks.policy import Hook, Rules
 from asl.states.calls import Options
 
@@ -29,6 +30,7 @@ FIELDS = (
     "Denied",
     "AllowedCategories",
     "DeniedCategories",
+    REQUIRE_APPROVAL,
     "RateLimits",
     "Sandboxed",
     "Sandbox",

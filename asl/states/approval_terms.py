@@ -1,0 +1,136 @@
+"""The terms of a request for approval, read from evaluated fields: options, approvers, waiting.
+
+Shared by the Approval state and by tools that need consent (`Tools.RequireApproval`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from asl.core.values import Json
+from asl.states.decisions import person
+from asl.states.durations import duration, unfit
+from asl.states.settings import Settings
+
+__all__ = ["OPTIONS", "approver_policy", "channels_of", "options_of", "waiting_plan"]
+
+OPTIONS = ("approve", "reject")
+ON_TIMEOUT = ("AutoReject", "AutoApprove", "Escalate", "Fail")
+
+
+def options_of(found: Json) -> list[str]:
+    """Return the options of a request; the default ones for None."""
+    if found is None:
+        return list(OPTIONS)
+    if type(found) is not list or not found or any(type(each) is not str for each in found):
+        raise unfit("Options", "a non-empty list of texts", found)
+    return found
+
+
+def approver_policy(rules: Settings, other: int | None, requestor: str | None) -> dict[str, Json]:
+    """Return who may decide, and how many must.
+
+    Args:
+        rules: The fields of `Policy`.
+        other: The number of approvals that another field requires, None for no such field.
+        requestor: Who has started the execution, None if unknown.
+
+    Raises:
+        StateError: A field does not fit.
+    """
+    found: dict[str, Json] = {
+        "requiredApprovals": rules.count("RequiredApprovals")
+        or rules.count("RequiredApprovers")
+        or other
+        or 1,
+        "received": [],
+    }
+    if rules.members("Approvers"):
+        found["approvers"] = _approvers(rules.block_of("Approvers"), found["requiredApprovals"])
+    if rules.flag("ExcludeRequestor") and requestor is not None:
+        found["excludes"] = requestor
+    if rules.flag("RequireReason"):
+        found["requireReason"] = True
+    return found
+
+
+def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
+    """Return who may decide; nobody where nobody is listed, as after a misspelt field.
+
+    Raises StateError where fewer are listed than are *needed*.
+    """
+    users, roles = listed.texts("Users"), listed.texts("Roles")
+    people = {person(user).casefold() for user in users or ()}
+    if people and roles is None and needed > len(people):
+        most = f"at most {len(people)}, so many may decide"
+        raise unfit("Policy.RequiredApprovals", most, needed)
+    lists = {"users": users, "roles": roles}
+    return {key: names for key, names in lists.items() if names is not None} or {"users": []}
+
+
+def waiting_plan(
+    fields: Settings, otherwise: str, rules: Mapping[str, Json], message: Json
+) -> dict[str, Any]:
+    """Return what happens while nobody answers, as `asl.states.decisions.notices` reads it.
+
+    Args:
+        fields: `Timeout` and `OnTimeout`.
+        otherwise: What a timeout leads to without `OnTimeout`, and after an escalation.
+        rules: The fields of `Escalation`.
+        message: The text of its notifications, None for none.
+
+    Raises:
+        StateError: A field does not fit.
+    """
+    found: dict[str, Any] = {}
+    if "Timeout" in fields:
+        written = fields.values["Timeout"]
+        found["timeout"] = duration("Timeout", written)
+        found["written"] = written
+        found["onTimeout"] = fields.word("OnTimeout", ON_TIMEOUT) or otherwise
+        if found["onTimeout"] == "Escalate":
+            found["afterEscalation"] = otherwise
+            found["escalateTo"] = rules.get("EscalateTo")
+    found["escalations"] = list(
+        _escalations(Settings(rules, fields.jsonata, f"{fields.block}Escalation."), message)
+    )
+    return found
+
+
+def _escalations(rules: Settings, message: Json) -> Iterator[dict[str, Json]]:
+    written = rules.values
+    if "After" in written:
+        entry = {
+            "after": duration("After", written["After"]),
+            "notify": written.get("Notify"),
+            "message": message,
+        }
+        repeat = written.get("Repeat")
+        if type(repeat) is dict:
+            if "Every" in repeat:
+                entry["every"] = duration("Every", repeat["Every"], positive=True)
+            times = rules.block_of("Repeat").count("MaxTimes")
+            if times is not None:
+                entry["times"] = times
+        elif repeat is not None:
+            entry["every"] = duration("Repeat", repeat, positive=True)
+        yield entry
+    for number, level in enumerate(rules.objects("Levels"), 1):
+        yield {
+            "after": duration("After", level.get("After")),
+            "level": number,
+            "notify": level.get("Notify"),
+            "message": message,
+            "approves": Settings(level, rules.jsonata, f"{rules.block}Levels.").flag("AutoApprove"),
+        }
+
+
+def channels_of(fields: Settings) -> tuple[dict[str, Json], list[Json]]:
+    """Return the `Notifications` of a request, and the reminders that their channels ask for."""
+    found = {key: each for key, each in fields.members("Notifications").items() if each is not None}
+    return found, list(_reminders(fields.block_of("Notifications")))
+
+
+def _reminders(notifications: Settings) -> Iterator[dict[str, Json]]:
+    for channel in notifications.objects("Channels"):
+        if "OnlyAfter" in channel:
+            yield {"after": duration("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
