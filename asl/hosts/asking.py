@@ -79,6 +79,11 @@ class Asking:
         await self._tell("request", {"channels": at_once} if at_once else {})
         self.notice = next(self.coming, None)
 
+    @property
+    def _now(self) -> float:
+        """The time of what was told last."""
+        return self.at.now
+
     def _reach(self, time: float) -> None:
         """Set the time of the machine to that of what is told next."""
         self.at.now = time
@@ -107,7 +112,7 @@ class Asking:
         self.number += 1
         asked, number = self.asked, self.number
         if number > asked.told:
-            now = self.at.now
+            now = self._now
             failure = await self._sent(kind, {**self._origin(now), **details})
             self._reach(now)
             asked.told = number
@@ -166,7 +171,7 @@ class Asking:
         if recorded is None:
             return await self.ended(notice)
         _, given, decision, *_ = recorded
-        self.decided(decision, max(given, self.at.now))
+        self.decided(decision, max(given, self._now))
         return decision
 
     async def ended(self, notice: Notice) -> Json:
@@ -281,6 +286,10 @@ class ToolAsking(Asking):
         super().__init__(host, turn.at, asked)
         self.turn = turn
         self.time = asked.created
+
+    @property
+    def _now(self) -> float:
+        return self.time
 
     def _reach(self, time: float) -> None:
         """Set the time of what is told next; the machine may be further by other requests."""
