@@ -12,28 +12,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from asl.agents.aws_lambda import LambdaSettings
     from asl.agents.function import function_agent
+    from asl.agents.graph_agent import GraphAgent
     from asl.agents.http import HttpAgent
     from asl.agents.mcp import McpServer
     from asl.agents.model import ModelAgent
+    from asl.agents.openai_agent import OpenAiAgent
     from asl.agents.process import ProcessAgent
+    from asl.agents.pydantic_agent import PydanticAgent
     from asl.agents.tool import Tool
 
 __all__ = [
+    "GraphAgent",
     "HttpAgent",
     "LambdaSettings",
     "McpServer",
     "ModelAgent",
+    "OpenAiAgent",
     "ProcessAgent",
+    "PydanticAgent",
     "Tool",
     "function_agent",
 ]
 
 _MODULES = {
+    "GraphAgent": "graph_agent",
     "HttpAgent": "http",
     "LambdaSettings": "aws_lambda",
     "McpServer": "mcp",
     "ModelAgent": "model",
+    "OpenAiAgent": "openai_agent",
     "ProcessAgent": "process",
+    "PydanticAgent": "pydantic_agent",
     "Tool": "tool",
     "function_agent": "function",
 }

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from asl.agents.kind import Home, Kind, Spec
 from asl.agents.typed import typed
-from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
-from asl.core.imports import MissingModule, check_import, import_object, probable
-from asl.core.values import Json, compact
+from asl.core.imports import import_object
+from asl.core.values import Json
 from asl.engine.agent import Agent, Call
 from asl.states.calls import Target, is_function
 from asl.states.errors import Raised
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from asl.agents.aws_lambda import LambdaSettings
 
 __all__ = [
-    "FUNCTION",
     "FunctionAgent",
     "function_agent",
     "is_awaited",
@@ -179,41 +176,3 @@ def named_function(name: str, folders: Iterable[Path] = ()) -> FunctionAgent:
     agent = function_agent(found)
     agent.name, agent.folders = name, folders
     return agent
-
-
-def _hint(name: Json) -> str | None:
-    if type(name) is not str:
-        return None
-    if form := probable(name):
-        return f"did you mean {form!r}?"
-    return f"write module:function, or {compact({'return': name})} for an answer as it is"
-
-
-def _build(spec: Spec, home: Home) -> FunctionAgent:
-    agent = named_function(spec["function"], home.code)
-    written = spec.get("lambda")
-    if written is not None:
-        from asl.agents.aws_lambda import LambdaSettings
-
-        agent.aws_lambda = written is not False
-        agent.settings = LambdaSettings(**written) if isinstance(written, dict) else None
-    return agent
-
-
-def _check(spec: Spec, home: Home) -> Iterator[Finding]:
-    if home.imports:
-        return
-    try:
-        check_import(str(spec["function"]), home.code)
-    except MissingModule as error:  # it may be there where the file is used
-        yield Finding("AGENTS-04", str(error), "/function", severity=Severity.WARNING)
-    except AslError as error:
-        yield Finding("AGENTS-04", str(error), "/function")
-
-
-FUNCTION = Kind(
-    "agents:Function",
-    _build,
-    _check,
-    meant={"function": _hint},
-)

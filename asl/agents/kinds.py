@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from asl.agents.function import FUNCTION
 from asl.agents.http import HTTP
 from asl.agents.kind import Kind
 from asl.agents.mcp import MCP
 from asl.agents.model import MODEL
+from asl.agents.named import FUNCTION
 from asl.agents.process import PROCESS
 from asl.agents.scripted import SCRIPT, SCRIPTS
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asl.agents.conversation import Conversation, message_json, read_conversation
+from asl.agents.conversation import message_json, read_conversation
 from asl.agents.http import UNCOMPRESSED, Refused, bounded, unmoved
 from asl.agents.kind import Home, Kind, Spec
-from asl.agents.model_messages import model_history, new_messages
+from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
+    chunk_handler,
     complete,
     forbidden_use,
     misbehaviour,
@@ -162,12 +163,12 @@ class _Model(Outsider):
             answers = () if self.agent.output is None else (ANSWER,)
             try:
                 run = await self._asked(model, offers).run(
-                    _asked(conversation, call.context),
+                    user_prompt(conversation, call.context),
                     message_history=model_history(conversation, self.agent.system) or None,
                     deps=asking,
                     model_settings=self._settings(call),
                     usage_limits=UsageLimits(request_limit=self.agent.rounds),
-                    event_stream_handler=_tell if listens else None,
+                    event_stream_handler=chunk_handler(call) if listens else None,
                 )
                 output = complete(run.output, messages, streamed=listens)
             except StateError as error:
@@ -234,7 +235,8 @@ class _Model(Outsider):
         of its models speaks that of chat completions.
         """
         provider, _, model = name.partition(":")
-        url = self.agent.url if name == self._name(None) else None
+        own = self._name(None).partition(":")[0]
+        url = self.agent.url if provider == own else None
         if provider != "openai" or url is None or urlsplit(url).hostname == OPENAI:
             return name
         return f"openai-chat:{model}"
@@ -323,16 +325,6 @@ class _Asking:
         return ModelRetry(text)
 
 
-def _asked(conversation: Conversation, context: Json) -> str | list[str] | None:
-    """Return the prompt, behind the parts of the context where there is one."""
-    prompt = conversation.prompt
-    if context is None:
-        return prompt
-    shown = ((part["path"], part["value"]) for part in context["parts"])
-    texts = [f"{path}: {value if type(value) is str else compact(value)}" for path, value in shown]
-    return texts if prompt is None else [*texts, prompt]
-
-
 def _tool(offer: Offer) -> Any:
     """Return a tool of pydantic-ai that an offer answers."""
     from pydantic_ai import RunContext, Tool
@@ -360,20 +352,6 @@ def _validator(output: Mapping[str, Json]) -> Any:
         return answer
 
     return check
-
-
-async def _tell(context: Any, events: Any) -> None:
-    """Pass on what the model says, piece by piece."""
-    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
-
-    async for event in events:
-        text = None
-        if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-            text = event.part.content
-        elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-            text = event.delta.content_delta
-        if text:
-            context.deps.call.report_chunk(text)
 
 
 # In an agents file

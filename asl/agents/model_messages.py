@@ -6,15 +6,23 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from asl.agents.conversation import Conversation, Message, ToolUse
+from asl.agents.framework import prompt_parts
 from asl.agents.model_runs import HISTORY, use_arguments
-from asl.core.values import compact
+from asl.core.values import Json, compact
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-__all__ = ["model_history", "new_messages"]
+__all__ = ["model_history", "new_messages", "user_prompt"]
 
 _NOTHING: Final = ToolUse("", "", {})
+
+
+def user_prompt(conversation: Conversation, context: Json) -> str | list[str] | None:
+    """Return the prompt for pydantic-ai, after the parts of the document's context."""
+    if context is None:
+        return conversation.prompt
+    return prompt_parts(conversation, context) or None
 
 
 def model_history(conversation: Conversation, system: str = "") -> list[ModelMessage]:

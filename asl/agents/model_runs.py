@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
 __all__ = [
+    "chunk_handler",
     "complete",
     "forbidden_use",
     "misbehaviour",
@@ -211,3 +212,21 @@ def misbehaviour(
     if answers:
         return Raised("Agent.InvalidOutput", f"no answer by the schema: {error}")
     return Raised("Agent.ModelError", f"the answer has no text: {error}")
+
+
+def chunk_handler(call: Call) -> Any:
+    """Return a handler of a run's events that reports the answer of the model piece by piece."""
+
+    async def report(context: Any, events: Any) -> None:
+        from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
+
+        async for event in events:
+            text = None
+            if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                text = event.part.content
+            elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                text = event.delta.content_delta
+            if text:
+                call.report_chunk(text)
+
+    return report

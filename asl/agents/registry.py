@@ -1,7 +1,7 @@
 """The registry: from the names in a document to the agents that answer.
 
-Whatever a user binds to a name becomes an agent here: a callable, `module:function`, a script or
-an agent object. `resources` takes patterns in which `*` stands for any run of characters.
+What a user binds to a name becomes an agent in `asl.agents.adapters`. `resources` takes patterns in
+which `*` stands for any run of characters.
 """
 
 import re
@@ -9,16 +9,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from asl.agents.function import function_agent, named_function
-from asl.agents.scripted import ScriptedAgent
+from asl.agents.adapters import as_agent
 from asl.core.diagnostics import did_you_mean
-from asl.core.errors import AslError, StateError
-from asl.engine.agent import Agent, Find, Held, Messenger, Openable, opened
+from asl.core.errors import StateError
+from asl.engine.agent import Agent, Find, Held, Messenger, opened
 from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
 from asl.states.calls import Target, is_function
 
-__all__ = ["Registry", "as_agent"]
+__all__ = ["Registry"]
 
 Bindings = Mapping[str, Any]
 
@@ -151,20 +150,3 @@ def _boxes(bindings: Bindings | None, held: Held) -> dict[str, Offers]:
     from asl.agents.tool import as_toolbox
 
     return {name: as_toolbox(value, name).offers(held) for name, value in bindings.items()}
-
-
-def as_agent(value: Any, name: str) -> Agent | Openable:
-    """Turn what a user bound to *name* into an agent; raises AslError if it cannot be one."""
-    if isinstance(value, str):
-        return named_function(value)
-    if isinstance(value, Mapping):
-        return ScriptedAgent(value)
-    if isinstance(value, Agent) or hasattr(value, "opened"):
-        agent: Agent | Openable = value
-        return agent
-    if callable(value):
-        return function_agent(value)
-    raise AslError(
-        f"{name!r} is bound to {type(value).__name__}; an agent is a function, 'module:function', "
-        "a script (an object with 'return', 'raise', ...) or an agent object"
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from asl.agents.registry import as_agent
+from asl.agents.adapters import as_agent
 from asl.agents.typed import input_schema
 from asl.core.errors import AslError
 from asl.core.values import Json
@@ -72,7 +72,8 @@ def as_toolbox(value: Any, name: str) -> Toolbox:
         if isinstance(value, Tool) and own != name:
             raise AslError(f"the tool {own!r} is bound to {name!r}: a tool has one name")
         return _Named(value, name)
-    return Tool(name, (getattr(value, "__doc__", None) or "").strip(), value)
+    description = value.__doc__ if callable(value) else None
+    return Tool(name, (description or "").strip(), value)
 
 
 class _Named:

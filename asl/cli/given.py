@@ -206,8 +206,8 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
     Modules are looked for in the folder of the agents file that names them and in the current
     one, after all that is installed.
     """
+    from asl.agents.adapters import named_agent
     from asl.agents.bound import Bindings
-    from asl.agents.function import named_function
 
     bound = Bindings()
     for file in files:
@@ -218,7 +218,7 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
     for each in pairs:
         name, function = pair(each, "NAME=module:function", "--agent")
         try:
-            bound.agents[name] = named_function(function, (Path(),))
+            bound.agents[name] = named_agent(function, (Path(),))
         except AslError as error:
             raise AslError(f"--agent {name}: {error}") from None
     return bound

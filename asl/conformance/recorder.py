@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from asl.agents.registry import as_agent
+from asl.agents.adapters import as_agent
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, detached

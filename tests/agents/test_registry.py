@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 import asl
-from asl.agents.registry import Registry, as_agent
+from asl.agents.adapters import as_agent
+from asl.agents.registry import Registry
 from asl.states.calls import Target
 
 from .workflows import task

@@ -1,0 +1,181 @@
+"""Agents of other frameworks: their requests to models, their results and their failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from asl.agents.conversation import Conversation, Message, message_json
+from asl.core.errors import StateError, causes
+from asl.core.values import Json, compact
+from asl.engine.agent import Agent, Call
+from asl.engine.blame import described
+from asl.states.errors import Raised
+
+__all__ = [
+    "FrameworkAgent",
+    "RequestLog",
+    "failure_of",
+    "framework_result",
+    "named_exception",
+    "prompt_parts",
+]
+
+REPORTED: Final = frozenset({"_tokens", "_usage", "_cost", "model"})
+"""The keys of a result that report usage: no output of an agent may hold them."""
+STATUSES: Final = {
+    401: "States.Permissions",
+    403: "States.Permissions",
+    408: "States.Timeout",
+    429: "States.RateLimitExceeded",
+    504: "States.Timeout",
+}
+"""Errors by the status with which a provider refuses a request."""
+SHOWN: Final = 2000
+"""Characters of a provider's message that the cause of an error shows."""
+
+
+class FrameworkAgent(Agent):
+    """An agent of a framework, which runs on the event loop of the execution.
+
+    It brings its own tools; those of the document are not offered to it.
+    """
+
+    needs_loop = real = takes_call = True
+
+
+class _Request(NamedTuple):
+    model: str | None
+    input: int
+    output: int
+
+
+class RequestLog:
+    """The requests to models that one call of an agent makes."""
+
+    def __init__(self) -> None:
+        self.answered: list[_Request] = []
+        self.open = 0
+        """How many requests have no answer yet."""
+
+    def begin(self) -> None:
+        """Record the start of a request."""
+        self.open += 1
+
+    def end(self, model: str | None, used_input: int, used_output: int) -> None:
+        """Record the answer to a request and the tokens that it has used."""
+        self.open -= 1
+        self.answered.append(_Request(model, used_input, used_output))
+
+    def usage(self, call: Call, *, complete: bool = True) -> dict[str, Json]:
+        """Return the usage of the call in the form of a result; empty if no model was asked.
+
+        Args:
+            call: The call.
+            complete: Whether requests without an answer have used nothing.
+        """
+        requests = self.answered
+        unknown = self.open > 0 and not complete
+        if not requests and not unknown:
+            return {}
+        used = {
+            "input": sum(each.input for each in requests),
+            "output": sum(each.output for each in requests),
+        }
+        known = not unknown and all(each.input or each.output for each in requests)
+        report: dict[str, Json] = {
+            "_tokens": used["input"] + used["output"],
+            "_usage": used if known else None,  # null is no usage: nothing is free
+        }
+        models = {each.model for each in requests}
+        if len(models) == 1 and None not in models:
+            return {**report, "model": models.pop()}
+        cost = _cost(requests, call.at.execution)
+        return report if cost is None else {**report, "_cost": float(cost)}
+
+
+def _cost(requests: Iterable[_Request], execution: Any) -> Decimal | None:
+    """Return what requests to several models have cost; None if a price is unknown."""
+    total = Decimal(0)
+    for each in requests:
+        price = None if each.model is None else execution.prices.get(each.model)
+        if price is None:
+            return None
+        total += price.input * each.input + price.output * each.output
+    return total
+
+
+def prompt_parts(conversation: Conversation, context: Json) -> list[str]:
+    """Return the parts of the document's context, then the prompt if there is one."""
+    shown = () if context is None else context["parts"]
+    found = ((part["path"], part["value"]) for part in shown)
+    texts = [f"{path}: {value if type(value) is str else compact(value)}" for path, value in found]
+    return texts if conversation.prompt is None else [*texts, conversation.prompt]
+
+
+def framework_result(
+    output: Any, conversation: Conversation, added: Iterable[Message], usage: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the result of an agent.
+
+    Args:
+        output: The output of the framework: a text, a model of pydantic, a dataclass or JSON.
+        conversation: What the agent was asked.
+        added: The messages that the call adds to a conversation.
+        usage: The usage of the call.
+    """
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    try:
+        value = to_jsonable_python(output, by_alias=True)
+    except PydanticSerializationError as error:
+        raise Raised("Agent.InvalidOutput", f"the output is no JSON: {error}") from None
+    result = value if type(value) is dict else {"response": value}
+    own = {key: each for key, each in result.items() if key not in REPORTED}
+    if conversation.continued:
+        own = {"messages": [message_json(each) for each in added], **own}
+    return {**own, **usage}
+
+
+def failure_of(
+    error: Exception, call: Call, log: RequestLog, names: Mapping[str, str]
+) -> StateError:
+    """Return the failure of a state for an exception of a framework, with the usage before it.
+
+    Args:
+        error: The exception.
+        call: The call.
+        log: The requests of the call.
+        names: Names of errors by the names of the framework's exceptions.
+    """
+    failure, refused = named_exception(error, call, names)
+    failure.usage = failure.usage or log.usage(call, complete=refused) or None
+    return failure
+
+
+def named_exception(
+    error: Exception, call: Call, names: Mapping[str, str]
+) -> tuple[StateError, bool]:
+    """Return the failure for an exception, and whether it shows that the last request is over.
+
+    The exceptions of providers are recognized by the status in them, those of connections by their
+    names; any other is that of the user's own code.
+    """
+    for each in causes(error):
+        if isinstance(each, StateError):
+            return each, True
+        kinds = [kind.__name__ for kind in type(each).__mro__]
+        name = next((names[kind] for kind in kinds if kind in names), None)
+        status: Any = getattr(each, "status_code", None)
+        refused = type(status) is int and status >= 400
+        if name is None and refused:
+            name = STATUSES.get(status, "Agent.ModelError")
+        elif name is None and any("Timeout" in kind for kind in kinds):
+            name = "States.Timeout"
+        elif name is None and any("ConnectionError" in k or k == "ConnectError" for k in kinds):
+            name = "Agent.NetworkError"
+        if name is not None:
+            text = str(call.hide(f"{type(each).__name__}: {each}"))
+            return Raised(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…"), refused
+    return Raised("States.TaskFailed", described(error)), False
