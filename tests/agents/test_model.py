@@ -885,3 +885,17 @@ def test_openai_with_url_of_another_server_speaks_chat_completions() -> None:
         result = asl.run(task(), agents={"A": agent})
     assert result.status == "SUCCEEDED"
     assert paths == ["/v1/chat/completions"]
+
+
+@pytest.mark.parametrize("model", ["other", "openai:other"])
+def test_model_of_the_document_is_asked_of_the_same_server(model: str) -> None:
+    asked = []
+
+    def answer(exchange: Exchange) -> None:
+        asked.append(json.loads(exchange.body)["model"])
+        said(exchange, 200, completion())
+
+    with serving(answer) as server:
+        agent = ModelAgent("openai:tiny", key="k", url=f"{server.url}/v1")
+        result = asl.run(task(Model={"Preferred": model}), agents={"A": agent})
+    assert (result.output["model"], asked) == ("openai:other", ["other"])
