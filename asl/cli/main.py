@@ -4,6 +4,7 @@ import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -53,6 +54,8 @@ SECTIONS = {
         "stop": "End an execution that waits.",
         "rm": "Delete executions that have ended.",
         "prune": "Delete the executions that ended some time ago.",
+        "export": "Print executions as lines of JSON, without damaged ones.",
+        "import": "Read exported executions into a store.",
         "backup": "Copy a store into a file, also while executions run.",
         "doctor": "Say whether a store is whole.",
     },
@@ -122,7 +125,8 @@ class Commands(click.Group):
 
 
 def _module(name: str) -> str:
-    return name.replace("-", "_").replace(" ", "_")
+    module = name.replace("-", "_").replace(" ", "_")
+    return f"{module}_" if iskeyword(module) else module
 
 
 def _unknown(name: str) -> str:

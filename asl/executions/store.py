@@ -447,6 +447,30 @@ class Store:
 
         back_up(self.file, path)
 
+    def export(
+        self, names: Sequence[str] | None = None, *, damaged: list[str] | None = None
+    ) -> Iterator[Json]:
+        """Yield executions as JSON for `import_execution`, with all that they started.
+
+        Args:
+            names: The executions; None for all.
+            damaged: Takes a sentence on each damaged execution, which is left out.
+        """
+        from asl.stores.transfer import export_executions
+
+        tops = None if names is None else [self.top(each) for each in names]
+        return export_executions(self.file, tops, [] if damaged is None else damaged)
+
+    def import_execution(self, line: Json) -> str:
+        """Add an exported execution; returns its name.
+
+        Raises StoreError, and changes nothing, where its digest is wrong or its name is taken.
+        """
+        from asl.stores.transfer import import_execution
+
+        self.file.insist_writable()
+        return import_execution(self.file, line)
+
     def _storages(self) -> Mapping[str, Storage]:
         return bind(self._given({})).services.storages
 
