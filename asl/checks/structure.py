@@ -544,6 +544,11 @@ def _allowed(error: Any) -> str | None:
     return aws.one_of(values) if all(type(value) is str for value in values) else None
 
 
+def _minimum(error: Any) -> str | None:
+    least = error.schema.get("x-aws-minimum", _bound(error))
+    return aws.minimum(least) if error.instance < least else None
+
+
 def _bound(error: Any) -> float:
     return float(error.validator_value) if "number" in _kinds(error) else error.validator_value
 
@@ -551,7 +556,7 @@ def _bound(error: Any) -> float:
 _AWS: Mapping[str, Callable[[Any], str | None]] = {
     "pattern": _pattern,
     "enum": _allowed,
-    "minimum": lambda e: aws.minimum(_bound(e)),
+    "minimum": _minimum,
     "maximum": lambda e: aws.maximum(_bound(e)),
     "exclusiveMaximum": lambda e: aws.maximum(_bound(e)),
     "minLength": lambda e: aws.EMPTY,

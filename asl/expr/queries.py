@@ -12,7 +12,7 @@ from asl.core.values import Json, excerpt, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, limits, parse
 from asl.expr.jsonata.direct import Direct
-from asl.expr.jsonata.faults import INTERNAL, OF_AWS
+from asl.expr.jsonata.faults import INTERNAL, OF_AWS, UNSUPPORTED
 from asl.expr.paths.closures import whole_context
 
 __all__ = ["Site", "compile_template", "compile_typed", "expression"]
@@ -109,6 +109,8 @@ def _evaluated(query: Query, site: Site, states: Json, frame: Frame) -> Json:
 def _threw(fault: QueryFault, site: Site) -> str:
     if site.aws and fault.code == INTERNAL:
         return "threw an internal error during evaluation."
+    if site.aws and fault.code == UNSUPPORTED:
+        return "returned an unsupported result type."
     words = OF_AWS.get(fault.code) if site.aws else None
     return "threw an error during evaluation" + (f". {fault}" if words is None else f": {words}")
 

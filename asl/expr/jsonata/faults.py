@@ -38,6 +38,7 @@ OWN = {
     "D1013": "The expression computed a {{{what}}} that exceeds the limit of {{{limit}}}",
     "D1014": "The result of the expression has no JSON form: {{{what}}}",
     "D1015": "The text is no Base64",
+    "D1016": "The result of the expression has no JSON form: a function",
     "D3150": "{{{message}}}",
 }
 """What only this implementation says: its limits, and failures of AWS's functions."""
@@ -55,6 +56,9 @@ OF_AWS = {
 
 INTERNAL = "D1015"
 """What AWS calls an internal error."""
+
+UNSUPPORTED = "D1016"
+"""What AWS calls an unsupported result type."""
 
 
 @cache

@@ -4,7 +4,7 @@ from math import isfinite
 from typing import Any
 
 from asl.core.values import MAX_DEPTH, SURROGATE, Json
-from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.faults import UNSUPPORTED, fault
 from asl.expr.jsonata.numerals import LONG, double, normal
 from asl.expr.jsonata.scopes import Limits, Run
 from asl.expr.jsonata.values import UNDEFINED, Undefined, Value
@@ -14,7 +14,7 @@ EVERYWHERE = MAX_DEPTH + 1
 
 
 def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
-    """A result as JSON; raises D1014 for a function, and for what nests too deeply.
+    """A result as JSON; raises D1016 for a function, D1014 for what nests too deeply.
 
     A number that JSON does not have raises D1001. On AWS it is the text "Infinity" or "NaN", and
     a whole number beyond 2^63 is that of a double (measured; what is within a container that is
@@ -51,7 +51,7 @@ def _scalar(value: Value, limits: Limits) -> Json:
     elif kind is int:
         return value if not limits.java or -LONG <= value < LONG else normal(double(value))
     elif kind not in _UNCHANGED:
-        raise fault("D1014", what="a function")
+        raise fault(UNSUPPORTED)
     return value
 
 

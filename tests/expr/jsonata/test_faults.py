@@ -87,8 +87,8 @@ FAULTS = {
     "$formatInteger(1 / 0, 'w')": "D1001: Number out of range: null",
     "$formatNumber(0 / 0, '0')": "D1001: Number out of range: null",
     "$split('a,b', ',', 0 / 0)": "D1001: Number out of range: null",
-    "$sum": "D1014: The result of the expression has no JSON form: a function",
-    "{'a': /a/}": "D1014: The result of the expression has no JSON form: a function",
+    "$sum": "D1016: The result of the expression has no JSON form: a function",
+    "{'a': /a/}": "D1016: The result of the expression has no JSON form: a function",
     "'\\ud83d'": (
         "D1014: The result of the expression has no JSON form: half of a surrogate pair is no "
         "character"

@@ -120,7 +120,7 @@ def test_the_library_agrees(source: str, d: Json, e: Json) -> None:
     query = parse(source)
     bindings = {"d": d, "e": e}
     ours = outcome(query, bindings)
-    assume(ours != ("fault", "D1014"))
+    assume(ours not in (("fault", "D1014"), ("fault", "D1016")))
     try:
         theirs = jsonata.Jsonata(source).evaluate(None, deepcopy(bindings))
     except jsonata.JException as fault:
