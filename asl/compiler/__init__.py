@@ -11,6 +11,7 @@ from functools import partial
 
 from asl.compiler.handlers import compile_retrier
 from asl.compiler.jsonpath import JsonPathCompiler
+from asl.compiler.sizes import bound_output
 from asl.compiler.state import EFFECTS, StateCompiler
 from asl.core.pointers import escape
 from asl.core.profile import Profile
@@ -129,6 +130,8 @@ def _machine(
         elif not compiler.jsonata and type(state.get("Output")) is str:
             step.label = state["Output"]
         STATE_TYPES[step.type].compile(compiler, step)
+        if profile.checks_every_state:
+            bound_output(step, profile.max_payload, first=step is machine.start)
         if "Events" in state:
             step.hooks = compile_hooks(compiler)
         if step.type in budget.LEVELS and budget.has_limits(state, "Tools"):

@@ -107,6 +107,8 @@ class Identity(NamedTuple):
     workflow_id: str | None = None
     """The id by which the workflow was asked for, None for that of its name."""
     express: bool = False
+    asynchronous: bool = False
+    """Whether an express one was started by somebody who does not wait for its end."""
     requestor: str | None = None
     """Who has started it."""
     started: float | None = None
@@ -273,6 +275,11 @@ class Execution:
     def home(self) -> str:
         """What the ids begin with: partition, region and account."""
         return self.workflow_id.rpartition(":stateMachine:")[0]
+
+    @property
+    def counts_redrives(self) -> bool:
+        """Whether expressions see how often it was redriven; not in a synchronous one (AWS)."""
+        return self.identity.asynchronous or not self.identity.express
 
     @property
     def express(self) -> bool:

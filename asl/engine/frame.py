@@ -423,7 +423,7 @@ def _execution(frame: Frame, at: StateView) -> Json:
         "RoleArn": execution.role,
         "StartTime": format_timestamp(execution.started),
     }
-    if not execution.express:
+    if execution.counts_redrives:
         found["RedriveCount"] = execution.redrives
         if execution.redriven is not None:
             found["RedriveTime"] = format_timestamp(execution.redriven)

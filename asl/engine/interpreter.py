@@ -37,9 +37,6 @@ def at_once(frame: Frame) -> Json:
     where it stands.
     """
     step, data = frame.step, frame.data
-    checks_size = frame.execution.program.profile.checks_every_state
-    if checks_size:
-        _check_size(frame, data)
     execution = frame.execution
     for visited in _TICK:
         transform = step.transform
@@ -50,8 +47,6 @@ def at_once(frame: Frame) -> Json:
             following, data = step.choose(data, frame)
         tired = execution.work is not None and execution.worked()
         if following is None:
-            if checks_size:
-                _check_size(frame, data)
             return data
         step = following
         if tired:
@@ -78,8 +73,6 @@ async def interpret(frame: Frame) -> Json:
     if program.between is not None and frame.parent is None:
         between, ahead = program.between, _ONE
     try:
-        if checks_size:
-            _check_size(frame, data)
         tired = execution.worked(MACHINE)
         while step is not None:
             if tired:
@@ -153,6 +146,8 @@ async def interpret(frame: Frame) -> Json:
                     goto = step.next if step.route is None else step.route(data, answer, frame)
                     if finish is not None:
                         output = finish(data, answer, frame)
+                        if checks_size:
+                            _check_size(frame, output)
                 except StateError as error:
                     failure = error
                     tired = execution.worked(EFFECT)
@@ -170,8 +165,6 @@ async def interpret(frame: Frame) -> Json:
     except StateError as error:
         _broken(frame, step, data, error, visited)
         raise
-    if checks_size:
-        _check_size(frame, data)
     return data
 
 

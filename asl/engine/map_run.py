@@ -121,7 +121,9 @@ class MapRun:
         self.open: dict[int, Frame] = {}
         """Those that are looked at and have not ended."""
         workflow_id = f"{at.execution.workflow_id}/{label}"
-        self.identity: Identity = Identity(workflow_id=workflow_id, express=express)
+        self.identity: Identity = Identity(
+            workflow_id=workflow_id, express=express, asynchronous=express
+        )
         """Who its children are."""
         self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
         self.arn = f"{workflow_id.replace(':stateMachine:', ':mapRun:')}:{self.id}"

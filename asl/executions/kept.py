@@ -44,6 +44,7 @@ def identity_of(stored: Stored) -> Identity:
     return Identity(
         name=stored.name,
         express=stored.express,
+        asynchronous=stored.express and stored.parent is None,  # a state waits for its child
         requestor=stored.requestor,
         started=stored.started,
         redrives=stored.redrives,

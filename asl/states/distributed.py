@@ -19,8 +19,12 @@ from asl.states.errors import Suspended
 from asl.states.forks import Fan, Joined, Run, Source
 from asl.states.host import ABSENT, Frame
 from asl.states.items.dataset import Dataset
-from asl.states.iteration import Tolerance, compile_tolerance, too_many_failed
-from asl.states.numbers import number
+from asl.states.iteration import (
+    Tolerance,
+    compile_concurrency,
+    compile_tolerance,
+    too_many_failed,
+)
 from asl.states.results import Results, compile_results
 from asl.states.sources import Batched, compile_batcher, compile_source, input_of
 
@@ -50,16 +54,16 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     handler = Target("resource", state.get("ItemReader", {}).get("Resource", ""), compiler.name)
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
     batched_by = compile_batcher(compiler)
-    limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
+    limit = compile_concurrency(compiler)
     tolerance = compile_tolerance(compiler)
     opened_by = compile_results(compiler)
 
     async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
         follows = follow(data, frame)
+        most = int(limit(effective, frame))
         source = source_of(effective, frame)
         batched = batched_by and batched_by(effective, frame)
-        most = int(limit(effective, frame)) if limit else 0
         allowed = tolerance(effective, frame) if tolerance else _none
         opened = opened_by(effective, frame)
         run = frame.run(machine, label, express, pure, tells)

@@ -5,18 +5,19 @@ from typing import TypeAlias
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt
-from asl.expr.frame import Evaluate, identity
+from asl.expr.frame import Evaluate, constant, identity
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import parse_path
 from asl.expr.references import conflicting
 from asl.states.base import Compiler
 from asl.states.host import Frame
-from asl.states.numbers import number
+from asl.states.numbers import Number, number
 
 __all__ = [
     "DISTRIBUTING",
     "TOLERATING",
     "Tolerance",
+    "compile_concurrency",
     "compile_items",
     "compile_tolerance",
     "is_distributed",
@@ -45,6 +46,15 @@ def says_distributed(state: Mapping[str, Json], processor: str) -> bool:
     """Whether the `Mode` of a Map says so; AWS looks at nothing else."""
     config: Json = state[processor].get("ProcessorConfig", {})
     return bool(config.get("Mode") == "DISTRIBUTED")
+
+
+def compile_concurrency(compiler: Compiler) -> Number:
+    """Compile `MaxConcurrency` or its Path twin; 0 for no limit.
+
+    AWS takes a limit that is written as text, too (recorded).
+    """
+    limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
+    return constant(0) if limit is None else limit
 
 
 def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:

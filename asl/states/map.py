@@ -15,6 +15,7 @@ from asl.states.forks import Fan
 from asl.states.host import ABSENT, Frame
 from asl.states.iteration import (
     TOLERATING,
+    compile_concurrency,
     compile_items,
     compile_tolerance,
     is_distributed,
@@ -22,7 +23,6 @@ from asl.states.iteration import (
     too_many_failed,
 )
 from asl.states.map_rules import check_map
-from asl.states.numbers import number
 
 
 def compile_map(compiler: Compiler, step: Step) -> None:
@@ -55,19 +55,30 @@ def _distributed(compiler: Compiler, machine: Machine) -> Work:
 
 
 def _items(compiler: Compiler, distributed: bool) -> Evaluate:
-    """Compile the items a Map begins with; none where they are yet to be read (recorded)."""
-    if "ItemReader" in compiler.state:
-        return constant([])
+    """Compile the items a Map begins with; none where they are yet to be read (recorded).
+
+    A Map does not begin where its limit is unfit, which is found before its items are (recorded).
+    """
     effective_input = compiler.input()
-    items_of = compile_items(compiler, objects=distributed)
-    return lambda data, frame: items_of(effective_input(data, frame), frame)
+    items_of = (
+        constant([])
+        if "ItemReader" in compiler.state
+        else compile_items(compiler, objects=distributed)
+    )
+    limit = compile_concurrency(compiler)
+
+    def items(data: Json, frame: Frame) -> Json:
+        effective = effective_input(data, frame)
+        limit(effective, frame)
+        return items_of(effective, frame)
+
+    return items
 
 
 def _inline(compiler: Compiler, machine: Machine) -> Work:
     effective_input, items_of = compiler.input(), compile_items(compiler)
     selector = compiler.template("ItemSelector") or compiler.template("Parameters")
-    # AWS takes a limit that is written as text, too (recorded).
-    limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
+    limit = compile_concurrency(compiler)
     tolerance = compile_tolerance(compiler)
     most = MOST_AT_ONCE if compiler.profile.aws else 0
     follow = compile_following(compiler)
@@ -75,12 +86,13 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
     async def work(data: Json, frame: Frame) -> Json:
         effective = effective_input(data, frame)
         follows = follow(data, frame)
+        at_once = int(limit(effective, frame))
         items = items_of(effective, frame)
         frame.execution.take_items(len(items))
         fan = Fan(
             len(items),
             _children(frame, machine, items, selector, effective),
-            _at_once(0 if limit is None else int(limit(effective, frame)), most),
+            _at_once(at_once, most),
         )
         if tolerance is not None:
             fan.failed = _tolerating(tolerance(effective, frame)(len(items)))

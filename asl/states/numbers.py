@@ -26,13 +26,9 @@ _NUMERAL = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 _OUT_OF_BOUNDS = {
-    "MaxItems": ("States.ItemReaderFailed", "field MaxItems must be positive"),
-    "MaxConcurrency": (
-        "States.Runtime",
-        "Expected non-negative integer for MaxConcurrency, got '{value}' instead.",
-    ),
+    "MaxConcurrency": "Expected non-negative integer for MaxConcurrency, got '{value}' instead.",
 }
-"""Fields that AWS words in a way of their own; `MaxItems` is refused by what uses it."""
+"""Fields that AWS words in a way of their own."""
 
 
 def number(
@@ -99,9 +95,8 @@ class _Wanted(NamedTuple):
     def unfit_reference(self, source: str, value: Json) -> StateError:
         """Return the error for what the path *source* leads to."""
         if self.belongs(value):
-            fallback = ("States.Runtime", f"{self.field} {self.bounds}.")
-            name, words = _OUT_OF_BOUNDS.get(self.field, fallback)
-            return StateError(name, words.format(value=value))
+            words = _OUT_OF_BOUNDS.get(self.field, f"{self.field} {self.bounds}.")
+            return StateError("States.Runtime", words.format(value=value))
         shown = value if type(value) is str else excerpt(value, 200)
         return StateError(
             "States.Runtime",

@@ -51,7 +51,9 @@ def _reader(compiler: Compiler) -> Callable[[Json, Frame], Source]:
     reader, profile = compiler.state["ItemReader"], compiler.profile
     arguments = compiler.within("ItemReader").payload()
     config = compiler.within("ItemReader", "ReaderConfig")
-    most = number(config, "MaxItems", 0, numerals=profile.aws)
+    # What a path leads to may be negative: the run begins, and then its reader refuses it (recorded).
+    least = 0 if compiler.jsonata else -NO_BOUND
+    most = number(config, "MaxItems", least, numerals=profile.aws)
 
     def source(effective: Json, frame: Frame) -> Source:
         return Dataset(

@@ -65,6 +65,8 @@ class Dataset:
         self.parts = self._parts()
 
     def __iter__(self) -> Iterator[Json]:
+        if self.most < 0:
+            raise StateError("States.ItemReaderFailed", "field MaxItems must be positive")
         try:
             items = chain.from_iterable(self.parts)
             yield from islice(items, self.most) if self.most else items
