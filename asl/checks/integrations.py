@@ -103,7 +103,7 @@ def check_task(workflow: Workflow, node: Node, express: bool) -> Iterator[Findin
         wording = Wording("The field 'Credentials' is not supported for activities")
         yield Finding("V-TASK-06", message, place, at_key=True, aws=wording)
     elif not credentials.keys() & {"RoleArn", "RoleArn.$"}:
-        wording = Wording("The field 'RoleArn' is required but was missing")
+        wording = Wording(aws.missing("RoleArn"))
         yield Finding("V-TASK-06", "'RoleArn' is missing", place, at_key=True, aws=wording)
 
 

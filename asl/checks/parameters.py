@@ -9,7 +9,8 @@ from typing import NamedTuple
 from asl.checks.catalog import Integration, optimized
 from asl.checks.models import Action, action_of, model_of
 from asl.checks.workflow import Workflow, text
-from asl.core.diagnostics import Finding
+from asl.core import aws
+from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states.base import Node
 
 __all__ = ["check"]
@@ -49,13 +50,20 @@ def _given(workflow: Workflow, node: Node, action: Action, label: str) -> Iterat
         hint = f"write {same!r}" if same else workflow.suggestions.near(name, [*known.values()])
         message = f"{label} has no parameter {name!r}"
         yield Finding("V-TASK-12", message, node.at(field, key), hint, at_key=True)
+    # AWS looks for what its own integrations need when a definition is deployed; the SDK, when it
+    # is called.
+    refused = workflow.profile.aws and action.integration is not None
+    severity = Severity.ERROR if refused else None
     there = {name.lower() for name in names}
     for name in request.required:
         other = request.alternatives.get(name)
         if not there & {name.lower(), (other or name).lower()}:
             hint = f"or {other!r}" if other else None
             message = f"{label} needs the parameter {name!r}"
-            yield Finding("V-TASK-12", message, node.at(field), hint)
+            wording = Wording(aws.missing(name), code=aws.SCHEMA) if refused else None
+            yield Finding(
+                "V-TASK-12", message, node.at(field), hint, severity=severity, aws=wording
+            )
 
 
 def _request(action: Action) -> _Request | None:

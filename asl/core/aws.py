@@ -26,6 +26,7 @@ __all__ = [
     "expected",
     "location",
     "maximum",
+    "missing",
     "minimum",
     "no_expression",
     "one_of",
@@ -54,6 +55,11 @@ JAVA_TYPES = {"string": "[STRING]", "integer": "Integer"}
 def required(fields: Iterable[str]) -> str:
     """Word that an object lacks fields."""
     return f"These fields are required: {_set(fields)}"
+
+
+def missing(field: str) -> str:
+    """Word that a service integration lacks a field."""
+    return f"The field '{field}' is required but was missing"
 
 
 def unsupported(field: str) -> str:

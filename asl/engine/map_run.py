@@ -77,6 +77,12 @@ class ChildExecution(Execution):
         """The name, made of that of the run and the number of the iteration."""
         return f"{self.run.id}-{self.index}"
 
+    @property
+    def deadline(self) -> float | None:
+        """The epoch second at which an express child times out; the others end with the whole."""
+        quota = self.program.profile.quotas.express_seconds if self.express else None
+        return None if quota is None else self.started + quota
+
     def block(self, name: str) -> Mapping[str, Json] | None:
         """Return a block of the document, which is that of the parent."""
         return self.parent.block(name)
@@ -247,7 +253,8 @@ class MapRun:
 
         def on_failure(child: Any, error: StateError) -> StateError | None:
             failure = failed(child, error)
-            self._end(child, "FAILED", error_details(error))
+            timed_out = error.name == "States.Timeout"  # as the records of results have it
+            self._end(child, "TIMED_OUT" if timed_out else "FAILED", error_details(error))
             return failure
 
         def on_abort(child: Any) -> None:
@@ -255,14 +262,20 @@ class MapRun:
             aborted(child)
 
         return Fan(
-            fan.length, next_child, fan.limit, failed=on_failure, ended=on_end, aborted=on_abort
+            fan.length,
+            next_child,
+            fan.limit,
+            failed=on_failure,
+            ended=on_end,
+            aborted=on_abort,
+            timed=fan.timed,
         )
 
     def _end(self, child: Any, status: str, details: dict[str, Json]) -> None:
         del self.open[child.index]
         if self.progress is not None and self.tracking is not None:
             if child.execution.expander is None:
-                self.progress.recall(child, failed=status == "FAILED")
+                self.progress.recall(child, failed=status in ("FAILED", "TIMED_OUT"))
             self.at.progress = self.progress.so_far(self.at)
         child.execution.end(status, details)
 

@@ -22,7 +22,6 @@ from asl.engine.checkpoints import Names
 from asl.engine.events import RESUMED
 from asl.engine.execution import NO_USAGE, Execution, Usage
 from asl.engine.frame import Frame as EngineFrame
-from asl.engine.interpreter import interpret
 from asl.engine.journal import WHOLE_PATH, Journal
 from asl.engine.ledger import Ledger
 from asl.engine.record_reading import RecordReader
@@ -38,6 +37,7 @@ from asl.engine.written import (
 )
 from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
+from asl.hosts.timed import interpret_in_time
 from asl.states.blocks.budget import Amounts
 from asl.states.blocks.progress import Told
 from asl.states.errors import Suspended
@@ -169,7 +169,7 @@ class KeptHost(LocalHost):
         if frame.filled is not None and not self.journal.recorded.get(log.path):
             self.journal.put_filled(log.path, frame.filled)
         try:
-            value = await interpret(frame)
+            value = await interpret_in_time(frame)
         except StateError as error:
             if self._cut(frame, log, failed=True):
                 self._put(frame, log, log.path, "child", None, error)
@@ -185,6 +185,8 @@ class KeptHost(LocalHost):
             self.journal.reached("child.done")
         frame.log = None
         return value
+
+    timed_machine = machine
 
     def _cut(self, frame: EngineFrame, log: MachineLog, *, failed: bool) -> bool:
         """Keep where a child stands that does not go on now; whether there is anything to keep."""

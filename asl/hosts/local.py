@@ -19,6 +19,7 @@ from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.calling import CallingHost
 from asl.hosts.clock import Clock, VirtualClock
 from asl.hosts.fork import MANY, Fork
+from asl.hosts.timed import interpret_in_time
 from asl.states.calls import Request, Target
 from asl.states.errors import Exhausted, Expired, Suspended
 from asl.states.forks import Fan, Joined
@@ -54,6 +55,8 @@ class LocalHost(CallingHost):
     """How many executions have started one another down to this one."""
     machine = staticmethod(interpret)
     """Runs one machine."""
+    timed_machine = staticmethod(interpret_in_time)
+    """Runs one that may take only so long."""
     pending: tuple[tuple[str, Asked], ...] = ()
     """What people were asked and have not decided, each with the key of the effect that waits."""
     awaited: tuple[tuple[str, Awaited], ...] = ()
@@ -140,7 +143,8 @@ class LocalHost(CallingHost):
         """Run the children of *fan* and join them."""
         self.count_effect(at)
         at.begin_fork()
-        fork = Fork(at, fan, self.now, self.machine, self.is_over)
+        run = self.timed_machine if fan.timed else self.machine
+        fork = Fork(at, fan, self.now, run, self.is_over)
         self.forks += (fork,)
         try:
             if fork.at_once < MANY:

@@ -83,6 +83,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 ended=results.ended,
                 aborted=results.aborted,
                 series=children if run.pure else None,
+                timed=express and compiler.profile.quotas.express_seconds is not None,
             )
             joined = await _run_all(frame, run.told(fan, source), failures, results)
         except StateError as error:

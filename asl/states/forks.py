@@ -42,7 +42,7 @@ class Source(Protocol):
 class Fan:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
-    __slots__ = ("aborted", "child", "ended", "failed", "length", "limit", "series")
+    __slots__ = ("aborted", "child", "ended", "failed", "length", "limit", "series", "timed")
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Fan:
         ended: Callable[["Frame", Json], object] | None = None,
         aborted: Callable[["Frame"], object] = lambda frame: None,
         series: "Iterator[Frame] | None" = None,
+        timed: bool = False,
     ) -> None:
         self.length = length
         """How many there are; None where that shows only when `child` returns None."""
@@ -70,6 +71,8 @@ class Fan:
         self.series = series
         """The same children, where they reach no world and leave no records: nobody would do
         anything while one waits, so they run one after the other as they come from here."""
+        self.timed = timed
+        """Whether they are executions that may take only so long."""
 
     @property
     def together(self) -> bool:

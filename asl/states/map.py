@@ -67,7 +67,7 @@ def _items(compiler: Compiler, distributed: bool) -> Evaluate:
     )
     limit = compile_concurrency(compiler)
 
-    def items(data: Json, frame: Frame) -> Json:
+    def items(data: Json, frame: ExpressionFrame) -> Json:
         effective = effective_input(data, frame)
         limit(effective, frame)
         return items_of(effective, frame)

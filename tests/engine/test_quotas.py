@@ -1,5 +1,6 @@
 """Quotas of AWS: events of a history, durations, lengths of inputs and definitions (V-TOP-15)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,6 +140,43 @@ def test_express_execution_has_no_quota_of_events() -> None:
 def test_duration_quota(seconds: int, express: bool, profile: str, status: str) -> None:
     """Express and standard executions time out after their quotas."""
     assert run(wait(seconds), None, profile, express=express).status == status
+
+
+@pytest.mark.parametrize(
+    ("kind", "profile", "output"),
+    [
+        ("EXPRESS", "aws", [10, {"Status": "TIMED_OUT", "Error": "States.Timeout"}]),
+        ("EXPRESS", "aws:express_seconds=none", [10, 301]),
+        ("EXPRESS", "default", [10, 301]),
+        ("STANDARD", "aws", [10, 301]),
+    ],
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_duration_quota_of_express_children(
+    kind: str, profile: str, output: Any, stored: bool, tmp_path: Path
+) -> None:
+    """A child of a distributed Map has five minutes of its own; no catcher within sees its end."""
+    inner = {"StartAt": "W", "States": {"W": {"Type": "Wait", "SecondsPath": "$", "End": True}}}
+    branches = {
+        "Type": "Parallel",
+        "Branches": [inner],
+        "OutputPath": "$[0]",
+        "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}],
+        "End": True,
+    }
+    states = {"P": branches, "C": {"Type": "Pass", "Result": "caught", "End": True}}
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": kind},
+        "StartAt": "P",
+        "States": states,
+    }
+    each = {"Type": "Map", "ToleratedFailureCount": 1, "ItemProcessor": processor, "End": True}
+    document = {"StartAt": "M", "States": {"M": each}}
+    if not stored:
+        assert run(document, [10, 301], profile).output == output
+        return
+    with asl.open_store(tmp_path / "s.db", clock=asl.VirtualClock()) as store:
+        assert store.start(document, [10, 301], profile=profile).output == output
 
 
 def test_input_over_quota_is_refused_before_it_starts() -> None:
