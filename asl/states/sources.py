@@ -51,7 +51,7 @@ def _reader(compiler: Compiler) -> Callable[[Json, Frame], Source]:
     reader, profile = compiler.state["ItemReader"], compiler.profile
     arguments = compiler.within("ItemReader").payload()
     config = compiler.within("ItemReader", "ReaderConfig")
-    # What a path leads to may be negative: the run begins, and then its reader refuses it (recorded).
+    # A path may lead to a negative number: the run begins, and its reader fails (recorded).
     least = 0 if compiler.jsonata else -NO_BOUND
     most = number(config, "MaxItems", least, numerals=profile.aws)
 
