@@ -230,6 +230,8 @@ _PLACEHOLDER = re.compile(r"\$\{([^${}]+)\}")
 
 def _advised(workflow: Workflow, finding: Finding, hints: Mapping[str, str]) -> Finding:
     """Add what to do about a text that a deployment tool was to fill in or to replace."""
+    if finding.hint and finding.code != "V-TASK-02":
+        return finding
     value = resolved(workflow.value, finding.pointer)
     if finding.code == "V-TASK-02" and type(value) is str and value in hints:
         return finding._replace(hint=hints[value])

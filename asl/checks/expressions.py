@@ -68,26 +68,28 @@ _FIELDS: Mapping[str, tuple[Kind, str]] = {
 
 _ITEM_FIELDS = ("MaxItemsPath", "MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath")
 
-TEMPLATES = (
-    "Parameters",
-    "ResultSelector",
-    "ItemSelector",
-    "Assign",
-    "Credentials",
-    "Input",
-    *AGENT_BLOCKS,
-    "Events",
-    "ItemReader",
-    "ItemBatcher",
-    "ResultWriter",
-    "Prompt",
-    "Escalation",
-    "Editable",
-    "BatchMode",
-    "Notifications",
-    "Policy",
-    "Communication",
-    "Consensus",
+TEMPLATES = frozenset(
+    (
+        "Parameters",
+        "ResultSelector",
+        "ItemSelector",
+        "Assign",
+        "Credentials",
+        "Input",
+        *AGENT_BLOCKS,
+        "Events",
+        "ItemReader",
+        "ItemBatcher",
+        "ResultWriter",
+        "Prompt",
+        "Escalation",
+        "Editable",
+        "BatchMode",
+        "Notifications",
+        "Policy",
+        "Communication",
+        "Consensus",
+    )
 )
 """The fields of a state in which a key that ends in `.$` is evaluated, at any depth."""
 
@@ -145,6 +147,8 @@ def expressions_of(node: Node) -> Iterator[Expression]:
 
 def _item_paths(node: Node) -> Iterator[Expression]:
     for holder, inner in (("ItemBatcher", None), ("ItemReader", "ReaderConfig")):
+        if holder not in node.value:
+            continue
         pointer, value = node.at(holder), node.value.get(holder)
         if inner is not None and type(value) is dict:
             pointer, value = f"{pointer}/{inner}", value.get(inner)
@@ -154,8 +158,8 @@ def _item_paths(node: Node) -> Iterator[Expression]:
 
 
 def _templates(node: Node) -> Iterator[tuple[str, Json]]:
-    for field in TEMPLATES:
-        if field in node.value:
+    for field in node.value:
+        if field in TEMPLATES:
             yield node.at(field), node.value[field]
     for field, listed in (("Choices", objects), ("Catch", handlers)):
         for index, entry in listed(node.value, field):

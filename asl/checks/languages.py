@@ -197,8 +197,11 @@ def _numbers(node: Node) -> Iterator[Finding]:
             words = aws.NO_TIMESTAMP if field == "Timestamp" else aws.expected("integer")
             yield _jsonata(rule, node, (field,), Wording(words))
     for steps, fields in _BLOCK_NUMBERS:
+        if steps[0] not in node.value:
+            continue
+        block = below(node.value, *steps)
         for field, rule in fields.items():
-            if is_jsonata(below(node.value, *steps).get(field)):
+            if is_jsonata(block.get(field)):
                 yield _jsonata(rule, node, (*steps, field), Wording(aws.expected("integer")))
 
 

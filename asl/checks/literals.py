@@ -59,8 +59,9 @@ def _looks_dynamic(text: str) -> bool:
 
 def _in_jsonpath(node: Node) -> Iterator[Finding]:
     for steps, fields in TEMPLATES:
-        for field in fields:
-            yield from _template(below(node.value, *steps).get(field), node.at(*steps, field))
+        holder = below(node.value, *steps)
+        for field in filter(holder.__contains__, fields):
+            yield from _template(holder[field], node.at(*steps, field))
     for field in ("Choices", "Catch"):
         for index, entry in objects(node.value, field):
             yield from _template(entry.get("Assign"), node.at(field, index, "Assign"))
@@ -117,11 +118,13 @@ def _literals(
 
 
 def _result(node: Node) -> Iterator[Finding]:
-    for place, _, text in _literals(node.value.get("Result"), node.at("Result")):
+    if "Result" not in node.value:
+        return
+    for place, _, text in _literals(node.value["Result"], node.at("Result")):
         if _looks_dynamic(text):
             message = f"'Result' is taken as it stands, so {text!r} stays text"
             yield Finding("V-PASS-02", message, place, "use 'Parameters'")
-    for place, key in _computed(node.value.get("Result"), node.at("Result")):
+    for place, key in _computed(node.value["Result"], node.at("Result")):
         message = f"'Result' is taken as it stands, and so is its key {key!r}"
         yield Finding("V-PASS-02", message, place, "use 'Parameters'", aws=Wording(code=""))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Suggestions
+from asl.core.json_schema import jsonschema
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
 from asl.expr.templates import SUFFIX
@@ -153,6 +154,4 @@ def _quoted(text: str, schema: Schema) -> bool:
 
 
 def _fits(value: Json, schema: Schema) -> bool:
-    from jsonschema import Draft202012Validator
-
-    return bool(Draft202012Validator(schema).is_valid(value))
+    return bool(jsonschema().Draft202012Validator(schema).is_valid(value))

@@ -17,6 +17,7 @@ from asl.checks.expressions import TEMPLATES
 from asl.checks.workflow import Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Suggestions, Wording
+from asl.core.json_schema import jsonschema
 from asl.core.pointers import escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, Opaque, compact, type_name
@@ -186,9 +187,7 @@ def _accepts(name: str) -> Accepts:
 
 @cache
 def _validator(name: str) -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(_schema(name))
+    return jsonschema().Draft202012Validator(_schema(name))
 
 
 @cache

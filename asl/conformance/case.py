@@ -12,6 +12,7 @@ from asl.agents.scripted import check_script
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, contents, is_workflow, read_value
 from asl.core.errors import AslError, DocumentNotFound, ExpressionFault, InvalidDocument
+from asl.core.json_schema import jsonschema
 from asl.core.pointers import escape
 from asl.core.resources import folder
 from asl.core.values import Json
@@ -226,10 +227,8 @@ def _messages(error: Any, pointer: str) -> Iterator[tuple[str, str]]:
 def _validator() -> Any:
     import json
 
-    from jsonschema import Draft202012Validator
-
     text = (folder("conformance") / "case.schema.json").read_text(encoding="utf-8")
-    return Draft202012Validator(json.loads(text))
+    return jsonschema().Draft202012Validator(json.loads(text))
 
 
 def _case(

@@ -303,7 +303,7 @@ class Suggestions:
     Comparing names is slow, and a document may hold any number of wrong ones.
     """
 
-    left: int = 2_000_000
+    left: int = 500_000
     """How many pairs of letters may still be compared."""
 
     def near(self, word: str, candidates: Collection[str]) -> str | None:

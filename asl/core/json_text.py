@@ -20,6 +20,8 @@ from asl.core.values import MAX_DIGITS, SURROGATE, Json, deeper_than, detached
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _CHARACTERS = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000}+')
 """Some characters of a string; a pattern without the bound takes memory for every escape."""
+_PLAIN = re.compile(r'"[^"\\\x00-\x1f]*"')
+"""A string without escapes."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.:-]*)\}")
 """What deployment tools replace by a value: `${Name}`."""
@@ -280,11 +282,11 @@ class _Scanner:
         return span
 
     def scalar(self) -> None:
-        word = self.word()
         if number := _NUMBER.match(self.text, self.at):
             self.number(number[0])
             self.take(len(number[0]))
             return
+        word = self.word()
         if word in _NOT_FINITE:
             self.add(
                 "READ-02", f"{word} is not a JSON number", self.at, hint="use null or a string"
@@ -304,6 +306,9 @@ class _Scanner:
 
     def string(self) -> str:
         """Read a string and return its value."""
+        if plain := _PLAIN.match(self.text, self.at):
+            self.at = self.end = plain.end()
+            return plain[0][1:-1]
         at = self.end_of_characters()
         found = self.text[at : at + 1]
         if found != '"':
@@ -387,6 +392,9 @@ class _Scanner:
 
     def peek(self) -> str:
         """Skip blanks and return the next character, "" at the end."""
+        found = self.text[self.at : self.at + 1]
+        if found > " ":
+            return found
         blanks = _BLANKS.match(self.text, self.at)
         assert blanks is not None
         self.at = blanks.end()

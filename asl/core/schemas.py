@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from math import prod
 from typing import Any, Final
 
+from asl.core.json_schema import jsonschema
 from asl.core.regex import linear
 from asl.core.values import Json, compact, measure
 from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
@@ -163,9 +164,7 @@ def judge(schema: str, draft: str, value: Json, limits: WorkLimits = LIMITS) -> 
 
 def malformed(schema: Json, draft: str) -> list[Any]:
     """Return the errors that the schema of a draft finds in a schema; raises WorkExceeded."""
-    import jsonschema
-
-    meta = getattr(jsonschema, draft).META_SCHEMA
+    meta = getattr(jsonschema(), draft).META_SCHEMA
     return judge(compact(meta), draft, schema, SCHEMAS)
 
 
@@ -200,13 +199,10 @@ def _counting(draft: str) -> Any:
 
     Keywords that compare values or match patterns are our own.
     """
-    import jsonschema
-    from jsonschema.validators import extend
-
-    kind: Any = getattr(jsonschema, draft)
+    kind: Any = getattr(jsonschema(), draft)
     keywords = {**kind.VALIDATORS, **_own_keywords(kind.VALIDATORS)}
     counted = {name: _counted(name, check) for name, check in keywords.items()}
-    counting = extend(kind, counted)
+    counting = jsonschema().validators.extend(kind, counted)
     evolve = counting.evolve
 
     def evolve_alike(validator: Any, **changes: Any) -> Any:
@@ -227,7 +223,6 @@ _WALKS: Final = frozenset({"items", "additionalItems", "contains", "propertyName
 
 def _counted(name: str, check: _Check) -> _Check:
     """Return a keyword's check that counts its work and the messages that it writes."""
-    from jsonschema import ValidationError
     from referencing.exceptions import Unresolvable
 
     fixed = REFERENCE if name.endswith("Ref") or name == "$ref" else KEYWORD
@@ -241,7 +236,7 @@ def _counted(name: str, check: _Check) -> _Check:
                 meter.spend(ERROR + len(error.message) // CHARACTERS)
                 yield error
         except Unresolvable as error:
-            yield ValidationError(f"the schema has no {error.ref!r}")
+            yield jsonschema().ValidationError(f"the schema has no {error.ref!r}")
 
     return counting
 
@@ -252,11 +247,10 @@ def _width(value: Any) -> int:
 
 def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
     """Return the checks of keywords that jsonschema's own would not do in linear time."""
-    from jsonschema import ValidationError
 
     def pattern(validator: Any, wanted: str, value: Json, schema: Any) -> Iterator[Any]:
         if type(value) is str and not _JUDGEMENT.get().found(wanted, value):
-            yield ValidationError(f"{value[:200]!r} does not match {wanted!r}")
+            yield jsonschema().ValidationError(f"{value[:200]!r} does not match {wanted!r}")
 
     def properties(
         validator: Any, wanted: Mapping[str, Any], value: Json, schema: Any
@@ -286,18 +280,18 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
     def const(validator: Any, wanted: Json, value: Json, schema: Any) -> Iterator[Any]:
         meter = _JUDGEMENT.get().meter
         if identity(value, meter) != identity(wanted, meter):
-            yield ValidationError(f"{wanted!r} was expected")
+            yield jsonschema().ValidationError(f"{wanted!r} was expected")
 
     def enum(validator: Any, wanted: list[Json], value: Json, schema: Any) -> Iterator[Any]:
         if not _JUDGEMENT.get().among(value, wanted):
-            yield ValidationError(f"{value!r} is not one of {wanted!r}")
+            yield jsonschema().ValidationError(f"{value!r} is not one of {wanted!r}")
 
     def unique(validator: Any, wanted: bool, value: Json, schema: Any) -> Iterator[Any]:
         meter = _JUDGEMENT.get().meter
         if not wanted or type(value) is not list:
             return
         if len({identity(item, meter) for item in value}) < len(value):
-            yield ValidationError(f"{value!r} has non-unique elements")
+            yield jsonschema().ValidationError(f"{value!r} has non-unique elements")
 
     own: dict[str, _Check] = {
         "pattern": pattern,

@@ -105,7 +105,7 @@ class Fault(NamedTuple):
 
 DEFAULT_LIMITS = Limits()
 
-DOCUMENT_LIMITS = Limits(max_values=200_000)
+DOCUMENT_LIMITS = Limits(max_values=100_000, max_yaml_values=100_000)
 """What reading accepts as a document: each of its values is work for many rules."""
 
 MAX_FAULTS = 100

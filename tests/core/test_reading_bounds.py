@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -102,3 +104,20 @@ def test_layout_of_nested_values() -> None:
     for _ in range(150):
         value = {"a": value, "b": [{}]}
     assert json.loads(laid_out(value)) == value
+
+
+GRAMMARS = """
+import sys
+from importlib.util import find_spec
+from asl.core.json_schema import jsonschema
+checker = jsonschema().FormatChecker()
+assert "rfc3987_syntax" not in sys.modules
+if find_spec("rfc3987_syntax") is not None:
+    assert checker.conforms("https://example.org/", "iri") and not checker.conforms("<", "iri")
+    assert "rfc3987_syntax" in sys.modules
+"""
+
+
+def test_jsonschema_is_loaded_without_grammars() -> None:
+    """The grammars of its formats are compiled when a format is checked, not before."""
+    subprocess.run([sys.executable, "-c", GRAMMARS], check=True)

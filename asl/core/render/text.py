@@ -142,20 +142,15 @@ def _clipped(text: str, start: int, end: int) -> tuple[str, int, int]:
     after = _cells(text[end : end + 2 * WIDTH])
     if start <= 2 * WIDTH and _columns(before + marked + after) <= WIDTH:
         return _text(before + marked + after), _columns(before), _columns(marked)
-    cut = start > 2 * WIDTH
-    while before and _columns(before) > WIDTH // 3:
-        before.pop(0)
-        cut = True
-    if cut:
-        before.insert(0, ("…", 1))
-    shown = before + marked + after
-    clipped = False
-    while _columns(shown) > WIDTH - 1:
-        shown.pop()
-        clipped = True
-    width = _columns(shown[len(before) : len(before) + len(marked)])
-    if clipped:
+    kept = _fitting(before[::-1], WIDTH // 3)[::-1]
+    if len(kept) < len(before) or start > 2 * WIDTH:
+        kept.insert(0, ("…", 1))
+    whole = kept + marked + after
+    shown = _fitting(whole, WIDTH - 1)
+    width = _columns(shown[len(kept) : len(kept) + len(marked)])
+    if len(shown) < len(whole):
         shown.append(("…", 1))
+    before = kept
     return _text(shown), _columns(before), max(1, width)
 
 
@@ -164,6 +159,8 @@ Cell: TypeAlias = tuple[str, int]
 
 def _cells(text: str) -> list[Cell]:
     """Each character as it is shown, with the columns that it takes."""
+    if text.isascii() and text.isprintable():
+        return [(character, 1) for character in text]
     return [_cell(character) for character in text]
 
 
@@ -174,6 +171,15 @@ def _cell(character: str) -> Cell:
         return character, 0
     shown = printable(character)
     return shown, 2 if unicodedata.east_asian_width(shown) in ("W", "F") else 1
+
+
+def _fitting(cells: list[Cell], columns: int) -> list[Cell]:
+    """The first cells, as many as take no more columns."""
+    for index, (_, width) in enumerate(cells):
+        columns -= width
+        if columns < 0:
+            return cells[:index]
+    return cells
 
 
 def _columns(cells: list[Cell]) -> int:
