@@ -229,7 +229,8 @@ def graph(document: Document | What, *, format: str = "mermaid") -> str:
     """Draw a document: its states, the machines within, and its transitions.
 
     `format` is `mermaid`, `dot` or `svg`; the latter needs nothing else. A document with errors is
-    drawn as far as it goes. Raises AslError for another format.
+    drawn as far as it goes. Raises AslError for another format, and for a document of more than
+    5,000 states and transitions as `svg`.
     """
     from asl.dialects import worded
     from asl.graphs import FORMATS, graph_of

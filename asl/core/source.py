@@ -80,7 +80,7 @@ class Limits(NamedTuple):
 
     The bytes are those of the text in UTF-8. YAML has smaller bounds of its own, because its
     parser is a hundred times slower; its values are counted with every alias written out, its nodes
-    (keys and values) as they are written.
+    (keys, values and anchors) as they are written.
     """
 
     max_bytes: int = 16 * 1024 * 1024
@@ -88,7 +88,7 @@ class Limits(NamedTuple):
     max_depth: int = MAX_DEPTH
     max_yaml_bytes: int = 1024 * 1024
     max_yaml_values: int = 200_000
-    max_yaml_nodes: int = 50_000
+    max_yaml_nodes: int = 40_000
     max_aliases: int = 100
 
 

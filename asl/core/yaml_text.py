@@ -256,7 +256,7 @@ class _Builder:
     def feed(self, event: Any) -> None:
         """Take one parser event; ruamel's classes are told apart by their names."""
         self.at = event.start_mark.index
-        self.written += 1
+        self.written += 1 + (getattr(event, "anchor", None) is not None)
         if self.written > self.limits.max_yaml_nodes:
             self.stop(
                 "READ-04",

@@ -62,6 +62,12 @@ class Machine:
     states: tuple[State, ...]
     transitions: tuple[Transition, ...]
 
+    @property
+    def size(self) -> int:
+        """The number of its states and transitions, those of the machines within included."""
+        within = sum(machine.size for state in self.states for machine in state.machines)
+        return len(self.states) + len(self.transitions) + within
+
     def all_states(self) -> Iterator[State]:
         """Yield all states, those of the machines within, too."""
         for state in self.states:

@@ -6,6 +6,7 @@ from string import Template
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from asl.core.errors import AslError
 from asl.core.printable import printable
 from asl.graphs.layout import Box, Link, Point, placed
 from asl.graphs.model import END, START, Machine, State, Terminal, Transition
@@ -76,8 +77,22 @@ _STYLE: Final = f"""\
 _WIDE, _NARROW = frozenset("MWmw@%—…"), frozenset("ijlftrI.,:;'|!()[]{} \"")
 
 
+MAX_PARTS: Final = 5_000
+"""States and transitions of a drawing: placing them takes longer than their number grows."""
+
+
 def svg(graph: Machine) -> str:
-    """Draw a graph as a self-contained SVG document."""
+    """Draw a graph as a self-contained SVG document.
+
+    Raises:
+        AslError: if it has more states and transitions than a drawing may show.
+    """
+    parts = graph.size
+    if parts > MAX_PARTS:
+        raise AslError(
+            f"a drawing as SVG has at most {MAX_PARTS} states and transitions, this one {parts}: "
+            "use the format 'dot' or 'mermaid'"
+        )
     drawn = _drawn(graph)
     width, height = drawn.width + 2 * MARGIN, drawn.height + 2 * MARGIN
     parts = [

@@ -45,7 +45,9 @@ def test_documents_have_fewer_values_than_data() -> None:
         asl.load(document)
 
 
-@pytest.mark.parametrize("text", ["a: 1\nb: 1\n", "- 1\n- 2\n- 3\n", "{a: 1, b: 1}"])
+@pytest.mark.parametrize(
+    "text", ["a: 1\nb: 1\n", "- 1\n- 2\n- 3\n", "{a: 1, b: 1}", "[&a 1, &b 1]"]
+)
 def test_yaml_nodes_are_counted(text: str) -> None:
     """Keys as well as values: the parser takes as long for either."""
     assert yaml_text.loads(text, Limits(max_yaml_nodes=10))[2] == []

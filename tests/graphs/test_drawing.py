@@ -265,3 +265,13 @@ def test_a_blueprint_is_drawn_in_its_own_words() -> None:
     rules = {"context.n == 3", "output.last_output &gt; 2", "s", "done", "10 hops", "no next_state"}
     others = {"it fails", "a", "b", "output.n &gt; 1", "fewer than 3 rounds", "left", "otherwise"}
     assert labels == rules | others
+
+
+def test_svg_has_a_bound() -> None:
+    """A document of thousands of states is refused as SVG, and drawn in the other formats."""
+    branch = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+    state = {"Type": "Parallel", "Branches": [branch] * 1_700, "End": True}
+    document = {"StartAt": "P", "States": {"P": state}}
+    with pytest.raises(asl.AslError, match="at most 5000 states and transitions, this one 5103"):
+        asl.graph(document, format="svg")
+    assert asl.graph(document, format="dot").count(" -> ") >= 1_700

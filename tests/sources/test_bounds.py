@@ -220,7 +220,7 @@ def test_values_of_terraform_that_nest_over_many_locals_end_in_a_finding() -> No
     text = terraform(
         f"jsonencode({{ a = [{known}], b = local.x1999 }})", f"locals {{\n  x0 = [1]\n{names}}}"
     )
-    assert refusal(text).code == "READ-03"
+    assert refusal(text, limits=Limits()).code == "READ-03"
 
 
 def test_values_that_are_inserted_often_are_counted() -> None:
