@@ -87,10 +87,9 @@ def svg(graph: Machine) -> str:
     Raises:
         AslError: if it has more states and transitions than a drawing may show.
     """
-    parts = graph.size
-    if parts > MAX_PARTS:
+    if graph.size > MAX_PARTS:
         raise AslError(
-            f"a drawing as SVG has at most {MAX_PARTS} states and transitions, this one {parts}: "
+            f"a drawing as SVG has at most {MAX_PARTS} states and transitions, this one {graph.size}: "
             "use the format 'dot' or 'mermaid'"
         )
     drawn = _drawn(graph)
