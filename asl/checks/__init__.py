@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from asl.checks import (
+    agent_loops,
     approvals,
     aws,
     blocks,
@@ -75,12 +76,13 @@ RULES: tuple[Rule, ...] = (
     registered.check,
     blocks.check,
     recursion.check,
+    agent_loops.check,
     checkpoints.check,
     tools.check,
 )
 
 
-OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
+OF_THE_AUTHOR = frozenset(("V-BUD-09", "V-CHOICE-06", "V-RETRY-06"))
 """Advice to authors; a document that was read from another language has its own about the same."""
 OF_EXPRESSIONS = frozenset(("V-CACHE-02", "V-ST-07"))
 """Rules that say of an expression that it is not evaluated, as `literals` does."""

@@ -1,0 +1,98 @@
+"""Loops of states that call agents, and that nothing bounds: V-BUD-09."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from asl.checks.transitions import following
+from asl.checks.workflow import Scope, Workflow
+from asl.core.diagnostics import Finding, Severity
+from asl.core.values import Json, compact
+from asl.graphs.loops import loops
+from asl.states.base import Node, machines_of
+
+__all__ = ["check"]
+
+BOUNDS: Final = frozenset(("Budget", "TimeoutSeconds", "TimeoutSeconds.$"))
+"""The fields of a document, or of the state around a machine, that bound what happens in it."""
+PACED: Final = ("Wait", "Approval")
+"""The types of states that make a loop wait for time or people."""
+COUNTS: Final = re.compile(
+    r"States\.MathAdd|States\.RemainingBudget|States\.ArrayLength|\$(?:count|now|millis)\("
+    r"|[+-]\s*1\b|\[\s*\[?\s*1\s*(?:\]|:|\.\.)|\w_(?:edge_)?count(?:ed)?\("
+    r"|\"Timestamp(?:Less|Greater)|\$\$?\.State\.|\[0\]"
+)
+"""What counts rounds, takes items from a list, or measures time."""
+
+
+def check(workflow: Workflow) -> Iterator[Finding]:
+    """Yield the loops of agents in the default profile that may go on without end."""
+    if workflow.profile.aws or _is_bounded(workflow.value):
+        return
+    for scope in workflow.scopes:
+        if not _is_bounded_around(scope):
+            yield from _loops(scope)
+
+
+def _is_bounded(holder: Json) -> bool:
+    return type(holder) is dict and not BOUNDS.isdisjoint(holder)
+
+
+def _is_bounded_around(scope: Scope | None) -> bool:
+    while scope is not None:
+        if _is_bounded(scope.value) or (
+            scope.holder is not None and "Budget" in scope.holder.value
+        ):
+            return True
+        scope = scope.outer
+    return False
+
+
+def _loops(scope: Scope) -> Iterator[Finding]:
+    nodes = {node.name: node for node in scope.nodes}
+    further = {
+        name: [each for each in following(node) if each in nodes] for name, node in nodes.items()
+    }
+    for group, is_loop in loops(nodes, further):
+        members = [nodes[name] for name in group]
+        if not is_loop or any(node.value.get("Type") in PACED for node in members):
+            continue
+        callers = [node for node in members if _calls_agent(node.value)]
+        if callers and not _counts_rounds(members, further):
+            first = min(callers, key=scope.nodes.index)
+            yield Finding(
+                "V-BUD-09",
+                f"{first.name!r} may call an agent again and again: nothing bounds its loop",
+                first.pointer,
+                'add "Budget": {"MaxCalls": 100} or "TimeoutSeconds" to the document, or let a '
+                "Choice count the rounds",
+                severity=Severity.WARNING,
+                at_key=True,
+            )
+
+
+def _calls_agent(state: Mapping[str, Json]) -> bool:
+    """Whether a state, or one within it, calls an agent."""
+    kind = state.get("Type")
+    if kind == "Debate" or (kind == "Task" and not {"Agent", "Agent.$"}.isdisjoint(state)):
+        return True
+    for _, machine in machines_of(state):
+        inner = machine.get("States")
+        if type(inner) is dict and any(
+            type(each) is dict and _calls_agent(each) for each in inner.values()
+        ):
+            return True
+    return False
+
+
+def _counts_rounds(members: list[Node], further: Mapping[str, list[str]]) -> bool:
+    """Whether a decision in a loop leads out of it, and something in the loop counts."""
+    names = {node.name for node in members}
+    decides = any(
+        "Choices" in node.value and not names.issuperset(further[node.name]) for node in members
+    )
+    return decides and any(COUNTS.search(_text(node.value)) for node in members)
+
+
+def _text(state: Mapping[str, Json]) -> str:
+    return compact({key: value for key, value in state.items() if key != "Comment"})
