@@ -20,6 +20,7 @@ __all__ = [
     "framework_result",
     "named_exception",
     "prompt_parts",
+    "waits_for_person",
 ]
 
 REPORTED: Final = frozenset({"_tokens", "_usage", "_cost", "model"})
@@ -136,6 +137,14 @@ def framework_result(
     if conversation.continued:
         own = {"messages": [message_json(each) for each in added], **own}
     return {**own, **usage}
+
+
+def waits_for_person(what: str) -> Raised:
+    """Return the failure of a framework's agent that pauses for a person's decision."""
+    return Raised(
+        "Agent.InvalidOutput",
+        f"{what} waits for a person's decision: ask in an Approval state instead",
+    )
 
 
 def failure_of(

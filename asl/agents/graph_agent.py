@@ -13,6 +13,7 @@ from asl.agents.framework import (
     failure_of,
     framework_result,
     prompt_parts,
+    waits_for_person,
 )
 from asl.core.errors import cause_for
 from asl.core.values import Json
@@ -124,10 +125,7 @@ def _result(
 ) -> Json:
     usage = log.usage(call)
     if type(state) is dict and state.get(INTERRUPT):
-        failure = Raised(
-            "Agent.InvalidOutput",
-            "the graph is interrupted and waits for a person: ask in an Approval state instead",
-        )
+        failure = waits_for_person("the graph is interrupted and")
         failure.usage = usage or None
         raise failure
     if type(state) is not dict or type(state.get(MESSAGES)) is not list:

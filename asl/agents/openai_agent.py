@@ -13,6 +13,7 @@ from asl.agents.framework import (
     failure_of,
     framework_result,
     prompt_parts,
+    waits_for_person,
 )
 from asl.core.errors import cause_for
 from asl.core.values import Json, compact
@@ -75,9 +76,9 @@ class OpenAiAgent(FrameworkAgent):
                 given,
                 context=self.context,
                 max_turns=self.turns,
-                hooks=_hooks(log),
+                hooks=_hooks(log, call.model),
                 run_config=RunConfig(
-                    model=call.model,
+                    model=None if call.model is None else _spoken(call.model),
                     model_settings=_settings(call.generation),
                     tracing_disabled=not self.tracing,
                 ),
@@ -88,6 +89,10 @@ class OpenAiAgent(FrameworkAgent):
         except BaseException:  # cancelled in the middle of a request
             call.usage = log.usage(call, complete=False) or None
             raise
+        if run.interruptions:
+            failure = waits_for_person("a tool of the agent")
+            failure.usage = log.usage(call) or None
+            raise failure
         added = (*conversation.new, *_messages(run.to_input_list()[len(given) :]))
         return framework_result(run.final_output, conversation, added, log.usage(call))
 
@@ -156,23 +161,35 @@ def _text(content: Any) -> str:
     return "".join(part.get("text") or part.get("refusal") or "" for part in content)
 
 
-def _model_name(agent: agents.Agent[Any]) -> str | None:
-    """Return the model of an agent with its provider."""
-    model = agent.model
+def _model_name(model: str | agents.Model | None) -> str | None:
+    """Return the name of a model with its provider; None if the model does not name itself."""
     if model is None:
         from agents.models.default_models import get_default_model
 
         model = get_default_model()
     if not isinstance(model, str):
         model = getattr(model, "model", None)
-    if not isinstance(model, str):
-        return None
+    if not isinstance(model, str) or ":" in model:
+        return model
     provider, slash, name = model.removeprefix("litellm/").partition("/")
     return f"{provider}:{name}" if slash else f"openai:{model}"
 
 
-def _hooks(log: RequestLog) -> agents.RunHooks[Any]:
-    """Return hooks of the SDK that record requests to models."""
+def _spoken(model: str) -> str:
+    """Return the name that the SDK has for a model of the document."""
+    provider, colon, name = model.partition(":")
+    if not colon:
+        return model
+    return f"openai/{name}" if provider == "openai" else f"litellm/{provider}/{name}"
+
+
+def _hooks(log: RequestLog, wanted: str | None) -> agents.RunHooks[Any]:
+    """Return hooks of the SDK that record requests to models.
+
+    Args:
+        log: The requests of the call.
+        wanted: The model that the document wants; None for those of the agents.
+    """
     from agents import RunHooks
 
     class Hooks(RunHooks[Any]):
@@ -181,6 +198,6 @@ def _hooks(log: RequestLog) -> agents.RunHooks[Any]:
 
         async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
             used = response.usage
-            log.end(_model_name(agent), used.input_tokens, used.output_tokens)
+            log.end(_model_name(wanted or agent.model), used.input_tokens, used.output_tokens)
 
     return Hooks()

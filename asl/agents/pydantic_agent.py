@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from asl.agents.conversation import read_conversation
-from asl.agents.framework import FrameworkAgent, framework_result, named_exception
+from asl.agents.framework import (
+    FrameworkAgent,
+    framework_result,
+    named_exception,
+    waits_for_person,
+)
 from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
     chunk_handler,
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PydanticAgent"]
 
+UNKNOWN: Final = "unknown"
+"""The model of an agent that has none."""
 OUTPUT: Final = "final_result"
 """How the names of the tools begin by which an agent gives a structured output."""
 
@@ -46,7 +53,11 @@ class PydanticAgent(FrameworkAgent):
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Run the agent; its text is `response`, its structured output the result."""
         assert call is not None
-        from pydantic_ai import UnexpectedModelBehavior, capture_run_messages
+        from pydantic_ai import (
+            DeferredToolRequests,
+            UnexpectedModelBehavior,
+            capture_run_messages,
+        )
         from pydantic_ai.capabilities import ReinjectSystemPrompt
 
         conversation = read_conversation(payload)
@@ -78,7 +89,11 @@ class PydanticAgent(FrameworkAgent):
                 if any(responses(messages)):
                     call.usage = usage_of(name, messages)
                 raise
-        usage = usage_of(name or _answering_model(messages), messages)
+        usage = usage_of(name, messages)
+        if isinstance(output, DeferredToolRequests):
+            failure = waits_for_person("a tool of the agent")
+            failure.usage = usage
+            raise failure
         result = framework_result(output, conversation, (), usage)
         if conversation.continued:
             shown = output if type(output) is str else compact(_own(result))
@@ -87,13 +102,13 @@ class PydanticAgent(FrameworkAgent):
         return result
 
     def _model_name(self, call: Call) -> str:
-        """Return the model of a call with its provider; empty if the agent leaves it open."""
+        """Return the model of a call with its provider."""
         model = getattr(self.agent, "model", None)
         own = model if isinstance(model, str) else ""
         if model is not None and not own:
             own = f"{model.system}:{model.model_name}"
-        if call.model is None or ":" in call.model:
-            return call.model or own
+        if call.model is None or ":" in call.model or not own:
+            return call.model or own or UNKNOWN
         return f"{own.partition(':')[0]}:{call.model}"
 
 
@@ -108,11 +123,6 @@ def _outputs(messages: list[ModelMessage]) -> tuple[str, ...]:
     """Return the tools by which the model has given structured outputs."""
     calls = (part.tool_name for response in responses(messages) for part in response.tool_calls)
     return tuple({name for name in calls if name.startswith(OUTPUT)})
-
-
-def _answering_model(messages: list[ModelMessage]) -> str:
-    *_, last = responses(messages)
-    return f"{last.provider_name}:{last.model_name}" if last.provider_name else last.model_name
 
 
 def _failure(error: Exception, call: Call) -> StateError:

@@ -34,6 +34,7 @@ from openai.types.responses import (  # noqa: E402
     ResponseOutputText,
 )
 from pydantic_ai import Agent as AiAgent  # noqa: E402
+from pydantic_ai import DeferredToolRequests  # noqa: E402
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: E402
 from pydantic_ai.models.function import FunctionModel  # noqa: E402
 from pydantic_ai.models.test import TestModel  # noqa: E402
@@ -428,7 +429,7 @@ def test_interrupted_graph_is_an_error() -> None:
     graph = compiled(lambda state: interrupt("ok?"), checkpointer=InMemorySaver())
     result = run(graph)
     assert result.error == "Agent.InvalidOutput"
-    assert "waits for a person" in (result.cause or "")
+    assert "waits for a person's decision" in (result.cause or "")
 
 
 def test_recursion_limit_is_an_error() -> None:
@@ -501,3 +502,74 @@ def test_handoff_of_the_sdk() -> None:
     boss = agents.Agent(name="boss", model=FakeModel(use("transfer_to_w", "{}")), handoffs=[writer])
     result = run(boss, {"messages": [WHO]})
     assert (result.output["response"], result.usage["tokens"]) == ("written", 10)
+
+
+def test_tool_of_the_sdk_that_needs_approval_is_an_error() -> None:
+    @agents.function_tool(needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    result = run(openai_agent(use("pay", '{"amount":1}'), tools=[pay]))
+    assert (result.error, result.usage["tokens"]) == ("Agent.InvalidOutput", 5)
+    assert "waits for a person's decision" in (result.cause or "")
+
+
+@pytest.mark.parametrize(
+    ("model", "spoken", "name"),
+    [
+        ("gpt-5", "gpt-5", "openai:gpt-5"),
+        ("openai:gpt-5", "openai/gpt-5", "openai:gpt-5"),
+        ("anthropic:c", "litellm/anthropic/c", "anthropic:c"),
+    ],
+)
+def test_model_of_the_document_for_the_sdk(
+    model: str, spoken: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def found(provider: Any, wanted: str) -> Any:
+        asked.append(wanted)
+        return FakeModel("hi")
+
+    monkeypatch.setattr("agents.MultiProvider.get_model", found)
+    result = run(openai_agent("no"), state={"Model": {"Preferred": model}})
+    assert (asked[0], result.output["model"]) == (spoken, name)
+    assert result.output["response"] == "hi"
+
+
+def test_tool_of_pydantic_ai_that_needs_approval_is_an_error() -> None:
+    agent = AiAgent(TestModel(), output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def pay(amount: int) -> str:
+        return "paid"
+
+    result = run(agent)
+    assert result.error == "Agent.InvalidOutput"
+    assert "waits for a person's decision" in (result.cause or "")
+    assert result.usage["tokens"] > 0
+
+
+def test_agent_of_pydantic_ai_without_a_model() -> None:
+    assert run(AiAgent()).error == "Agent.InvalidInput"
+    result = run(AiAgent(), state={"Model": {"Preferred": "test"}})
+    assert result.output["model"] == "test"
+
+
+def test_agents_file_with_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "a-very-secret-key")
+    text = f"from {__name__} import FRAMEWORKS\n"
+    for name in FRAMEWORKS:
+        text += f"{name} = FRAMEWORKS[{name!r}]('It is a-very-secret-key.')\n"
+    (tmp_path / "crew.py").write_text(text)
+    file = tmp_path / "agents.yaml"
+    lines = "".join(f"  {name}: crew.py:{name}\n" for name in FRAMEWORKS)
+    file.write_text(
+        f"agents:\n{lines}  W: {{command: [x], environment: {{KEY: '${{env:MY_KEY}}'}}}}\n"
+    )
+    bound = load_bindings(file)
+    for name in FRAMEWORKS:
+        result = run(bound.agents[name], {"messages": [WHO]})
+        assert result.output["response"] == "It is ***."
+        assert "very-secret" not in str(result.output)
