@@ -6,9 +6,11 @@ from pathlib import Path
 import click
 
 from asl.cli import streams
-from asl.cli.arguments import Origin, origin_options, read_document
+from asl.cli.arguments import Origin, origin_options, read_document, read_input
 from asl.cli.exits import Exit
 from asl.core.errors import AslError
+from asl.core.profile import PROFILES
+from asl.core.values import Json
 
 __all__ = ["command"]
 
@@ -25,10 +27,30 @@ __all__ = ["command"]
     show_default=True,
     help="How many ways to try.",
 )
-def command(document: str, origin: Origin, output: str | None, limit: int) -> Exit:
+@click.option(
+    "--profile",
+    type=click.Choice(PROFILES),
+    default="default",
+    show_default=True,
+    help="The profile under which the cases run.",
+)
+@click.option(
+    "--input",
+    "given",
+    metavar="FILE",
+    help="An input to begin with, where none can be made up: a file, @FILE, - or JSON.",
+)
+def command(
+    document: str,
+    origin: Origin,
+    output: str | None,
+    limit: int,
+    profile: str,
+    given: str | None,
+) -> Exit:
     """Write a case for each way through a document, with the input and the answers that lead there.
 
-    A way takes no transition twice. What each came to is expected from now on: read it before you
+    A way goes round a loop once. What each came to is expected from now on: read it before you
     keep it. Ways for which no data was found are named, with what is in the way. Nothing that is
     there is overwritten. Exits with 1 if there is no case to write.
     """
@@ -39,18 +61,22 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
     if os.path.lexists(file):
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
     read = read_document(document, origin)
-    cases, missed, complete = cases_of(read, limit)
+    data = None if given is None else _input(given)
+    cases, missed, complete = cases_of(read, limit, profile, data)
     for names, why in dict.fromkeys(missed):  # several transitions may lead to one state
         way = " > ".join(names)
         streams.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")
     if not complete:
         streams.say("asl: there are more ways than were tried: see --limit", style="yellow")
     if not cases:
+        hint = "" if given else "; give one that gets through: --input FILE"
+        streams.say(f"asl: no case was written: no input leads to an end{hint}", style="yellow")
         return Exit.FAILED
     beside = os.path.relpath(document, file.parent)
     suite = {
         "suite": f"The ways through {read.name}",
         "document_file": beside,
+        **({} if profile == "default" else {"profile": profile}),
         **({} if read.dialect == "asl" else {"dialect": read.dialect}),
         **_told(origin),
         "cases": cases,
@@ -58,6 +84,11 @@ def command(document: str, origin: Origin, output: str | None, limit: int) -> Ex
     streams.write_file(str(file), _yaml(suite))
     streams.say(f"asl: wrote {streams.counted(len(cases), 'case')} to {file}", style="green")
     return Exit.OK
+
+
+def _input(given: str) -> Json:
+    """Read an input, which may be named as a file by itself."""
+    return read_input(f"@{given}" if os.path.isfile(given) else given)
 
 
 def _told(origin: Origin) -> dict[str, object]:

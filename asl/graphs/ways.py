@@ -1,5 +1,6 @@
 """The ways through a machine, or anything that has steps and ends."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, TypeVar
 
@@ -12,17 +13,26 @@ N = TypeVar("N")
 S = TypeVar("S", bound=Hashable)
 
 
+def _once(step: object) -> int:
+    return 1
+
+
 def first_ways(
-    start: N, onwards: Callable[[N], Iterable[tuple[S, N | None]]], limit: int
+    start: N,
+    onwards: Callable[[N], Iterable[tuple[S, N | None]]],
+    limit: int,
+    turns: Callable[[S], int] = _once,
 ) -> tuple[list[tuple[S, ...]], bool]:
     """Return the first ways from *start* to an end, and whether these are all.
 
-    None takes a step twice.
-    *onwards* tells which steps lead on, and where to: None is an end. No more than *limit* are
-    returned, fewer where too many steps lead to no end.
+    Args:
+        start: Where the ways begin.
+        onwards: Returns the steps that lead on, and where to: None is an end.
+        limit: How many ways are returned; fewer where too many steps lead to no end.
+        turns: Returns how often a way may take a step.
     """
     found: list[tuple[S, ...]] = []
-    for way in _ways(start, onwards):
+    for way in _ways(start, onwards, turns):
         if way is None or len(found) == limit:
             return found, False
         found.append(way)
@@ -30,27 +40,29 @@ def first_ways(
 
 
 def _ways(
-    start: N, onwards: Callable[[N], Iterable[tuple[S, N | None]]]
+    start: N, onwards: Callable[[N], Iterable[tuple[S, N | None]]], turns: Callable[[S], int]
 ) -> Iterator[tuple[S, ...] | None]:
     """Yield the ways, and None at last where there may be more."""
-    way: dict[S, None] = {}
+    way: list[S] = []
+    taken: Counter[S] = Counter()
     waiting, fruitless = [iter(onwards(start))], 0
     while waiting:
         for step, following in waiting[-1]:
             fruitless += 1
-            if step in way:
+            if taken[step] >= turns(step):
                 continue
             if following is None:
                 fruitless = 0
                 yield (*way, step)
             else:
-                way[step] = None
+                way.append(step)
+                taken[step] += 1
                 waiting.append(iter(onwards(following)))
                 break
         else:
             waiting.pop()
             if way:
-                way.popitem()
+                taken[way.pop()] -= 1
         if fruitless > FRUITLESS:
             yield None
             return

@@ -198,3 +198,16 @@ def test_versions_of_a_document_have_cases_of_their_own(asl: Asl, folder: Path) 
         "d.v1.asl-test.yaml",
         "d.v2.asl-test.yaml",
     }
+
+
+def test_an_input_and_a_profile_may_be_given(asl: Asl, folder: Path) -> None:
+    """The input is that of the cases, the profile stands in the suite."""
+    hashed = {"Type": "Pass", "Parameters": {"x.$": "States.Hash($.t, $.h)"}, "End": True}
+    (folder / "h.asl.json").write_text(json.dumps({"StartAt": "H", "States": {"H": hashed}}))
+    (folder / "in.json").write_text('{"t": "some", "h": "SHA-1"}')
+    ran = asl("test", "init", "h.asl.json", "--input", "in.json", "--profile", "aws")
+    assert ran.exit_code == 0, ran.stderr
+    written = (folder / "h.asl-test.yaml").read_text()
+    assert "profile: aws" in written
+    assert "SHA-1" in written
+    assert asl("test", "h.asl-test.yaml").exit_code == 0

@@ -9,10 +9,13 @@ import pytest
 import asl
 from asl.conformance import load_suite, run_suite
 from asl.conformance.drafts import cases_of
+from asl.conformance.drafts.search import ATTEMPT, Attempts, search
+from asl.conformance.drafts.ways import Given, Step
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}
 END = {"End": True}
+FAILED = asl.run({"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "E"}}})
 BOTH = "States.Array(States.MathAdd($.m, 1), States.ArrayLength($.m))"
 """No value is a number and an array."""
 
@@ -118,13 +121,78 @@ def test_a_loop_is_taken_once() -> None:
         },
         End=PASS,
     )
-    assert taken(document) == ([["T", "C", "End"]], 0)
+    assert taken(document) == ([["T", "C", "End"], ["T", "C", "T", "C", "End"]], 0)
     document["States"]["C"]["Default"] = "W"
     document["States"]["W"] = {"Type": "Wait", "SecondsPath": "$.s", "Next": "T2"}
     document["States"]["T2"] = {**document["States"]["T"], "Next": "C2"}
     document["States"]["C2"] = {**document["States"]["C"], "Default": "W"}
     ways, missed = taken(document)
-    assert (len(ways), missed) == (2, 0)
+    assert (len(ways), missed) == (3, 0)
+
+
+def test_a_poll_loop_is_gone_round_once() -> None:
+    """Its first Task is asked again, and decides again."""
+    rules = [{"Variable": "$.a.status", "StringEquals": "DONE", "Next": "End"}]
+    document = machine(
+        T={"Type": "Task", "Agent": "A", "ResultPath": "$.a", "Next": "C"},
+        C={"Type": "Choice", "Choices": rules, "Default": "W"},
+        W={"Type": "Wait", "Seconds": 30, "Next": "T"},
+        End=PASS,
+    )
+    once = ["T", "C", "End"]
+    assert taken(document) == ([once, ["T", "C", "W", *once]], 0)
+
+
+@pytest.mark.parametrize(
+    ("template", "data"),
+    [
+        ({"x.$": "$.Roots[0].Id"}, {"Roots": [{"Id": "text"}]}),
+        ({"x.$": "$.l[1].a[0]"}, {"l": [{}, {"a": ["text"]}]}),
+        ({"x.$": "$.a['b-c'].d"}, {"a": {"b-c": {"d": "text"}}}),
+        ({"x.$": "$$.Execution.Input.a.b"}, {"a": {"b": "text"}}),
+        ({"x.$": "States.ArrayGetItem($.l, 0)"}, {"l": ["text"]}),
+        ({"x.$": "States.StringToJson($.t)"}, {"t": "{}"}),
+    ],
+)
+def test_an_input_has_the_form_that_paths_ask_for(template: Any, data: Any) -> None:
+    """Arrays where they index, members by their names in either form."""
+    cases, _, _ = cases_of(asl.load(machine(P={**PASS, "Parameters": template})), 10)
+    assert [case["input"] for case in cases] == [data]
+
+
+def test_an_input_is_followed_through_input_path() -> None:
+    """What branches of a Parallel read at the same and at different places."""
+    first = {**PASS, "InputPath": "$.data.identity", "Parameters": {"e.$": "$.identity.email"}}
+    second = {**PASS, "Parameters": {"e.$": "$.identity.email"}}
+    branches = [machine(X=first), machine(Y=second)]
+    assert taken(machine(P={"Type": "Parallel", "Branches": branches, "End": True}))[1] == 0
+
+
+def test_an_input_may_be_given() -> None:
+    """It is used as it is where it leads through; what a way needs besides is added."""
+    rule = {"Variable": "$.kind", "StringEquals": "b", "Next": "B"}
+    document = machine(
+        P={"Type": "Pass", "Parameters": {"x.$": "States.Hash($.t, $.h)"}, "Next": "C"},
+        C={"Type": "Choice", "Choices": [rule], "Default": "A"},
+        A=PASS,
+        B=PASS,
+    )
+    document["States"]["P"]["ResultPath"] = "$.hash"
+    given = {"t": "some", "h": "SHA-1", "kind": "a"}
+    cases, missed, _ = cases_of(asl.load(document), 10, "aws", given)
+    assert [case["input"] for case in cases] == [{**given, "kind": "b"}, given]
+    assert missed == []
+
+
+def test_attempts_are_bounded_for_a_document() -> None:
+    """The search ends; each way is tried as it begins all the same."""
+    none: list[Any] = []
+    attempts = Attempts(lambda given: none.append(given) or FAILED, steps=1_000)
+    ways = [tuple(Step(name, "next") for name in ("A", "B"))] * 50
+    document = machine(A={**PASS, "Next": "B"}, B=PASS)
+    for way in ways:
+        search(document, way, [Given({}, {})], [], attempts)
+    assert len(none) < 1_000 / ATTEMPT + len(ways) + 1
 
 
 def test_templates_are_followed_back() -> None:

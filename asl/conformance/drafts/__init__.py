@@ -6,13 +6,13 @@ the same (its data comes out of a template that cannot be followed) is left to a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asl.conformance.case import NAME
 from asl.conformance.drafts.facts import TEXT
-from asl.conformance.drafts.search import search
+from asl.conformance.drafts.search import Attempts, search
 from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
 from asl.core.document import UNNAMED
@@ -36,16 +36,25 @@ class Missed(NamedTuple):
     """What happens instead."""
 
 
-def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], list[Missed], bool]:
+def cases_of(
+    document: Document, limit: int, profile: str = "default", data: Json = None
+) -> tuple[list[dict[str, Json]], list[Missed], bool]:
     """Return a case for each way that could be taken, the other ways, and whether these are all.
 
-    No more than *limit* ways are tried. Raises InvalidDocument for a document that cannot be run.
+    Args:
+        document: What the cases are about.
+        limit: How many ways are tried.
+        profile: The profile under which the cases run.
+        data: An input to begin with, None to make one of what the states read.
+
+    Raises:
+        InvalidDocument: The document cannot be run.
     """
     import asl
     from asl.engine.memory import ProcessMemory
 
     # Called as when the case is run: what is random, and the names in the output, depend on it.
-    program = replace(asl.compile(document), name=UNNAMED)
+    program = replace(asl.compile(document, profile=profile), name=UNNAMED)
     machine = document.whole
     cases: dict[str, dict[str, Json]] = {}
     missed: list[Missed] = []
@@ -57,23 +66,25 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
     unsaid = tuple(dialect(document.dialect).unsaid(document))
     usual = [answer for _, answer in unsaid]
 
-    def attempt(given: Given) -> Result:
+    def run(given: Given) -> Result:
         memory = {each: ProcessMemory() for each in ("memory", backend)}
         bound: dict[str, Any] = {"mocks": given.mocks, "agents": agents, "memory": memory}
         places: Any = {each: {} for each in buckets}
         return asl.run(program, given.data, clock="virtual", name=NAME, buckets=places, **bound)
 
+    attempt = Attempts(run)
     for way in found:
         if any(way[: len(each)] == each for each in dead):
             continue
-        begins = _begins(machine, way, unsaid)
+        begins = _begins(machine, way, unsaid, data)
         given, result, reached, taken = search(machine, way, begins, usual, attempt)
         if not taken:
             dead.append(way[:reached])
             names = tuple(step.name for step in way[: reached + 1])
             missed.append(Missed(names, _left(way, result)))
             continue
-        given, result = _lean(given, result, attempt)
+        if data is None:
+            given, result = _lean(given, result, attempt)
         course = compact(_course(result))
         if course in cases:  # several ways wait for the same people
             continue
@@ -91,19 +102,35 @@ def cases_of(document: Document, limit: int) -> tuple[list[dict[str, Json]], lis
 
 
 def _begins(
-    machine: Mapping[str, Json], way: Way, unsaid: Sequence[tuple[Json, Json]]
+    machine: Mapping[str, Json], way: Way, unsaid: Sequence[tuple[Json, Json]], known: Json
 ) -> Iterator[Given]:
-    """Yield what is tried first for a way, with an item for each Map, then with none."""
+    """Yield what is tried first for a way, with an item for each Map, then with none.
+
+    An input that is *known* is tried as it is, then with what else the way needs, then changed.
+    """
     seen: list[Given] = []
     for items in (True, False):
         for data, answer in unsaid:
             given = needs(machine, way, data, answer, items=items)
-            if given not in seen:
-                seen.append(given)
-                yield given
+            for each in (given.data,) if known is None else _inputs(known, given.data):
+                other = given._replace(data=each)
+                if other not in seen:
+                    seen.append(other)
+                    yield other
 
 
-def _lean(given: Given, result: Result, attempt: Callable[[Given], Result]) -> tuple[Given, Result]:
+def _inputs(known: Json, needed: Json) -> tuple[Json, ...]:
+    return known, _merged(needed, known), _merged(known, needed)
+
+
+def _merged(value: Json, other: Json) -> Json:
+    """Return a value with the members of another one, which win."""
+    if type(value) is not dict or type(other) is not dict:
+        return other
+    return {**value, **{key: _merged(value.get(key), each) for key, each in other.items()}}
+
+
+def _lean(given: Given, result: Result, attempt: Attempts) -> tuple[Given, Result]:
     """Return the same without the members of the input that its way does not need."""
     for name in given.data if type(given.data) is dict else ():
         rest = {key: each for key, each in given.data.items() if key != name}
@@ -149,8 +176,8 @@ def _left(way: Way, result: Result) -> str:
     last = result.visited[-1] if result.visited else names[0]
     if result.status == "FAILED":
         cause = (result.cause or "").partition("\n")[0]
-        told = f"{result.error}: {cause}" if cause else result.error
-        return f"{last} fails with {told}"
+        told = ": ".join(part for part in (result.error, cause) if part)
+        return f"{last} fails with {told}" if told else f"{last} fails without an error name"
     return f"it ends at {last}: {result.status}"
 
 

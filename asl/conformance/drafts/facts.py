@@ -23,26 +23,46 @@ __all__ = [
     "outside",
     "passed",
     "place_of",
+    "put",
     "queried",
     "read",
+    "read_of_input",
     "remembered",
     "trace",
     "value_of",
 ]
 
-Place: TypeAlias = tuple[str, ...]
+Place: TypeAlias = tuple[str | int, ...]
+"""Names of members and positions of items."""
 Facts: TypeAlias = dict[Place, Json]
 """What must stand where in a state's data; `ABSENT` where nothing may stand."""
 
 ABSENT: Json = object()
 TEXT: Json = "text"
-_PATH = re.compile(r"\$((?:\.[A-Za-z_][\w-]*)*)")
+_STEP = r"(?:\.[A-Za-z_][\w-]*|\['[^']*'\]|\[\d\])"
+_PATH = re.compile(rf"\$({_STEP}*)")
+_STEPS = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']*)'\]|\[(\d)\]")
 
 
 def place_of(path: Json) -> Place | None:
     """Return the steps of a plain path, None for any other."""
     match = _PATH.fullmatch(path) if type(path) is str else None
-    return None if match is None else tuple(match[1].split(".")[1:])
+    return None if match is None else steps_of(match[1])
+
+
+def steps_of(path: str) -> Place:
+    """Return the steps of a path behind its root: names in either form, and small indices."""
+    return tuple(
+        int(index) if index else name or quoted for name, quoted, index in _STEPS.findall(path)
+    )
+
+
+_OF_EXECUTION = re.compile(rf"(?:\$\$|\$states\.context)\.Execution\.Input({_STEP}+)")
+
+
+def read_of_input(machine: Mapping[str, Json]) -> Facts:
+    """Return facts about what any state reads of the execution's own input."""
+    return {steps_of(path): TEXT for path in _OF_EXECUTION.findall(compact(machine))}
 
 
 def outside(facts: Facts, place: Place | None) -> Facts:
@@ -74,8 +94,8 @@ _TAKEN: Mapping[str, Json] = {
 _ALIKE = ("MathAdd", "MathSubtract", "MathMultiply", "ArrayConcat", "JsonMerge", "Merge")
 """Those of which all arguments are as the first one."""
 _BEGUN = r"(?<![\w$])\$(states\.(?:input|result)|\w*)"
-_QUERIED = re.compile(_BEGUN + r"((?:\.[A-Za-z_]\w*)+)")
-_READ = re.compile(_BEGUN + r"((?:\.[A-Za-z_][\w-]*)+)")
+_QUERIED = re.compile(_BEGUN + r"((?:\.[A-Za-z_]\w*|\[\d\])+)")
+_READ = re.compile(_BEGUN + rf"({_STEP}+)")
 """In a path; in a query a hyphen is a minus."""
 _INPUT, _RESULT = "states.input", "states.result"
 _COUNTED = re.compile(r"(?:[-+*/%]|[<>]=?\s*-?\d)")
@@ -122,11 +142,15 @@ def read(state: Mapping[str, Json], items: Json = None) -> Facts:
 
     *items* are those of a Map.
     """
+    taken = place_of(state.get("InputPath"))
+    if taken:
+        rest = read({field: each for field, each in state.items() if field != "InputPath"}, items)
+        return {(*taken, *at): value for at, value in (rest or {(): {}}).items()}
     if state["Type"] == "Map" and state.keys().isdisjoint(_HELD):
         return {(): items}
-    read = {field: value for field, value in state.items() if field not in _NOT_READ}
-    found = {place: sample for root, place, sample in _reads(read) if root in ("", _INPUT)}
-    found |= _taken(read)
+    fields = {field: value for field, value in state.items() if field not in _NOT_READ}
+    found = {place: sample for root, place, sample in _reads(fields) if root in ("", _INPUT)}
+    found |= _taken(fields)
     for field, value in (*_EXPECTED.items(), ("ItemsPath", items), ("Items", items)):
         for root, place, _ in _reads({f"{field}.$": state.get(field)}):
             if root in ("", _INPUT):
@@ -143,7 +167,7 @@ def _taken(part: Json) -> Facts:
         taken = _READ.findall(arguments)[: None if name in _ALIKE else 1]
         for root, place in taken if name in _TAKEN else ():
             if not root:
-                found[tuple(place.split(".")[1:])] = _TAKEN[name]
+                found[steps_of(place)] = _TAKEN[name]
     return found
 
 
@@ -194,7 +218,7 @@ def _reads(template: Json, dynamic: bool = False) -> Iterator[tuple[str, Place, 
         text = template.removeprefix("{%").removesuffix("%}")
         for match in (_READ if dynamic else _QUERIED).finditer(text):
             sample = TEXT if dynamic else _sample(text[: match.start()], text[match.end() :])
-            yield match[1], tuple(match[2].split(".")[1:]), sample
+            yield match[1], steps_of(match[2]), sample
 
 
 def _sample(before: str, behind: str) -> Json:
@@ -337,16 +361,28 @@ def value_of(facts: Facts) -> Json:
     """Return an object about which the facts hold."""
     if facts.keys() == {()}:
         return facts[()]
-    value: dict[str, Json] = {}
+    value: Json = {}
     for at, fact in sorted(facts.items(), key=lambda each: len(each[0])):
-        if not at:
-            continue
-        holder = value
-        for step in at[:-1]:
-            inner = holder.setdefault(step, {})
-            if type(inner) is not dict:
-                inner = holder[step] = {}
-            holder = inner
-        if fact is not ABSENT:
-            holder[at[-1]] = fact
+        if at:
+            value = put(value, at, fact)
     return value
+
+
+def put(holder: Json, place: Place, value: Json) -> Json:
+    """Return a value with another one at a place; what stands in the way there is replaced.
+
+    `ABSENT` makes the objects around the place, and puts nothing there.
+    """
+    if not place:
+        return value
+    step, rest = place[0], place[1:]
+    if type(step) is int:
+        items = [*holder] if type(holder) is list else []
+        items += [{} for _ in range(step + 1 - len(items))]
+        if rest or value is not ABSENT:
+            items[step] = put(items[step], rest, value)
+        return items
+    inside = holder if type(holder) is dict else {}
+    if not rest and value is ABSENT:
+        return inside
+    return {**inside, step: put(inside.get(step), rest, value)}

@@ -16,10 +16,28 @@ from asl.core.values import Json, compact
 if TYPE_CHECKING:
     from asl.engine.result import Result
 
-__all__ = ["Found", "search"]
+__all__ = ["Attempts", "Found", "search"]
 
 STEPS: Final = 2_500
-"""How many states may be entered by all that is tried for one way from one beginning."""
+"""Steps of all attempts for one way from one beginning."""
+ALL_STEPS: Final = 10_000
+"""Steps of all attempts for a document, after which each way is tried as it begins."""
+ATTEMPT: Final = 4
+"""Steps that an attempt counts, beside one for each state that it enters."""
+
+
+class Attempts:
+    """Runs what is tried, and counts the steps that this may still take."""
+
+    def __init__(self, run: Callable[[Given], "Result"], steps: int = ALL_STEPS) -> None:
+        self.run = run
+        self.left = steps
+
+    def __call__(self, given: Given) -> "Result":
+        """Return what comes of an input and answers."""
+        result = self.run(given)
+        self.left -= ATTEMPT + len(result.visited)
+        return result
 
 
 class Found(NamedTuple):
@@ -37,7 +55,7 @@ def search(
     way: Way,
     begins: Iterable[Given],
     usual: Sequence[Json],
-    attempt: Callable[[Given], "Result"],
+    attempt: Attempts,
 ) -> Found:
     """Return what leads through a way, or as far as anything was found to lead.
 
@@ -57,7 +75,7 @@ def _further(
     way: Way,
     given: Given,
     usual: Sequence[Json],
-    attempt: Callable[[Given], "Result"],
+    attempt: Attempts,
 ) -> Found:
     """Return where changes lead of which each leads further than the one before.
 
@@ -65,12 +83,11 @@ def _further(
     """
     best = Found(given, attempt(given), 0, False)
     reached = _reached(way, best.result)
-    at, seen, left = best, {best.result.cause}, STEPS
-    while reached[0] and left > 0 and not _is_taken(machine, way, at.result):
+    at, seen, least = best, {best.result.cause}, max(0, attempt.left - STEPS)
+    while reached[0] and attempt.left > least and not _is_taken(machine, way, at.result):
         other: Found | None = None
         for changed in _changes(machine, way[: reached[0]], at.given, usual):
             instead = Found(changed, attempt(changed), 0, False)
-            left -= len(instead.result.visited) or 1
             further = _reached(way, instead.result)
             if further > reached:
                 best = other = instead
@@ -78,7 +95,7 @@ def _further(
                 break
             if other is None and further == reached and instead.result.cause not in seen:
                 other = instead
-            if left <= 0:
+            if attempt.left <= least:
                 break
         if other is None:
             break

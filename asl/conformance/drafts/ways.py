@@ -1,8 +1,8 @@
 """The ways through a document, and what an execution must be given to take each of them.
 
-A way is a sequence of transitions from `StartAt` to an end that takes none of them twice. What its
-states ask for is followed back to where it comes from: the answer of a Task, which a mock can give,
-or the input.
+A way is a sequence of transitions from `StartAt` to an end. It decides nothing twice, so it goes
+round a loop once. What its states ask for is followed back to where it comes from: the answer of a
+Task, which a mock can give, or the input.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +24,10 @@ from asl.conformance.drafts.facts import (
     outside,
     passed,
     place_of,
+    put,
     queried,
     read,
+    read_of_input,
     remembered,
     trace,
     value_of,
@@ -54,12 +56,18 @@ Scripts: TypeAlias = dict[str, list[Mapping[str, Json]]]
 
 
 def ways(machine: Mapping[str, Json], limit: int) -> tuple[list[Way], bool]:
-    """Return the ways through a machine that take no transition twice, and whether these are all.
+    """Return the ways through a machine that decide nothing twice, and whether these are all.
 
     No more than *limit* are returned.
     """
     states = machine["States"]
-    return first_ways(machine["StartAt"], lambda name: _transitions(name, states[name]), limit)
+    start = machine["StartAt"]
+    return first_ways(start, lambda name: _transitions(name, states[name]), limit, _turns)
+
+
+def _turns(step: Step) -> int:
+    """Return how often a way may take a step: once more where it comes out of a loop."""
+    return 2 if step.by == "next" else 1
 
 
 def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, str | None]]:
@@ -92,20 +100,13 @@ class Given(NamedTuple):
 
     def put(self, place: Place, value: Json) -> "Given":
         """Return the same with another value at a place of the input."""
-        return self._replace(data=_put(self.data, place, value))
+        return self._replace(data=put(self.data, place, value))
 
     def answering(self, task: str, number: int, place: Place, value: Json) -> "Given":
         """Return the same with another value at a place of an answer of a Task."""
         script = list(self.scripts[task])
-        script[number] = {"return": _put(script[number]["return"], place, value)}
+        script[number] = {"return": put(script[number]["return"], place, value)}
         return self._replace(scripts={**self.scripts, task: script})
-
-
-def _put(holder: Json, place: Place, value: Json) -> Json:
-    if not place:
-        return value
-    inside = holder if type(holder) is dict else {}
-    return {**inside, place[0]: _put(inside.get(place[0]), place[1:], value)}
 
 
 def needs(
@@ -117,7 +118,7 @@ def needs(
     without *items*.
     """
     scripts: Scripts = {}
-    facts = _asked(machine, way, {}, answer, items, scripts)
+    facts = beside(read_of_input(machine), _asked(machine, way, {}, answer, items, scripts))
     return Given(value_of(facts) if facts else data, scripts)
 
 
