@@ -89,8 +89,8 @@ def svg(graph: Machine) -> str:
     """
     if graph.size > MAX_PARTS:
         raise AslError(
-            f"a drawing as SVG has at most {MAX_PARTS} states and transitions, this one {graph.size}: "
-            "use the format 'dot' or 'mermaid'"
+            f"a drawing as SVG has at most {MAX_PARTS} states and transitions, "
+            f"this one {graph.size}: use the format 'dot' or 'mermaid'"
         )
     drawn = _drawn(graph)
     width, height = drawn.width + 2 * MARGIN, drawn.height + 2 * MARGIN
