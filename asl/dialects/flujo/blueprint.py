@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import merge
 from typing import Any, Final, NamedTuple
 
 from asl.core.pointers import escape
@@ -71,10 +72,6 @@ class Rule:
     target: str
     when: str | None
     pointer: str
-
-    def applies(self, state: str, event: str) -> bool:
-        """Whether it is tried behind a state at an event."""
-        return self.event == event and self.source in (ANY, state)
 
 
 @dataclass(frozen=True)
@@ -244,6 +241,27 @@ class Machine:
             )
             for index, rule in enumerate(value.get("transitions") or [])
         ]
+        self._of: dict[tuple[str, str], list[Rule]] = {}
+        self._first: dict[tuple[str, str, str | None], Rule] = {}
+        for rule in self.rules:
+            self._of.setdefault((rule.source, rule.event), []).append(rule)
+            self._first.setdefault((rule.source, rule.event, rule.when), rule)
+
+    def applying(self, state: str, event: str) -> Iterator[Rule]:
+        """Yield the rules that are tried behind a state at an event, in their order."""
+        own = self._of.get((state, event), ())
+        others = self._of.get((ANY, event), ()) if state != ANY else ()
+        return merge(own, others, key=lambda rule: rule.index)
+
+    def hiding(self, rule: Rule) -> Rule | None:
+        """Return the first rule that always matches before a rule, if there is one."""
+        firsts = (
+            self._first.get((source, rule.event, when))
+            for source in {ANY, rule.source}
+            for when in {None, rule.when}
+        )
+        earlier = [each for each in firsts if each is not None and each.index < rule.index]
+        return min(earlier, key=lambda each: each.index, default=None)
 
     def tried(self, state: str, event: str) -> list[Rule]:
         """Return the rules that are tried behind a state at an event, up to one that always holds.
@@ -252,8 +270,8 @@ class Machine:
         """
         found: list[Rule] = []
         seen: set[str] = set()
-        for rule in self.rules:
-            if not rule.applies(state, event) or rule.when in seen:
+        for rule in self.applying(state, event):
+            if rule.when in seen:
                 continue
             found.append(rule)
             if rule.when is None:

@@ -34,6 +34,10 @@ SKILLS: Final = frozenset(
 """Skills that are known to come with the platform."""
 
 
+MAX_TRIALS: Final = 20_000
+"""How many rules of single states all rules from `*` may stand for."""
+
+
 def of_blueprint(blueprint: Blueprint, options: Options) -> Iterator[Finding]:
     """Yield what the steps of a well-shaped blueprint have against each other."""
     for child in blueprint.imported.values():
@@ -46,6 +50,7 @@ def of_blueprint(blueprint: Blueprint, options: Options) -> Iterator[Finding]:
         yield from _asides(step)
         if step.kind == "StateMachine":
             yield from _machine(step.machine, options)
+    yield from _trials(blueprint)
     yield from _two_machines(blueprint.steps)
     yield from _forked(blueprint.steps)
     yield from _nested(blueprint.steps)
@@ -309,6 +314,19 @@ def _merging(step: Step) -> Iterator[Finding]:
 # State machines
 
 
+def _trials(blueprint: Blueprint) -> Iterator[Finding]:
+    """Yield a finding where rules for any state are tried behind too many states together."""
+    tried = 0
+    for step in blueprint.all_steps:
+        if step.kind == "StateMachine":
+            anywhere = sum(rule.source == ANY for rule in step.machine.rules)
+            tried += anywhere * len(step.machine.states)
+            if tried > MAX_TRIALS:
+                message = f"rules from '*' stand for more than {MAX_TRIALS} rules of single states"
+                yield Finding("READ-04", message, f"{step.pointer}/transitions", "name the states")
+                return
+
+
 def _machine(machine: Machine, options: Options) -> Iterator[Finding]:
     known = {*machine.states, *machine.ends}
     if machine.start not in known:
@@ -332,10 +350,11 @@ def _reach(machine: Machine) -> Iterator[Finding]:
     """Yield states that no rule leads to, where nothing but rules leads anywhere."""
     if not machine.rules:
         return
-    ways = {
-        name: {rule.target for rule in machine.rules if rule.source in (ANY, name)}
-        for name in machine.states
-    }
+    ways: dict[str, set[str]] = {name: set() for name in machine.states}
+    for rule in machine.rules:
+        source = machine.start if rule.source == ANY else rule.source
+        if source in ways:
+            ways[source].add(rule.target)
     reached = _closure(ways, {machine.start})
     for name, body in machine.states.items():
         if name not in reached and machine.start in machine.states:
@@ -360,17 +379,14 @@ def _closure(ways: dict[str, set[str]], begun: set[str]) -> set[str]:
 
 
 def _dead(machine: Machine, rule: Rule) -> Iterator[Finding]:
-    for earlier in machine.rules[: rule.index]:
-        same = earlier.event == rule.event and earlier.source in (ANY, rule.source)
-        if same and earlier.when in (None, rule.when):
-            yield Finding(
-                "FL-DEAD-RULE",
-                "an earlier rule always matches before this one",
-                rule.pointer,
-                "put it in front, or give the other one a when",
-                related=((earlier.pointer, "the earlier rule"),),
-            )
-            break
+    if (earlier := machine.hiding(rule)) is not None:
+        yield Finding(
+            "FL-DEAD-RULE",
+            "an earlier rule always matches before this one",
+            rule.pointer,
+            "put it in front, or give the other one a when",
+            related=((earlier.pointer, "the earlier rule"),),
+        )
     if rule.source in machine.ends:
         message = f"{rule.source!r} is an end state, so nothing leads on from it"
         hint = "take it out of end_states, or the rule out of transitions"

@@ -23,6 +23,7 @@ class Whole:
         self.findings: list[Finding] = []
         self.machines: dict[str, Json] = {}
         self.taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
         self.first: str | None = None
         """The state that is given the input of the execution as it is."""
 
@@ -39,9 +40,12 @@ class Whole:
         return self._fresh(f"{name}:{part}"[:MAX_NAME], MAX_NAME)
 
     def _fresh(self, base: str, longest: int) -> str:
-        found, number = base, 1
+        stem = base[: longest - 6]
+        found, number = base, self._numbers.get(stem, 1)
         while found in self.taken:
             number += 1
-            found = f"{base[: longest - 6]}~{number}"
+            found = f"{stem}~{number}"
+        if found != base:
+            self._numbers[stem] = number
         self.taken.add(found)
         return found

@@ -1,0 +1,96 @@
+"""Documents of other languages that nest, repeat or multiply: each ends in a finding."""
+
+from typing import Any
+
+import pytest
+
+import asl
+from asl.dialects.flujo.rules import MAX_TRIALS
+
+Made = dict[str, Any]
+
+
+def codemie(expression: str) -> Made:
+    """Return a workflow that decides by an expression."""
+    condition = {"expression": expression, "then": "end", "otherwise": "end"}
+    state = {"id": "s", "assistant_id": "a", "task": "hi", "next": {"condition": condition}}
+    assistant = {"id": "a", "model": "m", "system_prompt": "p"}
+    return {"assistants": [assistant], "states": [state]}
+
+
+def contenox(template: str) -> Made:
+    """Return a chain with a template."""
+    branches = [{"operator": "default", "goto": "end"}]
+    task = {"id": "a", "handler": "prompt_to_string", "prompt_template": template}
+    return {"id": "c", "tasks": [{**task, "transition": {"branches": branches}}]}
+
+
+def flujo(expression: str) -> Made:
+    """Return a blueprint that decides by an expression."""
+    branches = {name: [{"name": name, "agent": {"id": "a"}}] for name in ("true", "false")}
+    step = {"name": "c", "kind": "conditional", "condition_expression": expression}
+    return {"version": "0.1", "name": "f", "steps": [{**step, "branches": branches}]}
+
+
+HOSTILE = {
+    "nested lists": codemie(f"{'[' * 400}{']' * 400} == {'[' * 400}{']' * 400}"),
+    "nested calls": codemie("str([" * 300 + "1" + "])" * 300),
+    "negations": codemie("not " * 100_000 + "x"),
+    "pipes": contenox("{{.input" + "|quote" * 1_000 + "}}"),
+    "encodings": contenox("{{.input" + "|toJson" * 10_000 + "}}"),
+    "parentheses": contenox("{{" + "(" * 100_000 + ".input" + ")" * 100_000 + "}}"),
+    "ranges": contenox("{{range .a}}" * 20_000 + "{{end}}" * 20_000),
+    "else ifs": contenox("{{if .a}}x" + "{{else if .b}}y" * 30_000 + "{{end}}"),
+    "sums": flujo("+".join(["1"] * 100_000)),
+    "deep path": flujo("context" + ".a" * 100_000),
+    "deep parentheses": flujo("(" * 1_500 + "1" + ")" * 1_500),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_deep_and_long_expressions_are_refused(case: str) -> None:
+    """An expression that no evaluator could bear is an error of the document."""
+    with pytest.raises(asl.InvalidDocument) as refused:
+        asl.check(HOSTILE[case]).raise_for_errors()
+    assert refused.value.report.errors
+
+
+def state_machine(states: int, rules: list[Made]) -> Made:
+    """Return a blueprint with one state machine."""
+    steps = {f"s{n}": [{"name": f"x{n}", "agent": {"id": "a"}}] for n in range(states)}
+    machine = {"name": "m", "kind": "StateMachine", "start_state": "s0", "end_states": ["e"]}
+    machine |= {"states": {**steps, "e": []}, "transitions": rules}
+    return {"version": "0.1", "name": "f", "steps": [machine]}
+
+
+def test_rules_for_any_state_multiply_within_a_bound() -> None:
+    """Rules from `*` stand behind every state, so their product counts."""
+    rules = [
+        {"from": "*", "on": "success", "when": f"context.a == {n}", "to": "e"} for n in range(201)
+    ]
+    with pytest.raises(asl.InvalidDocument, match=f"more than {MAX_TRIALS} rules"):
+        asl.load(state_machine(100, rules))
+    assert asl.load(state_machine(100, rules[:20])).dialect == "flujo"
+
+
+def test_rules_hidden_by_earlier_ones_are_found() -> None:
+    """A rule is hidden by an earlier one of its state or of any, with its condition or none."""
+
+    def rule(source: str, when: str | None = None) -> Made:
+        made = {"from": source, "on": "success", "to": "e"}
+        return made if when is None else {**made, "when": when}
+
+    rules = [
+        *(rule("s0", "context.a"), rule("*", "context.a"), rule("s0", "context.a")),
+        *(rule("s1", "context.b"), rule("s1"), rule("s1", "context.c"), rule("*")),
+    ]
+    report = asl.check(asl.load(state_machine(3, rules)))
+    hidden = [each for each in report if each.code == "FL-DEAD-RULE"]
+    assert [each.pointer for each in hidden] == [
+        "/steps/0/transitions/2",
+        "/steps/0/transitions/5",
+    ]
+    assert [each.related[0].pointer for each in hidden] == [
+        "/steps/0/transitions/0",
+        "/steps/0/transitions/4",
+    ]
