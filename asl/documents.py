@@ -14,6 +14,7 @@ from asl.core.errors import AslError, InvalidDocument
 if TYPE_CHECKING:
     import os
 
+    from asl.bindings import Bindings
     from asl.core.diagnostics import Report
     from asl.core.document import Document, What
     from asl.core.profile import Profile
@@ -39,6 +40,7 @@ __all__ = [
     "program_of",
     "startable",
     "variable_references",
+    "with_siblings",
 ]
 
 
@@ -316,6 +318,19 @@ def startable(
     if document.siblings is None or not _STARTS.search(compact(document.value)):
         return given
     return {**document.siblings(), **(given or {})} or given
+
+
+def with_siblings(
+    workflow: Program | Document | What, bindings: Bindings
+) -> tuple[Program | Document, Bindings]:
+    """Return a workflow, read, and its bindings with the others of its template as workflows."""
+    from asl.program import Program
+
+    if isinstance(workflow, Program):
+        return workflow, bindings
+    document = document_of(workflow)
+    found = startable(document, bindings.get("workflows"))
+    return document, bindings if found is None else {**bindings, "workflows": found}
 
 
 def profile_of(profile: str | Profile) -> Profile:

@@ -18,7 +18,7 @@ from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.core.profile import NO_QUOTAS, Profile
 from asl.core.values import Json, detached
-from asl.documents import document_of, profile_of, program_of, startable
+from asl.documents import document_of, profile_of, program_of, with_siblings
 from asl.engine.execution import ROLE, Identity
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
@@ -116,10 +116,7 @@ def _execution(
     requestor: str | None,
 ) -> Coroutine[Any, Any, Result]:
     """Return the whole run, not yet begun."""
-    if not isinstance(workflow, Program):
-        workflow = document_of(workflow)
-        found = startable(workflow, bindings.get("workflows"))
-        bindings = bindings if found is None else {**bindings, "workflows": found}
+    workflow, bindings = with_siblings(workflow, bindings)
     program = program_of(workflow, profile, ignore_blocks)
     check_name(name)
     if program.profile.quotas is not NO_QUOTAS:

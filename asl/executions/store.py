@@ -19,7 +19,7 @@ from asl.bindings import (
 )
 from asl.core.errors import AslError, ExpressionFault
 from asl.core.values import Json, detached
-from asl.documents import program_of
+from asl.documents import program_of, with_siblings
 from asl.executions import people, retention
 from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
@@ -207,6 +207,7 @@ class Store:
         bindings: Bindings,
         in_event_loop: bool,
     ) -> Coroutine[Any, Any, Result]:
+        workflow, given = with_siblings(workflow, self._given(bindings))
         program = program_of(workflow, profile, False)
         check_name(name)
         data = detached(data)
@@ -217,7 +218,7 @@ class Store:
             data,
             express,
             requestor,
-            self._given(bindings),
+            given,
             in_event_loop,
         )
 
