@@ -19,7 +19,10 @@ def _report(part: str) -> None:
 
 @click.command("doctor")
 @STORE
-def command(store_file: str | None) -> Exit:
+@click.option(
+    "--release", is_flag=True, help="Release reservations of executions that have ended first."
+)
+def command(store_file: str | None, release: bool) -> Exit:
     """Check a store: the file, the chain of every history, and that all refer to what is there.
 
     Exits with 1 if there is a fault.
@@ -30,6 +33,8 @@ def command(store_file: str | None) -> Exit:
     count = 0
     try:
         with opened(store_file) as store:
+            for budget in store.release_reservations() if release else ():
+                streams.say(f"asl: {budget}: reservations of ended executions are released")
             for fault in store.faults(_report):
                 count += 1
                 streams.line(fault)

@@ -485,6 +485,18 @@ class Store:
 
         return faults(self.file, report)
 
+    def release_reservations(self) -> list[str]:
+        """Release what executions that have ended still hold of shared budgets.
+
+        Returns:
+            The names of the budgets of which something was held.
+        """
+        from asl.stores.pools import StoreBudgets
+
+        released = list(StoreBudgets(self.file).release_ended())
+        self.file.flush()
+        return released
+
     # Looking
 
     def get(self, name: str) -> Stored:

@@ -61,6 +61,8 @@ PATIENCE = 16
 """Transactions of a machine by itself until all else on the event loop may run."""
 BEGAN = "!"
 """Ends the key under which the beginning of a machine is kept that has no history."""
+PRICES = "!prices"
+"""The key under which the prices of an execution are recorded."""
 RIGHTS = "!rights"
 """The key under which the tool policies are kept that bind an execution from outside."""
 
@@ -103,6 +105,7 @@ class KeptHost(LocalHost):
         if journal.recorded:
             execution.earlier = lambda flat: _earlier(journal, execution, flat)
         self._keep_rights()
+        self._keep_prices()
         self.fresh = not (journal.positions or journal.answers or journal.recorded)
         self._recover(frame, self._log(frame))
 
@@ -118,6 +121,23 @@ class KeptHost(LocalHost):
             execution.identity = execution.identity._replace(rights=read_rights(known))
         elif known is None:
             journal.put_answer(RIGHTS, written_rights(execution.rights))
+
+    def _keep_prices(self) -> None:
+        """Record the prices of the execution, or find those with which it began."""
+        journal, execution = self.journal, self.execution
+        recorded = journal.answers.pop(PRICES, None)
+        if recorded is None:
+            recorded = {
+                model: [str(price.input), str(price.output)]
+                for model, price in execution.prices.items()
+            }
+            if recorded:
+                journal.put_answer(PRICES, recorded)
+        from asl.hosts.prices import FixedPrices
+
+        execution.prices = FixedPrices(
+            execution.prices, recorded, lambda prices: journal.put_answer(PRICES, dict(prices))
+        )
 
     def watch(self, ledger: Ledger) -> None:
         """Hold the calls of agents against a ledger, which goes on from what is there."""

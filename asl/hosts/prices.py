@@ -1,13 +1,14 @@
 """What models cost: the caller's own table, below it the package `genai-prices` if it is there."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from asl.core.errors import AslError
+from asl.core.values import Json
 from asl.engine.execution import Price
 
-__all__ = ["Prices"]
+__all__ = ["FixedPrices", "Prices"]
 
 MANY: Final = 1_000_000
 """For so many tokens other tables give their prices."""
@@ -35,6 +36,39 @@ class Prices(Mapping[str, Price]):
 
     def __iter__(self) -> Iterator[str]:
         return (model for model, price in self.known.items() if price is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class FixedPrices(Mapping[str, Price]):
+    """The prices of one execution, which no later table changes.
+
+    Args:
+        prices: The prices of the run.
+        recorded: Those that were recorded with the execution, as JSON.
+        record: Takes them all, as JSON, whenever another one is looked up.
+    """
+
+    def __init__(
+        self,
+        prices: Mapping[str, Price],
+        recorded: Mapping[str, Json],
+        record: Callable[[Json], object],
+    ) -> None:
+        self.prices = prices
+        self.recorded = dict(recorded)
+        self.record = record
+
+    def __getitem__(self, model: str) -> Price:
+        if model not in self.recorded:
+            price = self.prices[model]  # one that is not known yet may be given later
+            self.recorded[model] = [str(price.input), str(price.output)]
+            self.record(self.recorded)
+        return Price(*map(Decimal, self.recorded[model]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict(self.prices), **self.recorded})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

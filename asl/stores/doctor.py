@@ -224,7 +224,8 @@ def _reservations(store: SqliteStore) -> Iterator[str]:
         for entry in store.unpacked(body)["open"]:
             execution = tuple(entry.split(":")[6:8])
             if execution in ended:
-                yield f"{budget}: a reservation is left of {execution[1]}, which has ended"
+                left = f"a reservation is left of {execution[1]}, which has ended"
+                yield f"{budget}: {left}; --release gives it back"
 
 
 def _pools(store: SqliteStore) -> Iterator[str]:
