@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, What, as_object, invalid, opened, parsed, read
@@ -103,6 +103,10 @@ def load(
     )
 
 
+MAX_MACHINES: Final = 500
+"""State machines of one template that are read together: CloudFormation's bound of resources."""
+
+
 def load_each(
     what: What,
     *,
@@ -131,6 +135,10 @@ def load_each(
     from asl.sources.reading import Reading
 
     several = resource is None and len(found.names) > 1
+    if several and len(found.names) > MAX_MACHINES:
+        message = f"more than {MAX_MACHINES} state machines"
+        hint = "name one of them with --resource, or split the template"
+        raise invalid(found.source, [Fault("READ-04", message, 0, hint)])
     read: list[Document | InvalidDocument] = []
     asked: set[str] = set()
     files = set() if used is None else used

@@ -269,3 +269,13 @@ def test_a_terraform_file_has_the_bounds_of_yaml() -> None:
     with pytest.raises(asl.InvalidDocument) as refused:
         load(b"# " + b"x" * 1_100_000, name="main.tf")
     assert [each.code for each in refused.value.report] == ["READ-04"]
+
+
+def test_state_machines_of_a_template_are_bounded() -> None:
+    """All of them are read together only up to a bound; each can be read by its name."""
+    machine = {"Definition": {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}}
+    resource = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}
+    text = json.dumps({"Resources": {f"M{n}": resource for n in range(501)}}).encode()
+    with pytest.raises(asl.InvalidDocument, match="more than 500 state machines"):
+        load_each(text, name="t.json")
+    assert load(text, name="t.json", resource="M500").name == "M500"
