@@ -58,12 +58,12 @@ def durable(at_once: int) -> Callable[[], Sides]:
                 raw.execute("COMMIT")
 
         async def together() -> None:
-            await asyncio.gather(*(store.astart(document, {}) for _ in range(at_once)))
+            await asyncio.gather(*(store.arun(document, {}) for _ in range(at_once)))
 
         def ours() -> None:
             for _ in range(RUNS):
                 if at_once == 1:
-                    store.start(document, {})
+                    store.run(document, {})
                 else:
                     asyncio.run(together())
 
@@ -98,7 +98,7 @@ def mapped() -> Sides:
         assert (await asl.arun(compiled, data, agents={"A": echo})).ok
 
     async def ours() -> None:
-        assert (await store.astart(compiled, data)).ok
+        assert (await store.arun(compiled, data)).ok
 
     transactions = _transactions(store, ours)
 
@@ -153,7 +153,7 @@ def paused() -> Sides:
 
             async def wait(count: int) -> None:
                 for _ in range(count // 100):
-                    await asyncio.gather(*(store.astart(compiled, {}) for _ in range(100)))
+                    await asyncio.gather(*(store.arun(compiled, {}) for _ in range(100)))
 
             async def settled() -> None:
                 for _ in range(3):  # the loop itself refers to what it did last
@@ -189,7 +189,7 @@ def listed() -> Sides:
     folder = Path(tempfile.mkdtemp())
     for count in (1_000, 100_000):
         with asl.open_store(folder / f"{count}.db", agents={"W": echo}) as store:
-            store.start(program(_steps()), {}, name="first")
+            store.run(program(_steps()), {}, name="first")
             _multiply(store, count)
 
     def page(count: int) -> Callable[[], object]:

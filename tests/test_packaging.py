@@ -108,7 +108,7 @@ result: asl.Result = asl.run(program, {"name": "Ada"}, agents={"Greeter": greet}
 plan: asl.Plan = asl.plan(document)
 found: asl.Difference = asl.diff(document, document)
 with asl.open_store("runs.db") as store:
-    kept: asl.Result = store.start(program, {"name": "Bob"}, agents={"Greeter": greet})
+    kept: asl.Result = store.run(program, {"name": "Bob"}, agents={"Greeter": greet})
 """
 WRONG = """
 asl.rum(program)

@@ -166,14 +166,23 @@ class Given(NamedTuple):
             store.record_command(self.options, os.getcwd())
 
     def bindings(
-        self, document: "Program | Document", origin: Origin = AS_IT_IS, *, quiet: bool = False
+        self,
+        document: "Program | Document | None",
+        origin: Origin = AS_IT_IS,
+        *,
+        quiet: bool = False,
     ) -> "RunBindings":
-        """Return what a run of the document takes; of what is said twice the last one wins."""
+        """Return what a run of the document takes; of what is said twice the last one wins.
+
+        Without a document, what a run of any document takes: mocks are for one of them.
+        """
+        if document is None and self.mock_cases:
+            raise click.UsageError("--mock is for one document: name it with 'asl run'")
         bound = bindings(self.agent_files, self.agent_pairs, quiet=quiet)
         return {
             "agents": bound.agents,
             "resources": bound.resources,
-            "mocks": {**bound.mocks, **_mocks(self.mock_cases, document)},
+            "mocks": {**bound.mocks, **(_mocks(self.mock_cases, document) if document else {})},
             "tools": {**bound.servers, **bound.tools},
             "buckets": dict(pair(each, "NAME=FOLDER", "--bucket") for each in self.bucket_pairs),
             "workflows": _startable(document, workflows(self.workflow_pairs, origin)) or None,
@@ -245,7 +254,7 @@ def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
 
 
 def _startable(
-    document: "Program | Document", given: "dict[str, Document]"
+    document: "Program | Document | None", given: "dict[str, Document]"
 ) -> "Mapping[str, Program | Document | What] | None":
     """Return the workflows that a document may start, with those of its own template."""
     from asl.core.document import Document

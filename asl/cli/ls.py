@@ -37,11 +37,19 @@ COLOURS = {
 @click.option(
     "--after", metavar="EXECUTION", help="The next page: those that follow this one in the list."
 )
+@click.option("--stuck", is_flag=True, help="Only those that no worker can go on with, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
 def command(
-    store_file: str | None, status: str | None, limit: int, after: str | None, as_json: bool
+    store_file: str | None,
+    status: str | None,
+    limit: int,
+    after: str | None,
+    stuck: bool,
+    as_json: bool,
 ) -> Exit:
     """List the executions of a store, the newest first, a page at a time."""
+    if stuck:
+        return _list_stuck(store_file, as_json)
     with opened(store_file) as store:
         before = None if after is None else found(store, after).number
         rows = store.executions(status=status and status.upper(), before=before, limit=limit + 1)
@@ -76,4 +84,18 @@ def command(
         chosen += [] if limit == PAGE else ["-n", str(limit)]
         following = command_for("ls", *chosen, "--after", rows[-1].name)
         streams.say(f"asl: there are more: {following} lists the next ones")
+    return Exit.OK
+
+
+def _list_stuck(store_file: str | None, as_json: bool) -> Exit:
+    """List the executions that need what no worker has bound."""
+    with opened(store_file) as store:
+        stuck = store.stuck()
+    if not stuck:
+        streams.say("asl: no execution waits for what no worker has bound")
+    for name, needs in stuck.items():
+        if as_json:
+            streams.result(streams.as_text({"name": name, "needs": needs}))
+        else:
+            streams.result(f"{name}  {printable('; '.join(needs))}")
     return Exit.OK

@@ -39,6 +39,7 @@ SECTIONS = {
         "test-state": "Run one state alone, as AWS's TestState does.",
     },
     "Executions in a store": {
+        "worker": "Run what is due in a store, until it is stopped.",
         "ls": "List the executions.",
         "show": "Show an execution and its history.",
         "costs": "Say what an execution has spent, and on what.",
@@ -51,7 +52,7 @@ SECTIONS = {
         "resume": "Go on with an execution.",
         "redrive": "Go on with an execution from where it failed.",
         "checkpoints": "List what executions have saved.",
-        "stop": "End an execution that waits.",
+        "stop": "End an execution.",
         "rm": "Delete executions that have ended.",
         "prune": "Delete the executions that ended some time ago.",
         "export": "Print executions as lines of JSON, without damaged ones.",

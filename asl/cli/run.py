@@ -69,6 +69,9 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
     type=click.Choice(("OFF", "NORMAL", "FULL", "EXTRA"), case_sensitive=False),
     help="What the store holds against: a loss of power (FULL), the death of the process (NORMAL).",
 )
+@click.option(
+    "--detach", is_flag=True, help="Leave it to a worker of the --store; print its name at once."
+)
 @click.option("--name", metavar="NAME", help="Name of the execution; random if absent.")
 @click.option("--requestor", metavar="USER", help="Who starts it; a Policy may exclude them.")
 @click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
@@ -102,6 +105,7 @@ def command(
     clock: str | None,
     store_file: str | None,
     synchronous: str | None,
+    detach: bool,
     name: str | None,
     requestor: str | None,
     strict: bool,
@@ -133,6 +137,10 @@ def command(
             raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
     if synchronous is not None and store_file is None:
         raise click.UsageError("--synchronous is for a --store")
+    if detach and (store_file is None or as_json or events or history or record or trace):
+        raise click.UsageError(
+            "--detach leaves the execution to a worker of a --store: follow it with 'asl logs'"
+        )
     for file in (record, history):
         if file is not None and file != "-":
             streams.expect_room(file)
@@ -155,6 +163,8 @@ def command(
             options = {"store": stack.enter_context(kept)}
             given.record(kept)
         options |= {"name": name, "requestor": requestor}
+        if detach:
+            return _detach(options["store"], program, data, name, requestor)
         with _remarking(store_file, given), ExitStack() as watching:
             listeners = _listeners(watching, loaded, program, chosen, events, trace, quiet)
             if telemetry is not None:
@@ -170,6 +180,18 @@ def command(
         if not quiet:
             _say_undelivered(result)
     return of_status(result.status)
+
+
+def _detach(
+    store: "Store", program: "Program", data: Json, name: str | None, requestor: str | None
+) -> Exit:
+    """Leave an execution to a worker; print its name."""
+    handle = store.start(program, data, name=name, requestor=requestor)
+    streams.line(handle.name)
+    if not store.workers():
+        worker = command_for("worker")
+        streams.say(f"asl: no worker runs on the store: {worker} takes it up", style="yellow")
+    return Exit.OK
 
 
 def _tell(result: "Result", history: str | None, *, as_json: bool, silent: bool) -> None:
@@ -368,7 +390,7 @@ def _run(
         for field in ("agents", "resources", "mocks"):
             bound[field] = recording.around(bound[field] or {})
     with streams.aside():
-        result = (asl.run if store is None else store.start)(program, data, **bound, **options)
+        result = (asl.run if store is None else store.run)(program, data, **bound, **options)
     if record is not None:
         workflows = cast("Mapping[str, Document] | None", bound["workflows"])  # as options give it
         case = recording.case(program.name, document, data, result, workflows)

@@ -51,6 +51,10 @@ class Result:
     """What people have to answer, where it is `PAUSED`."""
     tasks: "Sequence[Awaited]" = ()
     """What is answered by task token, where it is `PAUSED` and kept in a store."""
+    wake: float | None = None
+    """The epoch second at which a wait is over, where it is `PAUSED`; None for none."""
+    needs: "Sequence[str]" = ()
+    """What is not bound that it needs to go on, where it is `PAUSED`: a sentence on each."""
 
     def init(
         self,

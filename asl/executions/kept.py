@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from asl.stores.opened import Opened
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["FINAL", "UNSUCCESSFUL", "Kept", "identity_of"]
+__all__ = ["FINAL", "UNSUCCESSFUL", "EventFeed", "Kept", "identity_of"]
 
 UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
 FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
@@ -158,33 +158,15 @@ class Kept:
 
     def events(self, name: str, wait: Callable[[], object] | None) -> Iterator[Event]:
         """Yield a history as far as it is written; with *wait* to its end (`Store.events`)."""
-        from asl.engine.events import ENDINGS
-        from asl.engine.history import Expander
-        from asl.engine.record_reading import RecordReader
-        from asl.stores.log import Log
-
-        stored = self.get(name)
-        log = Log(self.file, stored.number)
-        execution = self._execution(stored, self.program(stored))
-        reader = RecordReader(execution, (), self.program_of(stored))
-        expander, read = Expander(execution), 0
-        log.begin(reader)
-        yield expander.start()
+        feed = EventFeed(self, name)
         while True:
-            stored = self.get(name)  # what was written before its end is read after this
-            before, log.store = read, self.file
-            for number, _, entries in log.read(before):
-                for record in log.retold(entries, reader):
-                    yield from expander.feed(record)
-                    log.store = self.file  # whoever comes for more may be another thread
-                read = number
-            if stored.status in ENDINGS:
-                ended = stored.started if stored.ended is None else stored.ended
-                yield expander.end(stored.status, ended, self.ending(stored))
+            news = False
+            for event in feed.news():
+                news = True
+                yield event
+            if feed.is_over or wait is None:
                 return
-            if wait is None:
-                return
-            if read == before:
+            if not news:
                 wait()
 
     def ending(self, stored: Stored) -> dict[str, Json]:
@@ -201,7 +183,7 @@ class Kept:
         from asl.engine.result import Result
         from asl.stores.log import Log
 
-        execution = self._execution(stored, program)
+        execution = self.execution(stored, program)
         records: list[Record] = []
         if with_history:
             reader = RecordReader(execution, (), self.program_of(stored))
@@ -221,7 +203,7 @@ class Kept:
             result.asked, result.tasks = self.open(stored), self.awaited(stored)
         return result
 
-    def _execution(self, stored: Stored, program: Program) -> Execution:
+    def execution(self, stored: Stored, program: Program) -> Execution:
         """Return an execution as it is kept, to read its history."""
         from asl.engine.execution import Execution
         from asl.engine.written import read_spending
@@ -236,3 +218,46 @@ class Kept:
 
                 execution.ledger = Ledger.read(execution, usage[3])
         return execution
+
+
+class EventFeed:
+    """Reads the history of an execution as it is written, by any thread."""
+
+    def __init__(self, kept: Kept, name: str) -> None:
+        from asl.engine.history import Expander
+        from asl.engine.record_reading import RecordReader
+        from asl.stores.log import Log
+
+        stored = kept.get(name)
+        self._kept = kept
+        self._name = stored.name
+        self._log = Log(kept.file, stored.number)
+        execution = kept.execution(stored, kept.program(stored))
+        self._reader = RecordReader(execution, (), kept.program_of(stored))
+        self._expander = Expander(execution)
+        self._read = 0
+        """The number of the last step that was read."""
+        self._begun = False
+        self.is_over = False
+        """Whether the last event has been read."""
+
+    def news(self) -> Iterator[Event]:
+        """Yield the events that were written since the last call."""
+        from asl.engine.events import ENDINGS
+
+        kept, log, expander = self._kept, self._log, self._expander
+        log.store = kept.file
+        if not self._begun:
+            self._begun = True
+            log.begin(self._reader)
+            yield expander.start()
+        stored = kept.get(self._name)  # what was written before its end is read after this
+        for number, _, entries in log.read(self._read):
+            for record in log.retold(entries, self._reader):
+                yield from expander.feed(record)
+                log.store = kept.file  # whoever comes for more may be another thread
+            self._read = number
+        if stored.status in ENDINGS and not self.is_over:
+            self.is_over = True
+            ended = stored.started if stored.ended is None else stored.ended
+            yield expander.end(stored.status, ended, kept.ending(stored))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
 from threading import Lock
 from time import time_ns
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from asl.bindings import Bindings, Bound, bind
+from asl.core.errors import AslError
 from asl.core.values import Json, encoded, json_equal
 from asl.engine.journal import STARTED
 from asl.executions.again import redriven
@@ -19,7 +20,9 @@ from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
+from asl.stores.locks import lock_of
 from asl.stores.sqlite import Stored
+from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
     from asl.engine.result import Result
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from asl.stores.journal import SqliteJournal
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["Again", "Running"]
+__all__ = ["Again", "Claim", "Running"]
 
 BOUND = "UPDATE execution SET bound = ? WHERE number = ?"
 BOUND_AS = (
@@ -42,9 +45,16 @@ Again: TypeAlias = Callable[[Stored, Callable[["Program", str | None], object]],
 bindings from a state on, and is called before anything changes."""
 
 
-def _place(name: str) -> int:
-    """Return the number of an execution's lock."""
-    return int.from_bytes(sha256(name.encode()).digest()[:7])
+class Claim(Protocol):
+    """How a worker runs an execution that it has claimed."""
+
+    def prepare(self, bound: Bound) -> Bound:
+        """Return bindings with which branches wait without a process."""
+        ...
+
+    def needs(self) -> Sequence[str]:
+        """Return what the execution needs and is not bound, a sentence on each."""
+        ...
 
 
 class Running:
@@ -56,6 +66,8 @@ class Running:
         self.command: Json = None
         """The command by which the executions are run, recorded with them; None for another
         program."""
+        self.listeners: list[Callable[[], object]] = []
+        """Called when there may be something to do for the runners of this process."""
         self._last = 0
         self._numbering = Lock()
         self._used: tuple[Any, Names] = None, {}
@@ -96,12 +108,114 @@ class Running:
             )
             return await self._run(stored, program, data, journal, bound, in_event_loop)
 
+    def notify(self) -> None:
+        """Tell the runners of this process that there may be something to do."""
+        for listener in [*self.listeners]:
+            listener()
+
+    async def arecord(
+        self,
+        name: str | None,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+    ) -> str:
+        """Do what `record` does; many at a time share each commit."""
+        name = self._record(name, program, data, express, requestor)
+        await self.file.flush_soon()
+        self.notify()
+        return name
+
+    def record(
+        self,
+        name: str | None,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+    ) -> str:
+        """Record an execution for a runner to take up, and return its name.
+
+        One of this name on the same document and input is found again. Raises ExecutionExists.
+        """
+        name = self._record(name, program, data, express, requestor)
+        self.file.flush()
+        self.notify()
+        return name
+
+    def _record(
+        self,
+        name: str | None,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+    ) -> str:
+        if name is None:  # nobody else can have this one
+            name = os.urandom(16).hex()
+            return self._create_new(name, program, data, express, requestor)
+        known = self.file.execution(name)
+        if known is None:
+            with self.locked(name):
+                known = self.file.execution(name)
+                if known is None:
+                    return self._create_new(name, program, data, express, requestor)
+        self._check_same(known, self.kept.put_program(program), data)
+        return known.name
+
+    def _create_new(
+        self, name: str, program: Program, data: Json, express: bool, requestor: str | None
+    ) -> str:
+        document, names = self.kept.put_program(program), self._recorded({})
+        self._create(name, program, document, data, express, requestor, None, names)
+        return name
+
+    def stop(self, name: str, error: str | None, cause: str | None) -> None:
+        """End an execution, or ask whoever is at work on it to do so (`Store.stop`)."""
+        try:
+            self.abort(name, error, cause)
+        except ExecutionBusy:
+            Workers(self.file).cancel(self.kept.get(name).number, error, cause)
+            self.notify()
+
+    def abort(self, name: str, error: str | None, cause: str | None) -> None:
+        """End an execution that nobody is at work on; its status becomes ABORTED.
+
+        What was held for it of the money of several executions, others may spend.
+
+        Raises:
+            ExecutionBusy: Somebody is at work on it.
+            AslError: It has ended, or is a part of another one.
+        """
+        from asl.stores.journal import SqliteJournal
+        from asl.stores.pools import StoreBudgets
+
+        kept = self.kept
+        name = kept.get(name).name
+        with self.locked(name):
+            stored = kept.get(name)
+            if stored.status in FINAL:
+                raise AslError(f"the execution {name!r} has ended already: {stored.status}")
+            if stored.parent is not None:
+                top = self.file.top(name)
+                raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
+            journal, now = SqliteJournal(self.file, stored.number), self.clock.now()
+            for each in (stored, *self.file.below(stored.number)):
+                if each.status not in FINAL:
+                    ended = kept.result(each, kept.program(each)).execution
+                    StoreBudgets(self.file).leave(ended.id, ended.charged, now)
+            journal.put_end("ABORTED", now, None, error, cause)
+            Workers(self.file).release(stored.number)
+            self.file.flush()
+
     async def resume(
         self,
         name: str,
         bindings: Bindings,
         in_event_loop: bool,
         again: Again | None,
+        claim: Claim | None = None,
     ) -> Result:
         """Go on with the topmost execution of this one, after *again* where that is given.
 
@@ -110,6 +224,7 @@ class Running:
             bindings: What the document's names stand for.
             in_event_loop: Whether the caller runs on an event loop.
             again: Lets an execution that has ended begin anew.
+            claim: How a worker runs it, None for somebody else.
 
         Raises:
             BindingsMissing: A binding that it had is missing; nothing has changed.
@@ -123,7 +238,7 @@ class Running:
                 known = kept.get(name)
             program = kept.program(known)
             return await self._go_on(
-                known, program, bindings, in_event_loop, begins=again is not None
+                known, program, bindings, in_event_loop, begins=again is not None, claim=claim
             )
 
     @contextmanager
@@ -134,12 +249,14 @@ class Running:
         execution is in the file.
         Raises ExecutionBusy, and StoreError where nothing can be recorded.
         """
-        file, place = self.file, _place(name)
+        file, place = self.file, lock_of(name)
         file.insist_writable()
         if place in file.at_work or not file.locks.take(place):
-            raise ExecutionBusy(
-                f"somebody else is at work on the execution {name!r}: wait, or end that process"
-            )
+            if not self._takes_over(name, place):
+                raise _busy(name)
+        elif self._is_owned(name):
+            file.locks.leave(place)
+            raise _busy(name)
         file.at_work.add(place)
         try:
             yield
@@ -150,11 +267,24 @@ class Running:
                 file.at_work.discard(place)
                 file.locks.leave(place)
 
+    def _takes_over(self, name: str, place: int) -> bool:
+        """Whether this worker now has an execution whose lock a fenced worker holds."""
+        file = self.file
+        if file.worker is None or place in file.at_work:
+            return False
+        known = file.execution(name)
+        return known is not None and Workers(file).take_over(known.number)
+
+    def _is_owned(self, name: str) -> bool:
+        """Whether a worker runs an execution without its lock: it has taken it over."""
+        known = self.file.execution(name)
+        return known is not None and Workers(self.file).is_owned(known.number)
+
     def is_held(self, name: str) -> bool:
         """Whether somebody is at work on an execution."""
-        place = _place(name)
+        place = lock_of(name)
         file = self.file
-        return place in file.at_work or file.locks.is_held(place)
+        return place in file.at_work or file.locks.is_held(place) or self._is_owned(name)
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.parent is not None:
@@ -204,6 +334,7 @@ class Running:
         in_event_loop: bool,
         *,
         begins: bool = False,
+        claim: Claim | None = None,
     ) -> Result:
         """Go on with an execution; one that *begins* anew needs only what is ahead of it."""
         if known.status in FINAL:
@@ -211,15 +342,19 @@ class Running:
         bound = bind(bindings, program)
         recorded, used = self.kept.bound(known), self._used_names(program, bindings, bound)
         if not begins:
-            refuse_missing(known.name, recorded["names"], program, bindings, bound)
+            needed = recorded["names"] if claim is None else _beside_agents(recorded["names"])
+            refuse_missing(known.name, needed, program, bindings, bound)
             used = merged(recorded["names"], used)
         body = self._recorded(used, recorded["command"])
         self.file.write(BOUND, body, known.number)
         journal, data = self.kept.journal(known), self.kept.input(known)
+        if claim is not None:
+            Workers(self.file).own(known.number)
+            bound = claim.prepare(bound)
         if known.status == "PAUSED":  # should this process die, it is due until it pauses again
             due = "UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'"
             self.file.write(due, known.number)
-        return await self._run(known, program, data, journal, bound, in_event_loop)
+        return await self._run(known, program, data, journal, bound, in_event_loop, claim)
 
     # The bindings that an execution depends on
 
@@ -269,6 +404,7 @@ class Running:
         journal: SqliteJournal,
         bound: Bound,
         in_event_loop: bool,
+        claim: Claim | None = None,
     ) -> Result:
         from asl.hosts.garbage import rarely
         from asl.hosts.run import execute
@@ -291,6 +427,11 @@ class Running:
                 journal=journal,
             )
         journal.put_result(result)
+        if claim is not None:
+            result.needs = claim.needs()
+            workers = Workers(self.file)
+            workers.release(stored.number)
+            workers.put_needs(stored.number, result.needs)
         await journal.commit(in_event_loop and len(journal.at_work) > 1)
         if journal.saved:
             result.checkpoints = self.kept.checkpoints(stored)
@@ -394,3 +535,14 @@ class Running:
         """Whether the execution that has started this one was redriven after its end."""
         query = "SELECT redriven FROM execution WHERE number = ? AND redriven >= ?"
         return bool(self.file.rows(query, known.parent, known.ended))
+
+
+def _beside_agents(names: Names) -> Names:
+    """Return the names without those for which an execution waits when it comes to them."""
+    return {kind: found for kind, found in names.items() if kind not in ("agents", "resources")}
+
+
+def _busy(name: str) -> ExecutionBusy:
+    return ExecutionBusy(
+        f"somebody else is at work on the execution {name!r}: wait, or end that process"
+    )

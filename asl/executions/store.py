@@ -24,19 +24,24 @@ from asl.executions import people, retention
 from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionNotRedrivable
-from asl.executions.kept import FINAL, Kept
+from asl.executions.kept import EventFeed, Kept
 from asl.executions.running import Again, Running
 from asl.expr.times import parse_duration
 from asl.hosts.driving import Driver
 from asl.stores.opened import Opened
 from asl.stores.sqlite import Stored, StoreDamaged
+from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from asl.core.document import Document, What
     from asl.core.profile import Profile
     from asl.engine.checkpoints import Checkpoint, Storage
     from asl.engine.events import Event
     from asl.engine.result import Result
+    from asl.executions.handle import Handle
+    from asl.executions.runner import RunnerContext
     from asl.hosts.clock import Clock
     from asl.program import Program
     from asl.stores.sqlite import SqliteStore
@@ -73,6 +78,11 @@ class Store:
         self._driver = Driver(self.clock)
 
     @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return self._opened.path
+
+    @property
     def file(self) -> SqliteStore:
         """The file as this thread has it open."""
         return self._opened.file
@@ -85,6 +95,10 @@ class Store:
         """
         self._driver.close()
         self._opened.close()
+
+    def reopen(self) -> None:
+        """Open the file again for this thread, as behind LeaseLost."""
+        self._opened.reopen()
 
     def __repr__(self) -> str:
         return f"<Store {self._opened.path}>"
@@ -106,17 +120,27 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        **bindings: Unpack[Bindings],
-    ) -> Result:
-        """Start an execution and run it until it ends or waits for people; blocks the caller.
+    ) -> Handle:
+        """Start an execution and return its handle at once; a runner of the store takes it up.
 
-        An absent input is `{}`; see `asl.run` for `profile`, `express` and `requestor`.
-        Starting the same document on the same input under a name that exists goes on with that
-        execution, or returns what it came to. Raises ExecutionExists where they differ.
+        Starting the same document on the same input under a name that exists returns the handle of
+        that execution.
+
+        Args:
+            workflow: The document, its path or its text, or a program.
+            input: The input; `{}` if absent.
+            name: The name of the execution, a new one by default.
+            profile: As for `asl.run`.
+            express: Whether it is an express one.
+            requestor: Who starts it.
+
+        Raises:
+            InvalidDocument: The document has errors.
+            NotJson: The input is no JSON value.
+            ExecutionExists: The name is that of an execution of another document or input.
         """
-        refuse_running_loop()
-        work = self._start(workflow, input, name, profile, express, requestor, bindings, False)
-        return self._driver.drive(work)
+        program, data = self._checked(workflow, input, name, profile)
+        return self.handle(self._running.record(name, program, data, express, requestor))
 
     async def astart(
         self,
@@ -127,10 +151,73 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
+    ) -> Handle:
+        """Do what `start` does on the running event loop; many at a time share each commit."""
+        program, data = self._checked(workflow, input, name, profile)
+        return self.handle(await self._running.arecord(name, program, data, express, requestor))
+
+    def handle(self, name: str) -> Handle:
+        """Return the handle of an execution, by name or id; raises ExecutionNotFound."""
+        from asl.executions.handle import Handle
+
+        return Handle(self, self.get(name))
+
+    def runner(
+        self,
+        *,
+        concurrency: int = 100,
+        report: Callable[[str, Result | str], object] | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> RunnerContext:
+        """Return a runner that takes up what is due, for `with` or `async with`.
+
+        In `async with` it runs on the running event loop, in `with` on one of its own in a thread.
+
+        Args:
+            concurrency: Executions that run at the same time.
+            report: Takes the name of an execution and its result, or why it cannot go on here.
+            bindings: As for `asl.run`, beside those of the store.
+        """
+        from asl.executions.runner import RunnerContext
+
+        given = self._given(bindings)
+        bind(given)  # what is wrong with them is told now
+        return RunnerContext(self._running, given, self.clock, concurrency, report)
+
+    def run(
+        self,
+        workflow: Program | Document | What,
+        input: Json = NO_INPUT,
+        *,
+        name: str | None = None,
+        profile: str | Profile | None = None,
+        express: bool = False,
+        requestor: str | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Do what `start` does on the running event loop; many at a time share each commit."""
-        return await self._start(workflow, input, name, profile, express, requestor, bindings, True)
+        """Start an execution and run it until it ends or waits for people; blocks the caller.
+
+        An absent input is `{}`; see `asl.run` for `profile`, `express` and `requestor`.
+        Starting the same document on the same input under a name that exists goes on with that
+        execution, or returns what it came to. Raises ExecutionExists where they differ.
+        """
+        refuse_running_loop()
+        work = self._run(workflow, input, name, profile, express, requestor, bindings, False)
+        return self._driver.drive(work)
+
+    async def arun(
+        self,
+        workflow: Program | Document | What,
+        input: Json = NO_INPUT,
+        *,
+        name: str | None = None,
+        profile: str | Profile | None = None,
+        express: bool = False,
+        requestor: str | None = None,
+        **bindings: Unpack[Bindings],
+    ) -> Result:
+        """Do what `run` does on the running event loop; many at a time share each commit."""
+        return await self._run(workflow, input, name, profile, express, requestor, bindings, True)
 
     def resume(
         self,
@@ -196,7 +283,21 @@ class Store:
         again = self._redriving(name, document)
         return await self._resume(name, bindings, True, again)
 
-    def _start(
+    def _checked(
+        self,
+        workflow: Program | Document | What,
+        data: Json,
+        name: str | None,
+        profile: str | Profile | None,
+    ) -> tuple[Program, Json]:
+        """Return the program and a copy of the input; raises AslError for what is wrong."""
+        program = program_of(workflow, profile, False)
+        check_name(name)
+        data = detached(data)
+        check_input(data, program.profile)
+        return program, data
+
+    def _run(
         self,
         workflow: Program | Document | What,
         data: Json,
@@ -208,10 +309,7 @@ class Store:
         in_event_loop: bool,
     ) -> Coroutine[Any, Any, Result]:
         workflow, given = with_siblings(workflow, self._given(bindings))
-        program = program_of(workflow, profile, False)
-        check_name(name)
-        data = detached(data)
-        check_input(data, program.profile)
+        program, data = self._checked(workflow, data, name, profile)
         return self._running.start(
             name,
             program,
@@ -334,7 +432,9 @@ class Store:
         answer = {**more, **{key: value for key, value in given.items() if value is not None}}
         if roles:
             answer["roles"] = list(roles)
-        return people.answer(self.file, request_id, answer, self.clock.now())
+        record = people.answer(self.file, request_id, answer, self.clock.now())
+        self._running.notify()
+        return record
 
     @property
     def tokens(self) -> StoreTokens:
@@ -385,29 +485,29 @@ class Store:
         return found
 
     def stop(self, name: str, *, error: str | None = None, cause: str | None = None) -> None:
-        """End an execution that nobody is at work on; its status becomes ABORTED.
+        """End an execution, whoever is at work on it; its status becomes ABORTED.
 
-        What was held for it of the money of several executions, others may spend.
-        Raises ExecutionNotFound, ExecutionBusy, and AslError for one that has ended already.
+        A runner that is at work on it ends it within a second, another process behind the effect
+        that is under way. What was held for it of shared budgets, others may spend.
+        Raises ExecutionNotFound, and AslError for one that has ended already.
         """
-        from asl.stores.journal import SqliteJournal
-        from asl.stores.pools import StoreBudgets
+        self._running.stop(name, error, cause)
 
-        name = self.get(name).name
-        with self._running.locked(name):
-            stored = self.get(name)
-            if stored.status in FINAL:
-                raise AslError(f"the execution {name!r} has ended already: {stored.status}")
-            if stored.parent is not None:
-                top = self.file.top(name)
-                raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
-            journal, now = SqliteJournal(self.file, stored.number), self.clock.now()
-            for each in (stored, *self.file.below(stored.number)):
-                if each.status not in FINAL:
-                    ended = self.result(each.name).execution
-                    StoreBudgets(self.file).leave(ended.id, ended.charged, now)
-            journal.put_end("ABORTED", now, None, error, cause)
-            self.file.flush()
+    def needs(self, name: str) -> list[str]:
+        """Return what an execution needs and no runner has bound, a sentence on each."""
+        return self._workers.needs(self.get(name).number)
+
+    def stuck(self) -> dict[str, list[str]]:
+        """Return the executions that no runner can go on with, by name, with what they need."""
+        return {name: needs for _, name, needs in self._workers.needing()}
+
+    def workers(self) -> list[str]:
+        """Return the ids of the runners that are at work on the store."""
+        return self._workers.alive()
+
+    @property
+    def _workers(self) -> Workers:
+        return Workers(self.file)
 
     # Maintenance
 
@@ -528,6 +628,10 @@ class Store:
         is called whenever there is nothing new.
         """
         return self._kept.events(name, wait)
+
+    def feed(self, name: str) -> EventFeed:
+        """Return what reads the history of an execution piece by piece, as it is written."""
+        return EventFeed(self._kept, name)
 
     def result(self, name: str, *, with_history: bool = True) -> Result:
         """Return what an execution has come to.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from asl.hosts.agent_turn import AgentTurn
+    from asl.hosts.parking import Parking
     from asl.states.host import Frame
 
 __all__ = ["Asking", "QuietAsking", "ToolAsking"]
@@ -65,8 +66,33 @@ class Asking:
                 raise
             if decision is not None:
                 return decision
+        if services is not None and services.parking is not None:
+            return await self._parked(services.parking)
+        raise self._suspended()
+
+    async def _parked(self, parking: Parking) -> Json:
+        """Wait for the decision while other branches have something to do."""
+        host, asked = self.host, self.asked
+        while True:
+            recorded = host.recorded_decision(asked)
+            if recorded is not None:
+                _, given, decision, *_ = recorded
+                self.decided(decision, max(given, self.at.now))
+                return decision
+            notice = self.notice
+            try:
+                due = None if notice is None else asked.created + notice.after
+                await parking.wait(asked.id, due)
+            except Suspended:
+                raise self._suspended() from None
+            over = await self.catch_up(host.now())
+            if over is not None:
+                return await self.over(over)
+
+    def _suspended(self) -> Suspended:
+        """Let people decide later."""
         self.host.pending += ((self.asked.key, self.asked),)
-        raise Suspended
+        return Suspended()
 
     async def begin(self) -> None:
         """Say that the request was made."""

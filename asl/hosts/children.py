@@ -131,10 +131,12 @@ def _registered(services: Services, id: str) -> Program:
     known = services.workflows or {}
     if id not in known:
         hint = did_you_mean(id, known)
-        raise StateError(
-            "States.WorkflowNotFound",
-            f"no workflow {id!r} is registered{f' ({hint})' if hint else ''}: run with "
-            f"workflows={{{id!r}: DOCUMENT}}, or --workflow {id}=FILE on the command line",
+        raise services.missing(
+            StateError(
+                "States.WorkflowNotFound",
+                f"no workflow {id!r} is registered{f' ({hint})' if hint else ''}: run with "
+                f"workflows={{{id!r}: DOCUMENT}}, or --workflow {id}=FILE on the command line",
+            )
         )
     return replace(known[id], name=id)
 

@@ -18,7 +18,7 @@ from asl.core.errors import AslError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Clock", "VirtualClock", "WallClock"]
+__all__ = ["Clock", "VirtualClock", "WallClock", "steady_seconds"]
 
 EPOCH_2024 = 1_704_067_200.0
 """Where virtual time begins unless told otherwise: 2024-01-01T00:00:00Z."""
@@ -54,7 +54,7 @@ class Clock(Protocol):
         ...
 
 
-def _steady_seconds() -> float:
+def steady_seconds() -> float:
     """Return the seconds of a clock that cannot be set."""
     return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
@@ -70,11 +70,11 @@ class WallClock:
 
     def __init__(self) -> None:
         self.outside: dict[object, float] = {}
-        self.start = time.time() - _steady_seconds()
+        self.start = time.time() - steady_seconds()
 
     def now(self) -> float:
         """Return the time at which the clock was made, and the seconds since."""
-        return self.start + _steady_seconds()
+        return self.start + steady_seconds()
 
     def real_begins(self) -> None:
         """Time goes on as ever."""

@@ -8,6 +8,7 @@ workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ from asl.states.host import ABSENT, Frame
 
 if TYPE_CHECKING:
     import asyncio
+
+    from asl.hosts.parking import Parking
 
 __all__ = ["MANY", "Fork"]
 
@@ -42,6 +45,7 @@ class Fork:
         now: Callable[[], float],
         run: Callable[[Any], Awaitable[Json]] = interpret,
         over: Callable[[], bool] = lambda: True,
+        parking: Parking | None = None,
     ) -> None:
         self.at = at
         self.now = now
@@ -49,6 +53,8 @@ class Fork:
         """Runs one child."""
         self.over = over
         """Whether the workflow ends what is under way, and not whoever stops the process."""
+        self.parking = parking
+        """Counts the workers that have something to do."""
         self.fan = fan
         self.length = inf if fan.length is None else fan.length
         self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.ended is None else []
@@ -82,7 +88,8 @@ class Fork:
         try:
             await self._work_first()
             if self._busy():
-                await self._until_idle()
+                with nullcontext() if self.parking is None else self.parking.standing_by():
+                    await self._until_idle()
         except BaseException as stop:
             # Cancelled from outside, or one of ours failed: no child outlives its fork.
             self._fail(stop)
@@ -90,6 +97,7 @@ class Fork:
         finally:
             if self.spreading is not None:
                 self.spreading.cancel()
+                self._spread_over()
         while self._busy():
             await self._stopped()
         if self.failure is not None:
@@ -214,18 +222,32 @@ class Fork:
         if self.fan.series or self.fan.limit == 1:
             return
         if self.length - self.next > (0 if self.next else 1):
+            if self.parking is not None:
+                self.parking.enter()
             self.spreading = loop.call_soon(self._spread, loop)
 
     def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self.failure is None and self._start_workers(loop):
+            self.spreading = loop.call_soon(self._spread, loop)
+        else:
+            self._spread_over()
+
+    def _spread_over(self) -> None:
         self.spreading = None
-        if self.failure is not None:
-            return
+        if self.parking is not None:
+            self.parking.leave()
+
+    def _start_workers(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Start as many workers as there are; whether more may start when these have begun."""
         present = len(self.tasks) - self.ended + 1
         most = min(self.fan.limit or inf, present + self.length - self.next)
         for _ in range(int(min(2 * present, most)) - present):
-            self.tasks.append(loop.create_task(self._work(further=True), name="asl-worker"))
-        if len(self.tasks) - self.ended + 1 < most:
-            self.spreading = loop.call_soon(self._spread, loop)
+            task = loop.create_task(self._work(further=True), name="asl-worker")
+            self.tasks.append(task)
+            if self.parking is not None:
+                self.parking.enter()
+                task.add_done_callback(self.parking.leave)
+        return len(self.tasks) - self.ended + 1 < most
 
     # The end
 

@@ -66,10 +66,18 @@ class _Kept:
             journal.look(task)
             if self.given():
                 break
-            if not host.serving().answerable():
+            parking = host.serving().parking
+            if parking is not None:
+                try:
+                    await parking.wait(task.token, task.due, wait.answer)
+                except Suspended:
+                    host.awaited += ((task.key, task),)
+                    raise
+            elif host.serving().answerable():
+                await self._until_something(wait)
+            else:
                 host.awaited += ((task.key, task),)
                 raise Suspended
-            await self._until_something(wait)
         return task.answer()
 
     async def _until_something(self, wait: Wait) -> None:

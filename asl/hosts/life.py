@@ -51,6 +51,8 @@ class LivingHost:
     holds: bool
     """Whether there is anything to close."""
     forks: tuple[Fork, ...] = ()
+    wake: float | None = None
+    """The epoch second at which a suspended wait of the execution is over, None for none."""
     first: LocalHost | None = None
     """The host of the execution with which the run began, None for that one itself."""
     _timer: asyncio.TimerHandle | None = None

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from asl.hosts.agent_turn import AgentTurn
     from asl.hosts.broker import Broker
     from asl.hosts.children import Begun
+    from asl.hosts.parking import Parking
     from asl.hosts.services import Started
     from asl.program import Program
     from asl.states.decisions import Asked
@@ -122,11 +123,23 @@ class LocalHost(CallingHost):
     async def sleep_until(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*."""
         self.count_effect(at)
+        parking = None if self.services is None else self.services.parking
+        if parking is not None and parking.is_long(when):
+            await self._park(parking, when)
         if when > self.now():
             await self._sleep(when - self.now())
         else:  # endless retries without a delay stay cancellable, too
             await self.tick(at)
         at.now = max(when, self.now())
+
+    async def _park(self, parking: Parking, when: float) -> None:
+        """Return when the clock has reached *when*; raises Suspended once every branch waits."""
+        try:
+            while when > self.now():
+                await parking.wait("", when)
+        except Suspended:
+            self.wake = when if self.wake is None else min(self.wake, when)
+            raise
 
     async def tick(self, at: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
@@ -143,8 +156,9 @@ class LocalHost(CallingHost):
         """Run the children of *fan* and join them."""
         self.count_effect(at)
         at.begin_fork()
+        parking = None if self.services is None else self.services.parking
         run = self.timed_machine if fan.timed else self.machine
-        fork = Fork(at, fan, self.now, run, self.is_over)
+        fork = Fork(at, fan, self.now, run, self.is_over, parking)
         self.forks += (fork,)
         try:
             if fork.at_once < MANY:

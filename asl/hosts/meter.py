@@ -168,8 +168,9 @@ class Meter:
         else:
             waiting.nested.append(turn)
             parent.below += 1
+        parking = self.host.serving().parking
         try:
-            await turn
+            await (turn if parking is None else parking.stand_by(turn))
         except BaseException:
             waiting.wake()
             raise
@@ -200,6 +201,10 @@ class Meter:
         if self.asked:
             raise Suspended
         if self.deciding is not None:
+            parking = self.host.serving().parking
+            if parking is not None:
+                await parking.stand_by(self.deciding)
+                return
             from asyncio import shield
 
             await shield(self.deciding)  # one that is cancelled here does not end it for the others

@@ -133,6 +133,7 @@ async def execute(
     if status == "PAUSED":
         result.asked = tuple(asked for _, asked in host.pending)
         result.tasks = tuple(task for _, task in host.awaited)
+        result.wake = host.wake
     elif listener is not None:
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     if delivery is not None:

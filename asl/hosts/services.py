@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
+from asl.core.errors import StateError
 from asl.core.once import once
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Find, Tokens
 from asl.program import Program
 from asl.states.calls import Target
-from asl.states.errors import Raised
+from asl.states.errors import Raised, Suspended
 from asl.states.host import Child
 
 if TYPE_CHECKING:
@@ -29,10 +31,13 @@ if TYPE_CHECKING:
     from asl.hosts.delivery import Sinks
     from asl.hosts.local import LocalHost
     from asl.hosts.operator_policy import OperatorPolicy
+    from asl.hosts.parking import Parking
     from asl.hosts.remembering import Remembering
     from asl.hosts.rights import Toolroom
     from asl.hosts.tokens import TaskTokens
 
+Lacking: TypeAlias = Callable[[str], object]
+"""Takes a sentence on what is not bound."""
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
 """Takes `(kind, request, details)`: a request, a reminder of it, an escalation; maybe async."""
 
@@ -115,6 +120,12 @@ class Services:
     sinks: Sinks = MappingProxyType({})
     """What takes the events of channels."""
 
+    parking: Parking | None = None
+    """Where branches wait that need no process, None where they wait in the process."""
+
+    lacking: Lacking | None = None
+    """Notes that something is not bound here, None where the state fails for it."""
+
     keeper: Keeper | None = None
     """Keeps the executions that this one starts, where it is kept itself."""
 
@@ -137,6 +148,14 @@ class Services:
         """All executions that states have started, by their ids."""
         self.left: set[Task[Result]] = set()
         """Those among them that nobody waits for, and that have not ended."""
+
+    def missing(self, error: StateError) -> StateError | Suspended:
+        """Return what to raise where something is not bound: *error*, or the suspension of an
+        execution that goes on where it is bound."""
+        if self.lacking is None:
+            return error
+        self.lacking(error.cause or str(error))
+        return Suspended()
 
     def agent(self, target: Target) -> Agent | None:
         """Return what serves a resource that nobody else is bound to, if there is such a thing."""
@@ -215,6 +234,9 @@ class Services:
         """Let an execution run on by itself; the run ends when it has ended, too."""
         self.left.add(execution)
         execution.add_done_callback(self._forget)
+        if self.parking is not None:
+            self.parking.enter()
+            execution.add_done_callback(self.parking.leave)
 
     def _forget(self, execution: Task[Result]) -> None:
         if not execution.cancelled() and execution.exception() is None:
@@ -235,7 +257,8 @@ class Services:
 
         try:
             while left and not cut:
-                done, _ = await wait(left, return_when=FIRST_COMPLETED)
+                with nullcontext() if self.parking is None else self.parking.standing_by():
+                    done, _ = await wait(left, return_when=FIRST_COMPLETED)
                 for execution in done:
                     execution.result()
         finally:

@@ -23,15 +23,19 @@ def is_function(name: str) -> bool:
 class Target:
     """Whom a state calls; one per state, made when the program is compiled."""
 
-    __slots__ = ("aside", "base", "kind", "label", "name", "pattern", "state")
+    __slots__ = ("aside", "base", "kind", "label", "name", "optional", "pattern", "state")
 
-    def __init__(self, kind: str, name: str, state: str, *, aside: bool = False) -> None:
+    def __init__(
+        self, kind: str, name: str, state: str, *, aside: bool = False, optional: bool = False
+    ) -> None:
         self.kind = kind
         """`agent` or `resource`."""
         self.name = name
         self.state = state
         self.aside = aside
         """Whether it is called beside the agent of the state, so that no mock stands for it."""
+        self.optional = optional
+        """Whether the state goes on where nothing is bound to the name."""
         self.pattern = ""
         """The pattern of an integration: `.sync`, `.sync:2`, `.waitForTaskToken` or none."""
         self.base = name

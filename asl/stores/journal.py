@@ -307,7 +307,7 @@ class SqliteJournal(Log):
     def put_result(self, result: Result, until: float | None = None) -> None:
         """Say what the execution came to, or that it waits: *until* something happens, at most."""
         if result.status == "PAUSED":
-            ends = (result.execution.deadline, until)
+            ends = (result.execution.deadline, until, result.wake)
             self.put_pause(min((each for each in ends if each is not None), default=None))
         else:
             self.put_end(result.status, result.ended, result.value, result.error, result.cause)

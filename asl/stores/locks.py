@@ -3,6 +3,7 @@
 import os
 import struct
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 try:
@@ -12,7 +13,7 @@ try:
 except ImportError:  # Windows
     IS_SUPPORTED = False
 
-__all__ = ["IS_SUPPORTED", "UNSUPPORTED", "Locks"]
+__all__ = ["IS_SUPPORTED", "UNSUPPORTED", "Locks", "lock_of"]
 
 UNSUPPORTED = (
     "stores need the file locks of POSIX, which this system does not have: run without --store, "
@@ -23,6 +24,11 @@ _OFD_SETLK = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else
 _OFD_GETLK = None if _OFD_SETLK is None else fcntl.F_OFD_GETLK
 _FLOCK = "hhqqi4x"
 """`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
+
+
+def lock_of(name: str) -> int:
+    """Return the number of the lock of an execution or a worker."""
+    return int.from_bytes(sha256(name.encode()).digest()[:7])
 
 
 class Locks:

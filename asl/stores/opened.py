@@ -27,6 +27,11 @@ class Opened:
         self._place = self.path.absolute()
         """Where it is, wherever the process goes."""
 
+    def reopen(self) -> None:
+        """Leave the store of this thread as it is, and open the file anew at the next use."""
+        self.file.crash()
+        self._threads.mine = None
+
     @property
     def file(self) -> SqliteStore:
         """The store of this thread, open from its first use to the end of the thread.

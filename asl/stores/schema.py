@@ -1,6 +1,7 @@
 """The tables of a store and their versions; a version is reached by one upgrade from the last."""
 
 from asl.stores.regroup import regroup
+from asl.stores.workers import TABLES as WORKERS
 
 __all__ = ["APPLICATION_ID", "GUARDED", "LARGE", "MOST", "UPGRADES", "VERSION"]
 
@@ -236,6 +237,7 @@ UPGRADES = (
     + _triggers("request", GUARDED["request"])
     + _guards("checkpoint", GUARDED["checkpoint"]),
     _triggers("execution", GUARDED["execution"], _FORMER) + _guards("tab", GUARDED["tab"]),
+    WORKERS,
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

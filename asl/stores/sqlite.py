@@ -42,6 +42,7 @@ __all__ = [
     "FAIL_POINTS",
     "STORED",
     "TASKS",
+    "LeaseLost",
     "SqliteStore",
     "StoreDamaged",
     "StoreError",
@@ -57,6 +58,10 @@ SOON = 0.005
 """Seconds between two attempts to switch to write-ahead logging."""
 INTERRUPTED = "it was interrupted while it wrote, and takes nothing more: open it again"
 CONTRADICTED = "others have written what contradicts this; it takes nothing more: open it again"
+FENCED = (
+    "this worker was silent for so long that others have taken over its executions: it takes "
+    "nothing more"
+)
 CLOSED = (
     "the store is closed; open it again (read the events of a result before you close the store, "
     "or later by 'Store.result')"
@@ -82,6 +87,10 @@ Write: TypeAlias = tuple[str, tuple[Any, ...]]
 
 class StoreError(AslError):
     """The store cannot be used; the text says why and what to do. Nothing acknowledged is lost."""
+
+
+class LeaseLost(StoreError):
+    """This worker was silent for so long that others have taken over what it ran."""
 
 
 class StoreDamaged(StoreError):
@@ -155,6 +164,8 @@ class SqliteStore:
         self.path = Path(path)
         self.reached: Callable[[str], object] = _nothing
         """Called at each of `FAIL_POINTS`, for tests that end a process there."""
+        self.worker: str | None = None
+        """The id of the worker that this is (`asl.stores.workers`), None for none."""
         self.at_work: set[int] = set()
         """The locks of the executions that this thread runs."""
         self._thread = get_ident()
@@ -380,6 +391,8 @@ class SqliteStore:
             except StoreError:
                 if isinstance(stop, sqlite3.IntegrityError):
                     self._ended = CONTRADICTED
+                elif isinstance(stop, LeaseLost):
+                    self._ended = FENCED
                 else:  # nothing is lost: it may work the next time
                     self._writes = writes + self._writes
                 raise
@@ -406,12 +419,13 @@ class SqliteStore:
     def _commit(self, writes: Sequence[Write]) -> None:
         run = self._file.execute
         self.reached("commit.begin")
-        if len(writes) == 1:  # a statement by itself is a transaction
+        if len(writes) == 1 and self.worker is None:  # by itself it is a transaction
             run(*writes[0])
             self.reached("commit.done")
             return
         run("BEGIN IMMEDIATE")
         try:
+            self._check_lease()
             self._run(writes)
             self.reached("commit.written")
             run("COMMIT")
@@ -420,6 +434,19 @@ class SqliteStore:
                 run("ROLLBACK")
             raise
         self.reached("commit.done")
+
+    def _check_lease(self) -> None:
+        """Raise LeaseLost within a transaction of a worker that others have fenced."""
+        if self.worker is None:
+            return
+        query = "SELECT 1 FROM worker WHERE id = ? AND fenced = 0"
+        if self._file.execute(query, (self.worker,)).fetchone() is None:
+            self._ended = FENCED
+            raise LeaseLost(f"{self.path}: {FENCED}")
+
+    def change(self, statement: str, *values: Any) -> int:
+        """Run a statement within a transaction; returns how many rows it has changed."""
+        return self._file.execute(statement, values).rowcount
 
     def _run(self, writes: Sequence[Write]) -> None:
         """Run statements in their order; the same one again and again is run at once."""
@@ -435,6 +462,7 @@ class SqliteStore:
             self.reached("commit.begin")
             run("BEGIN IMMEDIATE")
             try:
+                self._check_lease()
                 yield
                 self._run(self._gathered())
                 self.reached("commit.written")
@@ -520,6 +548,13 @@ class SqliteStore:
             return json.loads(body)
         except ValueError as error:
             raise StoreDamaged(self.path, f"a stored value is no JSON ({error})") from error
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Stands for what is in the file: it is another one whenever somebody has written."""
+        with self._errors():
+            (foreign,) = self._file.execute("PRAGMA data_version").fetchone()
+            return foreign, self._file.total_changes
 
     # Reading
 

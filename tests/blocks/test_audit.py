@@ -90,7 +90,7 @@ def test_no_reader_sees_what_is_hidden(tmp_path: Path) -> None:
     data = {"card": "4111", "n": 1}
     agents = {"A": {"return": {"id": 5, "card": "4111", "deep": [{"card": "4111"}]}}}
     with asl.open_store(tmp_path / "runs.db", agents=agents, listener=heard.append) as store:
-        result = store.start(DOCUMENT, data, name="x")
+        result = store.run(DOCUMENT, data, name="x")
         assert result.output == 5
         later = list(store.events("x"))
     seen = [event for event in (*heard, *later, *result.events) if event.path]

@@ -230,7 +230,7 @@ def test_a_pause_survives_and_an_answer_lifts_the_limit(tmp_path: Any) -> None:
     """The execution waits in the store; a decision sets a new limit, which survives too."""
     agents = {"X": lambda parameters: {"_tokens": 60}}
     with asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual") as store:
-        paused = store.start(CHAIN, {}, name="e")
+        paused = store.run(CHAIN, {}, name="e")
         assert paused.status == "PAUSED"
         (request,) = store.pending()
         assert (request["type"], request["state"]) == ("budget", "C")
@@ -292,9 +292,9 @@ def test_what_was_spent_is_kept(tmp_path: Any, point: str, count: int) -> None:
 
     agents = {"X": agent}
     store = asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual")
-    lived(store, lambda: store.start(document, [1, 2, 3], name="e"), count, point)
+    lived(store, lambda: store.run(document, [1, 2, 3], name="e"), count, point)
     with asl.open_store(tmp_path / "s.db", agents=agents, clock="virtual") as store:
-        again = store.start(document, [1, 2, 3], name="e")
+        again = store.run(document, [1, 2, 3], name="e")
         assert again.output["Error"] == "States.BudgetExceeded"
         assert "MaxTokens of 'M' is 200" in again.output["Cause"]
         assert again.usage["byCategory"]["uncategorized"]["tokens"] == again.usage["tokens"]
@@ -326,11 +326,11 @@ def test_an_hours_money_is_counted_in_the_store(tmp_path: Any) -> None:
     agents = {"X": lambda parameters: {"_cost": 0.6}}
     for status in ("SUCCEEDED", "FAILED", "FAILED"):
         with asl.open_store(tmp_path / "s.db", agents=agents) as store:
-            result = store.start(HOURLY, {})
+            result = store.run(HOURLY, {})
             assert result.status == status
     assert result.usage["cost"] == 0
     with asl.open_store(tmp_path / "other.db", agents=agents) as store:
-        assert store.start(HOURLY, {}).ok
+        assert store.run(HOURLY, {}).ok
 
 
 @pytest.mark.parametrize("point", ["effect.ready", "effect.done"])
@@ -339,12 +339,12 @@ def test_what_is_taken_of_a_pool_is_taken_once(tmp_path: Any, point: str, count:
     """An execution that goes on after a crash has what it had taken, and gives back the rest."""
     given: Json = {"agents": {"X": lambda parameters: {"_cost": 0.2}}, "pools": {"p": 1.5}}
     store = asl.open_store(tmp_path / "s.db", **given)
-    assert lived(store, lambda: store.start(TAKING, {}, name="e"), count, point) is None
+    assert lived(store, lambda: store.run(TAKING, {}, name="e"), count, point) is None
     with asl.open_store(tmp_path / "s.db", **given) as store:
-        assert store.start(TAKING, {}, name="other").ok  # 0.5 are there
-        assert store.start(TAKING, {}, name="e").ok  # it has 1, and gives back 0.6
-        assert store.start(TAKING, {}, name="third").ok
-        assert store.start(TAKING, {}, name="fourth").error == "States.BudgetExceeded"
+        assert store.run(TAKING, {}, name="other").ok  # 0.5 are there
+        assert store.run(TAKING, {}, name="e").ok  # it has 1, and gives back 0.6
+        assert store.run(TAKING, {}, name="third").ok
+        assert store.run(TAKING, {}, name="fourth").error == "States.BudgetExceeded"
 
 
 @pytest.mark.parametrize(
@@ -365,13 +365,13 @@ def test_what_is_stopped_holds_nothing_of_a_pool(tmp_path: Any, budget: Json) ->
 
     given: Json = {"agents": {"X": agent}, "pools": {"p": 1.5}, "clock": "virtual"}
     with asl.open_store(tmp_path / "s.db", **given) as store:
-        store.start(document, {}, name="e")
+        store.run(document, {}, name="e")
     with asl.open_store(died / "s.db", **given) as store:
         assert read_tab(store)[1] == 1
         store.stop("e")
         spent, held = read_tab(store)
         assert (spent, held) == (0.4, 0)
-        assert store.start(document, {}, name="other").ok
+        assert store.run(document, {}, name="other").ok
         other = store.get("other")
         assert other.ended == other.started  # it waited for nobody
 
@@ -468,11 +468,11 @@ def test_what_is_assumed_of_a_child_is_known_whoever_finds_its_end(tmp_path: Any
 
     store.file.reached = reached
     with pytest.raises(Died):
-        store.start(parent, {}, name="e")
+        store.run(parent, {}, name="e")
     store.file.crash()
     store.close()
     with asl.open_store(tmp_path / "s.db", **given) as store:
-        result = store.start(parent, {}, name="e")
+        result = store.run(parent, {}, name="e")
         assert (result.output, result.usage["assumed"]["cost"]) == ({"left": 1.5}, 0.1)
 
 

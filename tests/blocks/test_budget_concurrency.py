@@ -256,7 +256,7 @@ def test_a_reservation_left_by_a_dead_process_is_replaced_at_recovery(tmp_path: 
     }
     given: Json = {"agents": {"X": lambda parameters: {"_cost": 0.2}}, "pools": {"p": 5}}
     with asl.open_store(tmp_path / "s.db", **given) as store:
-        store.start(document, {}, name="one")
+        store.run(document, {}, name="one")
 
         def leave(kept: Json) -> Json:
             (execution,) = store.file.rows("SELECT workflow FROM execution")
@@ -267,7 +267,7 @@ def test_a_reservation_left_by_a_dead_process_is_replaced_at_recovery(tmp_path: 
         StoreBudgets(store.file).change("Pool p", leave)
         (fault,) = faults(store.file)
         assert fault.startswith("Pool p: a reservation is left of one, which has ended")
-        store.start(document, {}, name="two")
+        store.run(document, {}, name="two")
         ((body,),) = store.file.rows("SELECT body FROM tab WHERE name = 'Pool p'")
         kept = store.file.unpacked(body)
         assert kept["open"] == {}

@@ -193,7 +193,7 @@ def test_never_over_whenever_processes_die(tmp_path: Path, seed: int | None) -> 
             if died is not None:
                 disk, deaths = died, deaths + 1
         with store_of(disk, world) as store:
-            result = store.start(document, items, name="e")
+            result = store.run(document, items, name="e")
         for most in limits(document["Budget"]):
             assert world.spent <= most + ONE_CALL, (each, document["Budget"], result.usage)
     assert deaths
@@ -231,7 +231,7 @@ def killed(disk: Path, document: Json, items: Json, world: World) -> Path | None
 
     with store_of(disk, world) as store:
         store.file.reached = reached
-        store.start(document, items, name="e")
+        store.run(document, items, name="e")
     if found is None:
         return None
     there, world.spent = found

@@ -180,6 +180,6 @@ def test_a_summary_is_asked_for_once(tmp_path: Path) -> None:
     document = {"StartAt": "A", "States": {"A": task}}
     with asl.open_store(tmp_path / "s.db", agents={"A": agent, "S": shorten}) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.start(document, {"a": 1}, name="e")
+            store.run(document, {"a": 1}, name="e")
         assert store.resume("e").output == "summary 1"
     assert calls == ["shorten", "agent", "agent"]

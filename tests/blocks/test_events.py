@@ -171,7 +171,7 @@ def test_events_are_sent_once(tmp_path: Path) -> None:
     for agents in ({**AGENTS, "B": die}, {**AGENTS, "B": {"return": 1}}):
         with asl.open_store(path, agents=agents, sinks={"*": heard}) as store:
             try:
-                store.start(made, {}, name="x")
+                store.run(made, {}, name="x")
             except Died:
                 continue
     assert heard.events.count(("log", "TaskStateExited")) == 2

@@ -106,7 +106,7 @@ def test_an_answer_may_come_later_and_elsewhere(tmp_path: Path) -> None:
     document = {"StartAt": "A", "States": {"A": task}}
     runs, memory = str(tmp_path / "runs.db"), str(tmp_path / "memory.db")
     with asl.open_store(runs, agents={"A": {"return": 1}}) as store:
-        store.start(document, {}, name="x")
+        store.run(document, {}, name="x")
     listed = CliRunner().invoke(cli, ["feedback", "x", "--store", runs])
     assert json.loads(listed.stdout)["question"] == "Fine?"
     words = ["feedback", "x", "/A@0", "4", "--store", runs, "--as", "ann"]

@@ -31,7 +31,7 @@ def test_a_budget_is_known_again_in_another_process(tmp_path: Path) -> None:
     document = including({"Budget": {"MaxCost": 0.5}, "States": TWICE})
     agents = {"A": {"return": {"_cost": 0.4}}}
     with asl.open_store(tmp_path / "runs.db", agents=agents) as store:
-        assert store.start(document, {}, name="x").status == "PAUSED"
+        assert store.run(document, {}, name="x").status == "PAUSED"
     with asl.open_store(tmp_path / "runs.db", agents=agents) as store:
         (request,) = store.pending()
         store.answer(request["requestId"], "approve", by="ann")
@@ -50,7 +50,7 @@ def test_progress_is_told_again_from_a_store(tmp_path: Path) -> None:
     agents = {"A": {"return": 1}}
     direct = asl.run(document, {}, agents=agents)
     with asl.open_store(tmp_path / "runs.db", agents=agents) as store:
-        store.start(document, {}, name="x")
+        store.run(document, {}, name="x")
     with asl.open_store(tmp_path / "runs.db", agents=agents) as store:
         kept = store.result("x")
     for result in (direct, kept):

@@ -166,7 +166,7 @@ def test_a_recovery_does_not_write_twice(tmp_path: Path) -> None:
     memory = ProcessMemory()
     with asl.open_store(tmp_path / "s.db", agents={"Once": once}, memory=memory) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.start(document, {"id": 1}, name="e")
+            store.run(document, {"id": 1}, name="e")
         assert store.resume("e").output == "done"
     entry = memory.get("memory:default", "k", 0)
     assert entry is not None
@@ -478,7 +478,7 @@ def test_a_recovery_tells_the_same_of_what_agents_did(tmp_path: Path) -> None:
     agents = {"First": first, "Second": second}
     with asl.open_store(tmp_path / "s.db", agents=agents, memory=tmp_path / "m.db") as store:
         with pytest.raises(KeyboardInterrupt):
-            store.start(document, {}, name="e")
+            store.run(document, {}, name="e")
         told = [event for event in store.resume("e").events if event.type == "MemoryWritten"]
     assert [event.details["keys"] for event in told] == [["k"]]
     entry = SqliteMemory(tmp_path / "m.db").get("memory:default", "k", 0)

@@ -155,7 +155,7 @@ def test_the_progress_of_a_map_goes_on_after_a_crash(tmp_path: Path) -> None:
 
     path, agents = tmp_path / "runs.db", {"A": work, "B": {"echo": True}}
     with asl.open_store(path, agents=agents) as store, pytest.raises(Died):
-        store.start(EACH, {"items": [1, 2, 3, 4]}, name="x")
+        store.run(EACH, {"items": [1, 2, 3, 4]}, name="x")
     with asl.open_store(path, agents=agents) as store:
         assert store.result("x").progress["states"]["Each"]["percentage"] == 50
     with asl.open_store(path, agents=agents, listener=listen) as store:
@@ -187,11 +187,11 @@ def test_the_progress_of_a_task_survives_with_its_answer(tmp_path: Path) -> None
     script = {"return": 1, "reports": [{"progress": 50, "message": "half"}]}
     path = tmp_path / "runs.db"
     with asl.open_store(path, agents={"A": script, "V": die}) as store, pytest.raises(Died):
-        store.start(document, {}, name="x")
+        store.run(document, {}, name="x")
     with asl.open_store(path, agents={"A": {"raise": {}}, "V": {"return": True}}) as store:
         store.resume("x")
     with asl.open_store(path, agents={"A": {"raise": {}}, "V": {"return": {}}}) as store:
-        result = store.start(document, {}, name="x")
+        result = store.run(document, {}, name="x")
         told = [event.details["at"] for event in result.events if event.type == "MilestoneReached"]
     assert told == [40]
     assert result.error == "Agent.GuardrailViolation"
@@ -267,7 +267,7 @@ def test_a_map_that_is_redriven_counts_what_was_done(mode: str, tmp_path: Path) 
         return item
 
     with asl.open_store(tmp_path / "s.db", clock="virtual") as store:
-        store.start(document, [1, 2, 3, 4], name="it", agents={"A": fail_at_three})
+        store.run(document, [1, 2, 3, 4], name="it", agents={"A": fail_at_three})
         result = store.redrive("it", agents={"A": lambda item: item})
         events = list(result.events)
     assert result.output == [1, 2, 3, 4]

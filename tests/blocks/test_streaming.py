@@ -102,7 +102,7 @@ def test_half_a_character_does_no_harm(tmp_path: Path) -> None:
         return 1
 
     with asl.open_store(tmp_path / "runs.db", agents={"A": speak}) as store:
-        assert chunks(store.start(task(), name="x")) == ["a?b"]
+        assert chunks(store.run(task(), name="x")) == ["a?b"]
 
 
 def test_an_answer_with_half_a_character_is_shown_and_refused() -> None:
@@ -234,7 +234,7 @@ def test_a_language_model_streams() -> None:
 def recovered(path: Path, document: Json, first: Any, then: Any) -> tuple[asl.Result, list[str]]:
     """Start an execution that dies, go on with it, and return what the second life has shown."""
     with asl.open_store(path, agents=first) as store, pytest.raises(Died):
-        store.start(document, {}, name="x")
+        store.run(document, {}, name="x")
     heard: list[str] = []
 
     def listen(event: asl.Event) -> None:

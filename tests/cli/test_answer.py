@@ -90,7 +90,7 @@ DIES = """
 import os, asl
 document = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "Die", "End": True}}}
 store = asl.open_store("mine.db", agents={"Die": lambda data: os._exit(9)})
-store.start(document, {}, name="it")
+store.run(document, {}, name="it")
 """
 
 

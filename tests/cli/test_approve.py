@@ -307,7 +307,7 @@ def test_what_is_expired(asl: Any) -> None:
     del ask["End"]
     document = {"StartAt": "Ask", "States": {"Ask": ask, "No": {"Type": "Succeed"}}}
     with Store(asl.store, clock=VirtualClock()) as store:  # long ago
-        store.start(document, {"title": "x"}, name="it")
+        store.run(document, {"title": "x"}, name="it")
     assert "asl resume it" in asl("inbox").stdout
     late = refused(asl, "--as", "ann")
     assert "too late; 'asl resume it' goes on" in late
@@ -376,9 +376,9 @@ def test_all_that_is_due_goes_on(asl: Any) -> None:
     del ask["End"]
     expiring = {"StartAt": "Ask", "States": {"Ask": ask, "No": {"Type": "Succeed"}}}
     with Store(asl.store, clock=VirtualClock()) as store:  # long ago
-        store.start(expiring, {"title": "x"}, name="expired")
-        store.start(ASK, {"title": "x"}, name="answered")
-        store.start(ASK, {"title": "x"}, name="waiting")
+        store.run(expiring, {"title": "x"}, name="expired")
+        store.run(ASK, {"title": "x"}, name="answered")
+        store.run(ASK, {"title": "x"}, name="waiting")
     asl("approve", "answered")
     told = asl("resume", "--due").stdout.splitlines()
     assert sorted(told) == ["answered  SUCCEEDED", "expired  SUCCEEDED"]
@@ -391,7 +391,7 @@ def test_one_that_cannot_go_on_does_not_hold_up_the_others(asl: Any) -> None:
     """It is told, and the exit code says that not everything went well."""
     with Store(asl.store) as store:
         for name in ("a", "b", "c"):
-            (request,) = store.start(ASK, {"title": name}, name=name).pending
+            (request,) = store.run(ASK, {"title": name}, name=name).pending
             store.answer(request["requestId"], "drop")
         store.file.write(
             "UPDATE execution SET input = CAST('=00000000{}' AS BLOB) WHERE name = 'b'"

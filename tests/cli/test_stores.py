@@ -16,8 +16,8 @@ from .conftest import FAIL, PASS, Asl
 
 def made(folder: Path) -> None:
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
-        store.start(PASS, {"n": 1}, name="good")
-        store.start(FAIL, {}, name="bad")
+        store.run(PASS, {"n": 1}, name="good")
+        store.run(FAIL, {}, name="bad")
 
 
 def test_executions_are_listed(asl: Asl, folder: Path) -> None:
@@ -54,7 +54,7 @@ def test_it_is_shown_how_far_an_execution_is(asl: Asl, folder: Path) -> None:
         },
     }
     with front_door.open_store(folder / "runs.db", agents={"W": works}) as store:
-        store.start(document, {}, name="far")
+        store.run(document, {}, name="far")
     lines = asl("show", "far", "--store", "runs.db").stdout.splitlines()
     assert "progress  25 %" in lines
     assert 'stands at B, at 40 %: "page 2"' in lines
@@ -161,7 +161,7 @@ def test_a_store_without_executions_says_so(asl: Asl, folder: Path) -> None:
 def test_details_of_the_history_are_cut_off(asl: Asl, folder: Path) -> None:
     """Behind some hundred characters; --json has all of them."""
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
-        store.start(PASS, {"n": "x" * 400}, name="long")
+        store.run(PASS, {"n": "x" * 400}, name="long")
     lines = asl("logs", "long", "--store", "runs.db").stdout.splitlines()
     assert lines[0].endswith("xxx… (418 characters)")
     first = asl("logs", "long", "--store", "runs.db", "--json").stdout.splitlines()[0]
@@ -235,7 +235,7 @@ def test_costs_are_reported(asl: Asl, folder: Path) -> None:
     }
     agents = {"X": {"return": {"_cost": 0.5, "_tokens": 7, "model": "m"}}}
     with front_door.open_store(folder / "runs.db", agents=agents, clock="virtual") as store:
-        usage = store.start(document, {}, name="one").usage
+        usage = store.run(document, {}, name="one").usage
     report = json.loads(asl("costs", "one", "--store", "runs.db", "--json").stdout)
     assert report.pop("total") == usage.pop("cost")
     assert report == {**usage, "byCategory": report["byCategory"]}

@@ -77,7 +77,7 @@ def test_a_store_keeps_its_event_loop_unless_anything_is_left_on_it(tmp_path: Pa
     with asl.open_store(tmp_path / "runs.db", agents={"A": agent}) as store:
         for leaves in ("nothing", "nothing", "a task", "a thread", "nothing"):
             threads = threading.active_count()
-            store.start(TASK, leaves)
+            store.run(TASK, leaves)
             assert threading.active_count() == threads
     first, second, third, fourth, fifth = loops
     assert first is second is third
@@ -94,7 +94,7 @@ def test_an_agent_may_start_an_execution_of_the_same_store(tmp_path: Path) -> No
         return "done"
 
     def outer(parameters: Any) -> Any:
-        return store.start(TASK, agents={"A": inner}).output
+        return store.run(TASK, agents={"A": inner}).output
 
     with asl.open_store(tmp_path / "runs.db", agents={"A": outer}) as store:
-        assert [store.start(TASK).output for _ in range(2)] == ["done", "done"]
+        assert [store.run(TASK).output for _ in range(2)] == ["done", "done"]

@@ -408,7 +408,7 @@ def test_a_recovery_writes_to_a_server_once(
     document = {"StartAt": "W", "Memory": {"Backend": backend}, "States": states}
     with asl.open_store(tmp_path / "s.db", agents={"Once": once}, memory=url) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.start(document, {}, name="e")
+            store.run(document, {}, name="e")
         assert store.resume("e").output == "done"
     entry = bound(url)[backend].get("memory:default", "k", 0)
     assert entry is not None

@@ -250,7 +250,7 @@ def test_a_level_that_approves_by_itself_tells_people(tmp_path: Path) -> None:
     levels = [{"After": "1h", "Notify": "a"}, {"After": "2h", "Notify": "b", "AutoApprove": True}]
     document = asking(Escalation={"Levels": levels})
     with Store(tmp_path / "runs.db", clock=clock, notify=ear) as store:
-        store.start(document, {"t": "x"}, name="a")
+        store.run(document, {"t": "x"}, name="a")
     clock.elapsed += 3 * 3600
     for _ in range(2):
         with Store(tmp_path / "runs.db", clock=clock, notify=ear) as store:
@@ -272,7 +272,7 @@ def test_nobody_is_told_twice_by_a_store(tmp_path: Path) -> None:
     for hours in (0, 2, 0):
         with Store(tmp_path / "runs.db", clock=clock, notify=notify) as store:
             clock.elapsed += hours * 3600
-            result = store.start(document, {"t": "x"}, name="a")
+            result = store.run(document, {"t": "x"}, name="a")
             assert result.status == "PAUSED"
     with Store(tmp_path / "runs.db", clock=clock, notify=notify) as store:
         store.answer(result.pending[0]["requestId"], "approve")
@@ -291,7 +291,7 @@ def test_an_escalation_that_comes_due_while_nobody_runs_is_told_later(tmp_path: 
     """With the time at which it was due, and only while there is no answer."""
     ear, clock = Ear(), asl.VirtualClock()
     with Store(tmp_path / "runs.db", clock=clock, notify=ear) as store:
-        store.start(asking(Escalation={"After": "1h"}), {"t": "x"}, name="a")
+        store.run(asking(Escalation={"After": "1h"}), {"t": "x"}, name="a")
         clock.elapsed += 9 * 3600
         store.resume("a")
     kind, details = ear.heard[-1]

@@ -42,7 +42,7 @@ def opened(path: Path, **bindings: Any) -> asl.Store:
 def paused(path: Path, document: dict[str, Any], **bindings: Any) -> None:
     """Start an execution and approve what it asks."""
     with opened(path, **bindings) as store:
-        started = store.start(document, {"n": 1}, name="it")
+        started = store.run(document, {"n": 1}, name="it")
         assert started.status == "PAUSED", started.cause
         store.answer(started.pending[0]["requestId"], "approve", by="ann")
 
@@ -195,7 +195,7 @@ def test_starting_again_under_the_same_name_is_refused_too(tmp_path: Path) -> No
     paused(tmp_path / "runs.db", SHIP, **BOTH)
     with opened(tmp_path / "runs.db", **BANK) as store:
         with pytest.raises(asl.BindingsMissing, match="Carrier"):
-            store.start(SHIP, {"n": 1}, name="it")
+            store.run(SHIP, {"n": 1}, name="it")
         with pytest.raises(asl.BindingsMissing, match="Carrier"):
             asyncio.run(store.aresume("it"))
         assert store.get("it").status == "PAUSED"
@@ -205,7 +205,7 @@ def test_recovery_without_a_binding_is_refused(tmp_path: Path) -> None:
     """Of an execution whose process has died."""
     path = tmp_path / "runs.db"
     store = opened(path, **BOTH)
-    lived(store, lambda: store.start(SHIP, {"n": 1}, name="it"), 1, "effect.done")
+    lived(store, lambda: store.run(SHIP, {"n": 1}, name="it"), 1, "effect.done")
     with opened(path, **BANK) as store:
         assert store.all_left_behind() == ["it"]
         with pytest.raises(asl.BindingsMissing, match="Carrier"):
@@ -245,7 +245,7 @@ def test_redriving_needs_no_binding_of_states_that_are_behind_it(tmp_path: Path)
         raise RuntimeError("no truck")
 
     with opened(tmp_path / "runs.db", agents={"Bank": len, "Carrier": fail}) as store:
-        assert store.start(document, {}, name="it").error == "States.TaskFailed"
+        assert store.run(document, {}, name="it").error == "States.TaskFailed"
     with opened(tmp_path / "runs.db", agents={"Carrier": lambda data: "gone"}) as store:
         assert store.redrive("it").output == "gone"
 
@@ -259,7 +259,7 @@ def test_going_back_to_a_checkpoint_without_a_binding_is_refused(tmp_path: Path)
 
     path = tmp_path / "runs.db"
     with opened(path, agents={**BANK["agents"], "Carrier": fail}) as store:
-        assert store.start(document, {}, name="it").status == "FAILED"
+        assert store.run(document, {}, name="it").status == "FAILED"
     with opened(path, **BANK) as store:
         with pytest.raises(asl.BindingsMissing, match="Carrier"):
             store.resume("it", from_checkpoint="charged")

@@ -58,9 +58,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with an execution that failed, one that succeeded and one that waits."""
     path = tmp_path_factory.mktemp("whole") / "runs.db"
     with opened(path, agents={"Costly": costly, "Flaky": flaky}) as store:
-        store.start(DOCUMENT, {"items": [1, 2], "big": "x" * 70_000}, name="bad")
-        store.start(DOCUMENT, {"items": [1, 3]}, name="good")
-        store.start(ASKING, {}, name="ask")
+        store.run(DOCUMENT, {"items": [1, 2], "big": "x" * 70_000}, name="bad")
+        store.run(DOCUMENT, {"items": [1, 3]}, name="good")
+        store.run(ASKING, {}, name="ask")
     return path
 
 
@@ -189,7 +189,7 @@ def test_a_history_without_its_end_is_not_gone_on_with(lost: int, tmp_path: Path
 
     with opened(tmp_path / "runs.db", agents={"Work": die}) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.start(chain_of(5), {}, name="it")
+            store.run(chain_of(5), {}, name="it")
         store.file.write("DELETE FROM step WHERE number > 4 - ?", lost)
     with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
         with pytest.raises(asl.StoreDamaged, match=r"the end of the history is missing: step .*4"):
@@ -240,7 +240,7 @@ def test_what_cannot_be_written_is_said_and_nothing_is_lost(
 
     with opened(tmp_path / "runs.db", agents={"Work": work}) as store:
         with pytest.raises(asl.StoreError, match=word):
-            store.start(chain_of(30), {}, name="it")
+            store.run(chain_of(30), {}, name="it")
         store.file._file.execute(end)
     done = len(world.answered)
     with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
@@ -261,7 +261,7 @@ def test_a_store_without_room_for_its_index_can_be_looked_at(tmp_path: Path) -> 
         with opened(path) as store:
             assert list(store.faults()) == []
             with pytest.raises(asl.StoreError, match="the disk is full"):
-                store.start({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}, {})
+                store.run({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}, {})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     with opened(path) as store:
@@ -285,7 +285,7 @@ def test_a_clock_that_was_set_back_delays_and_breaks_nothing(tmp_path: Path) -> 
     document = {"StartAt": "Nap", "States": states}
     noon = asl.VirtualClock(1_800_000_000)
     with Store(tmp_path / "runs.db", clock=noon) as store:
-        store.start(document, {}, name="it")
+        store.run(document, {}, name="it")
     earlier = asl.VirtualClock(1_800_000_000 - 86_400)
     with Store(tmp_path / "runs.db", clock=earlier) as store:
         (request,) = store.resume("it").pending
@@ -297,13 +297,13 @@ def test_a_clock_that_was_set_back_delays_and_breaks_nothing(tmp_path: Path) -> 
 def test_a_document_that_was_changed_in_the_file_is_not_gone_on_with(tmp_path: Path) -> None:
     """Its hash says that it is another one."""
     with opened(tmp_path / "runs.db") as store:
-        store.start(ASKING, {}, name="it")
+        store.run(ASKING, {}, name="it")
         store.file.write("UPDATE document SET body = CAST('{}' AS BLOB)")
     with opened(tmp_path / "runs.db") as store:
         with pytest.raises(asl.StoreDamaged, match=r"the document .* is missing or was changed"):
             store.resume("it")
         with pytest.raises(asl.ExecutionExists):
-            store.start({**ASKING, "Comment": "other"}, {}, name="it")
+            store.run({**ASKING, "Comment": "other"}, {}, name="it")
 
 
 def test_a_locked_file_is_said_and_nothing_is_lost(
@@ -321,7 +321,7 @@ def test_a_locked_file_is_said_and_nothing_is_lost(
 
     with opened(tmp_path / "runs.db", agents={"Work": work}) as store:
         with pytest.raises(asl.StoreError, match="another program has been writing to it"):
-            store.start(chain_of(10), {}, name="it")
+            store.run(chain_of(10), {}, name="it")
         other.execute("ROLLBACK")
     other.close()
     with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
@@ -361,7 +361,7 @@ def test_a_column_of_another_type_is_damage(tmp_path: Path, value: Any) -> None:
         return asl.open_store(path, agents=agents, synchronous="OFF")
 
     with opened(path) as store:
-        assert store.start(document, {}, name="e").pending
+        assert store.run(document, {}, name="e").pending
     for table, column in _columns(path):
         other = tmp_path / "other.db"
         shutil.copy(path, other)
@@ -407,7 +407,7 @@ def test_one_damaged_row_hides_no_others(column: str, value: Any, tmp_path: Path
     done = {"StartAt": "P", "States": {"P": {"Type": "Succeed"}}}
     with opened(path) as store:
         for name in ("one", "two", "three"):
-            store.start(done, {}, name=name)
+            store.run(done, {}, name=name)
     with closing(sqlite3.connect(path)) as file:
         file.execute("DROP TRIGGER execution_changed")
         file.execute(f"UPDATE execution SET {column} = ? WHERE name = 'two'", (value,))
@@ -416,7 +416,7 @@ def test_one_damaged_row_hides_no_others(column: str, value: Any, tmp_path: Path
         listed = {each.name: each.status for each in store.executions()}
         assert listed == {"one": "SUCCEEDED", "two": "DAMAGED", "three": "SUCCEEDED"}
         assert store.result("one").ok
-        assert store.start(done, {}, name="four").ok
+        assert store.run(done, {}, name="four").ok
         assert store.due() == store.all_left_behind() == []
         with pytest.raises(asl.StoreDamaged):
             store.get("two")

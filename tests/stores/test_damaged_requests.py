@@ -17,7 +17,7 @@ def damaged_store(path: Path, column: str) -> str:
     """Make a store of two requests and change a column of the first; return the other's id."""
     with Store(path, clock="virtual") as store:
         for name in ("one", "two"):
-            store.start(DOCUMENT, {}, name=name)
+            store.run(DOCUMENT, {}, name=name)
         first, second = (each["requestId"] for each in store.pending())
     raw = sqlite3.connect(path)
     raw.create_function("guard", -1, lambda *columns: None)
@@ -47,7 +47,7 @@ def test_inbox_lists_the_requests_beside_a_damaged_one(column: str, tmp_path: Pa
 def test_events_of_a_result_after_close_say_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     with Store(path, clock="virtual") as store:
-        store.start(DOCUMENT, {}, name="it")
+        store.run(DOCUMENT, {}, name="it")
         store.answer(store.pending()[0]["requestId"], "approve", by="bo")
         result = store.resume("it")
     with pytest.raises(asl.StoreError, match="read the events of a result before you close"):

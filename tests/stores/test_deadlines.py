@@ -55,7 +55,7 @@ def lived_twice(path: Path, states: Any, effect: int) -> tuple[Any, float]:
     document = {"StartAt": next(iter(states)), "States": states}
     clock = VirtualClock()
     store = Store(path, clock=clock, agents={"Work": lambda data: 1})
-    first = lived(store, lambda: store.start(document, INPUT, name="it"), effect, "effect.ready")
+    first = lived(store, lambda: store.run(document, INPUT, name="it"), effect, "effect.ready")
     assert first is None
     later = VirtualClock(clock.now() + DOWN)
     with Store(path, clock=later, agents={"Work": lambda data: 1}) as store:
@@ -110,7 +110,7 @@ def test_further_calls_of_an_attempt_have_what_is_left(
     path, clock = tmp_path / "it.db", VirtualClock()
     store = Store(path, clock=clock, agents={"Work": agent})
     document = {"StartAt": "T", "States": {"T": task}}
-    first = lived(store, lambda: store.start(document, {}, name="it"), effect, "effect.ready")
+    first = lived(store, lambda: store.run(document, {}, name="it"), effect, "effect.ready")
     assert first is None
     with Store(path, clock=VirtualClock(clock.now()), agents={"Work": agent}) as store:
         result = store.resume("it")
@@ -144,7 +144,7 @@ def test_a_retry_that_is_interrupted_waits_for_its_time(state: Any, tmp_path: Pa
 
     async def interrupted() -> None:
         with Store(path, clock=clock, agents={"Work": work}) as store:
-            run = asyncio.ensure_future(store.astart(document, {"few": [1]}, name="it"))
+            run = asyncio.ensure_future(store.arun(document, {"few": [1]}, name="it"))
             await asyncio.sleep(30)
             run.cancel()
             await asyncio.wait([run])
@@ -175,7 +175,7 @@ def late_timeout(path: Path, resumed_after: float) -> Any:
     both = {"Type": "Parallel", "Branches": [asking, waiting], "End": True}
     clock = VirtualClock()
     with Store(path, clock=clock, agents={"Work": lambda data: data}) as store:
-        assert store.start({"StartAt": "P", "States": {"P": both}}, {}, name="it").pending
+        assert store.run({"StartAt": "P", "States": {"P": both}}, {}, name="it").pending
     later = VirtualClock(clock.start + resumed_after)
     with Store(path, clock=later, agents={"Work": lambda data: data}) as store:
         result = store.resume("it")

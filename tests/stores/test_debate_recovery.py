@@ -88,7 +88,7 @@ def run(
     """Run until the end; *reached* is told of every instant."""
     store = Store(path, clock="virtual", synchronous="OFF", agents=world.agents)
     store.file.reached = reached
-    result = store.start(document, data, name="it")
+    result = store.run(document, data, name="it")
     _ = result.events  # they are read from the file
     store.close()
     return result

@@ -39,7 +39,7 @@ def modes(folder: Path) -> dict[str, str]:
 
 def test_a_store_its_log_and_its_locks_are_private(tmp_path: Path) -> None:
     with asl.open_store(tmp_path / "runs.db", notify=f"jsonl:{tmp_path}/told.jsonl") as store:
-        store.start(NOTED, name="one")
+        store.run(NOTED, name="one")
         found = modes(tmp_path)
     names = {"runs.db", "runs.db-wal", "runs.db-shm", "runs.db.lock", "told.jsonl"}
     assert names < found.keys()
@@ -110,7 +110,7 @@ def test_a_file_that_exists_keeps_its_mode(tmp_path: Path) -> None:
     path.touch(0o660)
     path.chmod(0o660)
     with asl.open_store(path) as store:
-        store.start({"StartAt": "P", "States": {"P": {"Type": "Succeed"}}})
+        store.run({"StartAt": "P", "States": {"P": {"Type": "Succeed"}}})
         assert modes(tmp_path)["runs.db"] == "0o660"
 
 

@@ -59,7 +59,7 @@ def keys_of(state: Any, folder: Path, *, stored: bool) -> list[tuple[str, str]]:
         result = asl.run(folder / "it.json", data, name="it", clock="virtual", **bindings)
     else:
         with Store(folder / "it.db", clock="virtual", **bindings) as opened:
-            result = opened.start(folder / "it.json", data, name="it")
+            result = opened.run(folder / "it.json", data, name="it")
     assert result.ok, result.cause
     return keys
 

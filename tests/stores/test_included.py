@@ -63,7 +63,7 @@ def run(folder: Path, name: str, die_at: int | None, part: Any = PART) -> Any:
     agents = {"W": work}
     store = Store(folder / name, clock=asl.VirtualClock(), synchronous="OFF", agents=agents)
     path = folder / "whole.json"
-    return lived(store, lambda: store.start(path, ["Ann", "Bo"], name="it"), die_at, "commit.done")
+    return lived(store, lambda: store.run(path, ["Ann", "Bo"], name="it"), die_at, "commit.done")
 
 
 def told(path: Path) -> list[Any]:

@@ -42,7 +42,7 @@ def types(result: Any) -> list[str]:
 def test_another_process_resumes_from_a_checkpoint(tmp_path: Path) -> None:
     """Only what came after it is done; what was spent stays spent."""
     with opened(tmp_path / "runs.db", agents=BOOM) as store:
-        failed = store.start(SAVING, {}, name="it")
+        failed = store.run(SAVING, {}, name="it")
         assert (failed.error, [each.name for each in failed.checkpoints]) == ("Boom", ["after-a"])
     with opened(tmp_path / "runs.db", agents=LUCK) as store:
         (checkpoint,) = store.checkpoints("it")
@@ -78,7 +78,7 @@ def test_a_checkpoint_is_resumed_as_often_as_wanted(store: Store) -> None:
         return parameters
 
     agents = {**COSTLY, "Flaky": flaky}
-    store.start({**SAVING, "States": states}, {}, name="it", agents=agents)
+    store.run({**SAVING, "States": states}, {}, name="it", agents=agents)
     for _ in range(3):
         result = store.resume("it", from_checkpoint="after-a", agents=agents)
     assert seen == [0, 1, 2, 3]
@@ -101,7 +101,7 @@ def test_what_cannot_be_resumed_is_refused(
     name: str, later: float, document: Any, refusal: type[Exception], store: Store
 ) -> None:
     """Nothing changes by that."""
-    store.start(SAVING, {}, name="it", agents=BOOM)
+    store.run(SAVING, {}, name="it", agents=BOOM)
     store.clock.elapsed += later  # type: ignore[attr-defined]
     with pytest.raises(refusal):
         store.resume("it", from_checkpoint=name, document=document, agents=LUCK)
@@ -110,7 +110,7 @@ def test_what_cannot_be_resumed_is_refused(
 
 def test_another_document_is_taken_by_force(store: Store) -> None:
     """History before it is still told by the old one."""
-    store.start(SAVING, {"n": 1}, name="it", agents=BOOM)
+    store.run(SAVING, {"n": 1}, name="it", agents=BOOM)
     states = {"B": {"Type": "Pass", "Result": "new", "ResultPath": "$.b", "End": True}}
     other = {"StartAt": "B", "States": states}
     result = store.resume("it", from_checkpoint="after-a", document=other, force=True)
@@ -127,7 +127,7 @@ def test_what_is_paused_or_has_succeeded_is_not_resumed(answers: Any, store: Sto
         "S": {"Type": "Checkpoint", "Name": "n", "Next": "Ask"},
         "Ask": {"Type": "Approval", "Prompt": "?", "End": True},
     }
-    store.start({"StartAt": "S", "States": states}, {}, name="it", approvals=lambda _: answers)
+    store.run({"StartAt": "S", "States": states}, {}, name="it", approvals=lambda _: answers)
     with pytest.raises(asl.NotResumable):
         store.resume("it", from_checkpoint="n")
 
@@ -140,7 +140,7 @@ def test_a_crashed_execution_is_resumed_from_a_checkpoint(tmp_path: Path) -> Non
 
     store = opened(tmp_path / "runs.db", agents={**COSTLY, "Flaky": die})
     with pytest.raises(KeyboardInterrupt):
-        store.start(SAVING, {}, name="it")
+        store.run(SAVING, {}, name="it")
     store.file.crash()
     store.close()
     with opened(tmp_path / "runs.db", agents=LUCK) as store:
@@ -154,7 +154,7 @@ def test_checkpoints_may_lie_in_files(tmp_path: Path) -> None:
     """Beside the store, where a missing one is said to be missing."""
     states = {**SAVING["States"], "Save": {**SAVING["States"]["Save"], "Storage": "file"}}  # type: ignore[index]
     with opened(tmp_path / "runs.db", agents=BOOM) as store:
-        store.start({**SAVING, "States": states}, {"x": "y"}, name="it")
+        store.run({**SAVING, "States": states}, {"x": "y"}, name="it")
         (file,) = (tmp_path / "runs.db.checkpoints").iterdir()
         text = file.read_text()
         assert '"name":"after-a"' in text
@@ -177,7 +177,7 @@ def test_the_names_of_checkpoints_go_on_over_processes(tmp_path: Path) -> None:
         },
     }
     with opened(tmp_path / "runs.db", agents=BOOM) as store:
-        store.start(document, {}, name="it")
+        store.run(document, {}, name="it")
     with opened(tmp_path / "runs.db", agents=LUCK) as store:
         store.resume("it", from_checkpoint="auto-1")
         found = [(each.name, each.id.rpartition("it-")[2]) for each in store.checkpoints()]
@@ -204,7 +204,7 @@ def test_a_failed_state_is_tried_anew(store: Store) -> None:
         return "done"
 
     agents = {**COSTLY, "Flaky": flaky}
-    assert store.start(document, {}, name="it", agents=agents).error == "Boom"
+    assert store.run(document, {}, name="it", agents=agents).error == "Boom"
     result = store.redrive("it", agents={"Flaky": flaky})
     assert (result.status, result.output) == ("SUCCEEDED", "done")
     assert attempts == [1, 2, 3, 1, 2, 3]
@@ -235,7 +235,7 @@ def test_a_fork_whose_result_was_too_large_is_done_again_as_a_whole(
         return "x" * size[0]
 
     bound = {"resources": {"*": answer}}
-    result = store.start(document, [1, 2, 3], name="it", profile="aws", **bound)
+    result = store.run(document, [1, 2, 3], name="it", profile="aws", **bound)
     assert result.error == "States.DataLimitExceeded"
     size[0] = 10
     assert store.redrive("it", **bound).ok
@@ -246,7 +246,7 @@ def test_a_fork_whose_result_was_too_large_is_done_again_as_a_whole(
 
 def test_what_has_succeeded_is_not_redriven(store: Store) -> None:
     """In AWS's words; so is nothing that runs or waits."""
-    store.start(SAVING, {}, name="it", agents={**COSTLY, **LUCK})
+    store.run(SAVING, {}, name="it", agents={**COSTLY, **LUCK})
     with pytest.raises(asl.ExecutionNotRedrivable) as refusal:
         store.redrive("it")
     assert str(refusal.value) == "Execution is SUCCEEDED and cannot be redriven"
@@ -262,7 +262,7 @@ def test_a_corrected_document_goes_on_where_the_old_one_failed(store: Store) -> 
             "C": {"Type": "Pass", "End": True},
         },
     }
-    assert store.start(document, {}, name="it", agents=COSTLY).error == "States.Runtime"
+    assert store.run(document, {}, name="it", agents=COSTLY).error == "States.Runtime"
     assert store.redrive("it").error == "States.Runtime"
     states = {**document["States"], "B": {"Type": "Pass", "InputPath": "$.a.v", "Next": "C"}}  # type: ignore[dict-item]
     result = store.redrive("it", document={**document, "States": states})
@@ -271,7 +271,7 @@ def test_a_corrected_document_goes_on_where_the_old_one_failed(store: Store) -> 
     assert types(store.result("it")) == types(result)
     assert store.get("it").redrives == 2
     with pytest.raises(asl.ExecutionExists):
-        store.start(document, {}, name="it")
+        store.run(document, {}, name="it")
 
 
 def test_a_document_without_the_failed_state_is_refused(store: Store) -> None:
@@ -285,7 +285,7 @@ def test_a_document_without_the_failed_state_is_refused(store: Store) -> None:
         },
         "End": True,
     }
-    store.start({"StartAt": "Each", "States": {"Each": each}}, [1], name="it", agents=BOOM)
+    store.run({"StartAt": "Each", "States": {"Each": each}}, [1], name="it", agents=BOOM)
     inner = {"StartAt": "Inn", "States": {"Inn": {"Type": "Pass", "End": True}}}
     other = {"StartAt": "Each", "States": {"Each": {**each, "ItemProcessor": inner}}}
     with pytest.raises(asl.ExecutionNotRedrivable, match=r"/States/Each/ItemProcessor/States/In$"):
@@ -305,7 +305,7 @@ def test_branches_that_have_ended_keep_their_places(store: Store) -> None:
         state = {"Type": "Parallel", "Branches": list(branches), "End": True}
         return {"StartAt": "All", "States": {"All": state}}
 
-    store.start(document(one, other, bad), {}, name="it", agents=agents)
+    store.run(document(one, other, bad), {}, name="it", agents=agents)
     for branches in ((other, one, bad), (one, bad)):
         with pytest.raises(asl.ExecutionNotRedrivable, match=r"/States/All"):
             store.redrive("it", document=document(*branches), agents=agents)
@@ -318,7 +318,7 @@ def test_a_timed_out_execution_goes_on_where_it_was_cut_off(store: Store) -> Non
     """Its time begins anew."""
     document = {**SAVING, "TimeoutSeconds": 60}
     agents: dict[str, Any] = {**COSTLY, "Flaky": {"hang": True}}
-    assert store.start(document, {}, name="it", agents=agents).status == "TIMED_OUT"
+    assert store.run(document, {}, name="it", agents=agents).status == "TIMED_OUT"
     store.clock.elapsed += 3600  # type: ignore[attr-defined]
     result = store.redrive("it", agents={"Flaky": {"return": 1, "delay": 50}})
     assert (result.status, result.output["b"]) == ("SUCCEEDED", 1)
@@ -330,7 +330,7 @@ def test_an_aborted_execution_asks_again(store: Store) -> None:
         "StartAt": "Ask",
         "States": {"Ask": {"Type": "Approval", "Prompt": "?", "End": True}},
     }
-    store.start(document, {}, name="it")
+    store.run(document, {}, name="it")
     store.stop("it")
     (request,) = store.redrive("it").pending
     store.answer(request["requestId"], "approve", by="ann")
@@ -340,7 +340,7 @@ def test_an_aborted_execution_asks_again(store: Store) -> None:
 def test_a_failed_approval_is_another_request(store: Store) -> None:
     """An answer that comes too late does not count for it."""
     ask = {"Type": "Approval", "Prompt": "?", "Timeout": "1h", "End": True}
-    (first,) = store.start({"StartAt": "Ask", "States": {"Ask": ask}}, {}, name="it").pending
+    (first,) = store.run({"StartAt": "Ask", "States": {"Ask": ask}}, {}, name="it").pending
     store.clock.elapsed += 7200  # type: ignore[attr-defined]
     assert store.resume("it").error == "States.Timeout"
     (second,) = store.redrive("it").pending
@@ -360,7 +360,7 @@ def test_a_redrive_asks_anew_about_all_items(child: bool, tmp_path: Path) -> Non
     inner = {"StartAt": "Start", "States": {"Start": start}} if child else item
     each = {"Type": "Map", "ItemProcessor": inner, "End": True}
     with opened(tmp_path / "runs.db", workflows={"item": item}) as store:
-        store.start({"StartAt": "Each", "States": {"Each": each}}, [1, 2, 3], name="it")
+        store.run({"StartAt": "Each", "States": {"Each": each}}, [1, 2, 3], name="it")
         store.clock.elapsed += 7200  # type: ignore[attr-defined]
         assert store.resume("it").error == "States.Timeout"
         store.clock.elapsed += 7200  # type: ignore[attr-defined]
@@ -433,7 +433,7 @@ def life(path: Path, world: World, die_at: int | None, redriven: bool) -> Any:
 
     def live() -> Any:
         if not redriven:
-            result = store.start(TREE, {"items": [1, 2, 3]}, name="it")
+            result = store.run(TREE, {"items": [1, 2, 3]}, name="it")
         elif store.get("it").status == "FAILED":
             result = store.redrive("it")
         else:
@@ -546,7 +546,7 @@ def test_a_distributed_map_redrives_the_children_that_failed(store: Store) -> No
 
     agents = {"One": one, "Two": two}
     document = {"StartAt": "Each", "States": {"Each": {**each, "End": True}}}
-    failed = store.start(document, [3, 1, 2, 4], name="it", agents=agents)
+    failed = store.run(document, [3, 1, 2, 4], name="it", agents=agents)
     assert failed.error == "States.ExceedToleratedFailureThreshold"
     calls.clear()
     mended = True
@@ -567,7 +567,7 @@ def test_what_waits_beside_a_failure_waits_on_after_a_redrive(store: Store) -> N
         "StartAt": "Fork",
         "States": {"Fork": {"Type": "Parallel", "Branches": branches, "End": True}},
     }
-    assert store.start(document, 1, name="it", agents=BOOM).error == "Boom"
+    assert store.run(document, 1, name="it", agents=BOOM).error == "Boom"
     assert store.pending() == []
     (request,) = store.redrive("it", agents=LUCK).pending
     store.answer(request["requestId"], "approve")

@@ -62,7 +62,7 @@ def test_an_answer_stands_in_the_log_once(answer: Any, tmp_path: Path) -> None:
     """Records of the same step refer to it; the history is told as if they did not."""
     agents = {"W": lambda data: answer}
     with asl.open_store(tmp_path / "runs.db", clock="virtual", agents=agents) as store:
-        ran = store.start(ALONE, {}, name="it")
+        ran = store.run(ALONE, {}, name="it")
         assert ran.output == answer
         (_, last) = bodies(store)
         assert last.count(encoded(answer)) == 1
@@ -76,7 +76,7 @@ def test_what_an_answer_is_added_to_stands_in_the_log_once(tmp_path: Path) -> No
     agents = {"W": lambda data: len(data)}
     with asl.open_store(tmp_path / "runs.db", clock="virtual", agents=agents) as store:
         document = {"StartAt": "B", "States": {key: DOCUMENT["States"][key] for key in "BC"}}
-        ran = store.start(document, {"text": text}, name="it")
+        ran = store.run(document, {"text": text}, name="it")
         assert ran.output == {"text": text, "b": 1, "c": 2}
         assert [body.count(text.encode()) for body in bodies(store)] == [1, 0, 0]
         assert store.result("it").output == ran.output
@@ -125,7 +125,7 @@ def test_what_a_child_came_to_is_known_by_its_last_record(
 
     path, clock = tmp_path / "runs.db", asl.VirtualClock(0)
     with asl.open_store(path, clock=clock, agents={"W": agent}) as store:
-        assert store.start(document, {}, name="it").status == "PAUSED"
+        assert store.run(document, {}, name="it").status == "PAUSED"
         before = called
     with asl.open_store(path, clock=clock, agents={"W": agent}) as store:
         store.answer(store.pending("it")[0]["requestId"], "approve")
@@ -140,7 +140,7 @@ def test_a_transaction_is_one_row_for_each_execution(tmp_path: Path) -> None:
     with asl.open_store(
         tmp_path / "runs.db", clock="virtual", agents={"W": lambda data: {}}
     ) as store:
-        store.start(DOCUMENT, {}, name="it")
+        store.run(DOCUMENT, {}, name="it")
         assert len(bodies(store)) == 4
 
 
@@ -153,7 +153,7 @@ def test_what_is_very_large_becomes_several_rows(
     with asl.open_store(
         tmp_path / "runs.db", clock="virtual", agents={"W": lambda data: {}}
     ) as store:
-        ran = store.start(DOCUMENT, {}, name="it")
+        ran = store.run(DOCUMENT, {}, name="it")
         assert len(bodies(store)) > 4
         assert list(store.faults()) == []
         kept = store.result("it")

@@ -57,7 +57,7 @@ def run(
     store = Store(
         path, clock="virtual", synchronous="OFF", agents={"Work": work}, buckets={"b": bucket}
     )
-    return lived(store, lambda: store.start(document, {}, name="it"), die_at)
+    return lived(store, lambda: store.run(document, {}, name="it"), die_at)
 
 
 def sorted_lines(bucket: dict[str, str | bytes]) -> dict[str, list[str]]:

@@ -26,7 +26,7 @@ def work(data):
 
 document = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "Work", "End": True}}}
 with asl.open_store(sys.argv[1], agents={"Work": work}) as store:
-    print(store.start(document, {}, name="held").output)
+    print(store.run(document, {}, name="held").output)
 """
 
 
@@ -53,10 +53,10 @@ def test_processes_exclude_each_other_per_execution(
 ) -> None:
     """Nobody touches an execution while another process is at work on it; all others are free."""
     with asl.open_store(path, agents={"Work": lambda data: "mine"}) as store:
-        for touch in (store.resume, store.stop, lambda name: store.start(DOCUMENT, {}, name=name)):
+        for touch in (store.resume, store.stop, lambda name: store.run(DOCUMENT, {}, name=name)):
             with pytest.raises(asl.ExecutionBusy, match="'held'"):
                 touch("held")
-        assert store.start(DOCUMENT, {}, name="free").output == "mine"
+        assert store.run(DOCUMENT, {}, name="free").output == "mine"
         assert store.result("held").status == "RUNNING"
         assert holding.communicate("theirs\n")[0] == "theirs\n"
         assert store.resume("held").output == "theirs"

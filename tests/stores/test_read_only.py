@@ -24,7 +24,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store in a folder that the system calls read-only; nothing but SQLite may keep to that."""
     path = tmp_path / "runs.db"
     with Store(path, clock="virtual") as store:
-        store.start(DOCUMENT, {}, name="it")
+        store.run(DOCUMENT, {}, name="it")
     monkeypatch.setattr("asl.stores.sqlite.os.access", lambda place, mode: False)
     return path
 
@@ -48,7 +48,7 @@ def test_it_is_looked_at(path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda store: store.start(DOCUMENT, {}, name="other"),
+        lambda store: store.run(DOCUMENT, {}, name="other"),
         lambda store: store.resume("it"),
         lambda store: store.stop("it"),
         lambda store: store.answer(store.pending()[0]["requestId"], "approve"),
@@ -97,7 +97,7 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
     """A store whose process has closed it, on a system that takes no byte more."""
     path = tmp_path / "runs.db"
     with Store(path, clock="virtual") as store:
-        store.start(DOCUMENT, {}, name="it")
+        store.run(DOCUMENT, {}, name="it")
     yield from without_room(path)
 
 
@@ -106,7 +106,7 @@ def full_disk_with_log(tmp_path: Path) -> Iterator[Path]:
     """A store whose process has died: what was written last stands in the log beside it."""
     path, living = tmp_path / "runs.db", tmp_path / "living.db"
     with Store(living, clock="virtual") as store:
-        store.start(DOCUMENT, {}, name="it")
+        store.run(DOCUMENT, {}, name="it")
         for suffix in ("", "-wal"):
             shutil.copy(f"{living}{suffix}", f"{path}{suffix}")
     yield from without_room(path)

@@ -121,7 +121,7 @@ def run(path: Path, world: World, die_at: int | None) -> Any:
     )
 
     def live() -> Any:
-        result = store.start(DOCUMENT, INPUT, name="it")
+        result = store.run(DOCUMENT, INPUT, name="it")
         _ = result.events  # they are read from the file
         return result
 
@@ -184,7 +184,7 @@ def test_an_interrupt_gives_up_nothing(
 
     def start() -> Any:
         with Store(tmp_path / "it.db", clock="virtual", agents={"Work": work}) as store:
-            result = store.start(document, INPUT, name="it")
+            result = store.run(document, INPUT, name="it")
             return [event.type for event in result.events]
 
     with pytest.raises(KeyboardInterrupt):

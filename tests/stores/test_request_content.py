@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 def stopped(path: Path) -> str:
     """Return the id of a request of an execution that is stopped then."""
     with opened(path) as store:
-        (request,) = store.start(paying("Pay 5?"), {}, name="it").pending
+        (request,) = store.run(paying("Pay 5?"), {}, name="it").pending
         store.stop("it")
         id: str = request["requestId"]
         return id
@@ -71,7 +71,7 @@ def test_a_decision_on_the_old_prompt_does_not_count_after_a_redrive(
     """Neither one that waits to be taken up nor one with which the state has failed."""
     with opened(path) as store:
         first = paying("Pay 5?", ResultPath="$.by" if not gone_on else "$.n.by")
-        (request,) = store.start(first, {"n": 1}, name="it").pending
+        (request,) = store.run(first, {"n": 1}, name="it").pending
         store.answer(request["requestId"], "approve", by="ann")
         if gone_on:
             assert store.resume("it").error == "States.ResultPathMatchFailure"
@@ -85,7 +85,7 @@ def test_a_decision_on_the_old_prompt_does_not_count_after_a_redrive(
 
 def test_a_decision_on_the_same_prompt_counts_after_a_redrive(path: Path) -> None:
     with opened(path) as store:
-        (request,) = store.start(paying("Pay 5?"), {"n": 1}, name="it").pending
+        (request,) = store.run(paying("Pay 5?"), {"n": 1}, name="it").pending
         store.answer(request["requestId"], "approve", by="ann")
         store.stop("it")
         assert store.redrive("it").ok
@@ -94,8 +94,8 @@ def test_a_decision_on_the_same_prompt_counts_after_a_redrive(path: Path) -> Non
 def test_an_answer_with_the_digest_of_another_prompt_is_refused(path: Path) -> None:
     """The request stays open."""
     with opened(path) as store:
-        (one,) = store.start(paying("Pay 5?"), {}, name="one").pending
-        (two,) = store.start(paying("Pay 6?"), {}, name="two").pending
+        (one,) = store.run(paying("Pay 5?"), {}, name="one").pending
+        (two,) = store.run(paying("Pay 6?"), {}, name="two").pending
         with pytest.raises(asl.AnswerRefused, match="has changed since it was shown"):
             store.answer(two["requestId"], "approve", by="ann", digest=asl.request_digest(one))
         record = store.answer(two["requestId"], "approve", by="ann", digest=asl.request_digest(two))
@@ -106,7 +106,7 @@ def test_a_digest_holds_while_others_approve(path: Path) -> None:
     """Who has approved meanwhile is no part of what is asked."""
     with opened(path) as store:
         document = paying("Pay 5?", Policy={"RequiredApprovals": 2})
-        (request,) = store.start(document, {}, name="one").pending
+        (request,) = store.run(document, {}, name="one").pending
         digest = asl.request_digest(request)
         for who in ("ann", "bob"):
             assert asl.request_digest(store.pending()[0]) == digest
@@ -161,7 +161,7 @@ def test_an_edited_request_is_known_by_the_history(path: Path, edit: Edit) -> No
     """When it is answered, when its execution goes on, and by doctor."""
     document = paying("Pay 5,000,000?", Policy={"RequiredApprovals": 2})
     with opened(path) as store:
-        (request,) = store.start(document, {}, name="it").pending
+        (request,) = store.run(document, {}, name="it").pending
     edited(path, edit)
     with opened(path) as store:
         with pytest.raises(asl.StoreDamaged, match=r"what the request .* asks was changed"):

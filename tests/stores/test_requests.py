@@ -52,14 +52,14 @@ def test_a_request_is_there_before_anybody_is_told(tmp_path: Path) -> None:
 
     told: list[Any] = []
     with opened(tmp_path / "runs.db", notify=notify) as store:
-        assert store.start(ONE, "it", name="a").status == "PAUSED"
+        assert store.run(ONE, "it", name="a").status == "PAUSED"
         store.resume("a")
     assert told == [("request", True)]
 
 
 def test_an_answer_lets_it_go_on(store: Store) -> None:
     """The decision is kept without running anything; resuming uses it."""
-    (request,) = store.start(ONE, "it", name="a").pending
+    (request,) = store.run(ONE, "it", name="a").pending
     assert store.due() == []
     record = store.answer(request["requestId"], "reject", by="ann", comment="no")
     assert record["approver"] == "ann"
@@ -77,7 +77,7 @@ def test_an_answer_lets_it_go_on(store: Store) -> None:
 
 def test_a_bad_answer_changes_nothing(store: Store) -> None:
     """It is refused with the reason, and the execution stays paused."""
-    (request,) = store.start(ONE, "it", name="a").pending
+    (request,) = store.run(ONE, "it", name="a").pending
     with pytest.raises(asl.AnswerRefused, match="'approve', 'reject'"):
         store.answer(request["requestId"], "maybe")
     assert store.pending() == [request]
@@ -88,7 +88,7 @@ def test_a_bad_answer_changes_nothing(store: Store) -> None:
 
 def test_the_same_answer_twice_is_one(store: Store) -> None:
     """Another answer to an answered request is refused, also after the execution went on."""
-    (request,) = store.start(ONE, "it", name="a").pending
+    (request,) = store.run(ONE, "it", name="a").pending
     first = store.answer(request["requestId"], "approve", by="ann")
     assert store.answer(request["requestId"], "approve", by="ann") == first
     with pytest.raises(asl.AnswerRefused, match="answered already"):
@@ -101,7 +101,7 @@ def test_the_same_answer_twice_is_one(store: Store) -> None:
 def test_approvals_are_collected(store: Store) -> None:
     """Until there are enough of them the request stays open and shows them."""
     document = asking(Policy={"RequiredApprovals": 2}, ResultPath="$")
-    (request,) = store.start(document, {}, name="a").pending
+    (request,) = store.run(document, {}, name="a").pending
     assert store.answer(request["requestId"], "approve", by="ann") is None
     assert store.answer(request["requestId"], "approve", by="ann") is None
     (shown,) = store.resume("a").pending
@@ -114,7 +114,7 @@ def test_approvals_are_collected(store: Store) -> None:
 def test_the_same_answer_twice_is_one_of_each_approver(store: Store) -> None:
     """Also when others have decided meanwhile; any other answer comes too late."""
     document = asking(Policy={"RequiredApprovals": 2})
-    id = store.start(document, {}, name="a").pending[0]["requestId"]
+    id = store.run(document, {}, name="a").pending[0]["requestId"]
     assert store.answer(id, "approve", by="ann", comment="fine") is None
     record = store.answer(id, "approve", by="bo")
     assert store.answer(id, "approve", by="ann", comment="fine") == record
@@ -127,7 +127,7 @@ def test_the_same_answer_twice_is_one_of_each_approver(store: Store) -> None:
 def test_the_requestor_may_be_excluded(store: Store) -> None:
     """Who started the execution is known to every later process."""
     document = asking(Policy={"ExcludeRequestor": True})
-    (request,) = store.start(document, {}, name="a", requestor="ann").pending
+    (request,) = store.run(document, {}, name="a", requestor="ann").pending
     with pytest.raises(asl.AnswerRefused, match="'ann'") as refusal:
         store.answer(request["requestId"], "approve", by="ann")
     assert refusal.value.forbidden
@@ -137,7 +137,7 @@ def test_what_waits_is_listed_as_it_was_asked(tmp_path: Path) -> None:
     """Items in their order, not by their digits, in a later process, too."""
     items = list(range(12))
     with opened(tmp_path / "runs.db") as store:
-        result = store.start(EACH, items, name="a")
+        result = store.run(EACH, items, name="a")
         asked = [each["input"] for each in result.pending]
         assert asked == [each["input"] for each in store.pending()] == items
     with opened(tmp_path / "runs.db") as store:
@@ -154,7 +154,7 @@ def test_what_is_due_happens_on_resuming(tmp_path: Path) -> None:
         told.append(kind)
 
     with Store(tmp_path / "runs.db", clock=clock, notify=notify) as store:
-        store.start(document, {}, name="a")
+        store.run(document, {}, name="a")
         assert store.get("a").wake == clock.now() + 4 * 3600
         clock.elapsed += 5 * 3600
         assert store.due() == ["a"]
@@ -173,7 +173,7 @@ def test_what_is_due_happens_on_resuming(tmp_path: Path) -> None:
 
 def test_the_end_of_an_execution_closes_its_requests(store: Store) -> None:
     """Nobody decides on what has ended."""
-    (request,) = store.start(ONE, "it", name="a").pending
+    (request,) = store.run(ONE, "it", name="a").pending
     store.stop("a")
     assert store.pending() == []
     with pytest.raises(asl.AnswerRefused, match="closed"):
@@ -183,7 +183,7 @@ def test_the_end_of_an_execution_closes_its_requests(store: Store) -> None:
 def test_a_handler_answers_for_executions_of_a_store(tmp_path: Path) -> None:
     """What it decides is kept like any other answer."""
     with opened(tmp_path / "runs.db", approvals=lambda request: "approve") as store:
-        assert store.start(ONE, "it", name="a").output == "approve"
+        assert store.run(ONE, "it", name="a").output == "approve"
         assert store.pending() == []
 
 
@@ -229,11 +229,11 @@ def test_hundreds_wait_and_are_resumed_singly_in_any_order(alone: int, tmp_path:
     path, order = tmp_path / "runs.db", random.Random(7)
     with opened(path) as store:
         for number in range(alone):
-            store.start(ONE, number, name=f"one-{number}")
+            store.run(ONE, number, name=f"one-{number}")
         for number in range(2):
-            store.start(EACH, list(range(20)), name=f"map-{number}")
+            store.run(EACH, list(range(20)), name=f"map-{number}")
         for number in range(6):
-            store.start(NESTED, [[1, 2, 3]] * 3 + [[]] * 2, name=f"deep-{number}")
+            store.run(NESTED, [[1, 2, 3]] * 3 + [[]] * 2, name=f"deep-{number}")
         requests = store.pending()
     assert len({each["requestId"] for each in requests}) == len(requests) == alone + 124
     order.shuffle(requests)
@@ -274,7 +274,7 @@ def test_nothing_stays_in_memory_while_it_waits(store: Store) -> None:
 
     before = alive()
     for number in range(20):
-        assert store.start(NESTED, [[1, 2, 3]] * 3, name=f"deep-{number}").status == "PAUSED"
+        assert store.run(NESTED, [[1, 2, 3]] * 3, name=f"deep-{number}").status == "PAUSED"
     assert alive() == before
     for request in store.pending():
         store.answer(request["requestId"], "approve")
@@ -286,7 +286,7 @@ def test_the_time_of_the_whole_execution_goes_on(tmp_path: Path) -> None:
     clock = asl.VirtualClock()
     with Store(tmp_path / "runs.db", clock=clock) as store:
         document = {**asking(Timeout="3h"), "TimeoutSeconds": 7200}
-        (request,) = store.start(document, {}, name="a").pending
+        (request,) = store.run(document, {}, name="a").pending
         assert store.get("a").wake == clock.now() + 7200
         assert request["expiresAt"] == "2024-01-01T02:00:00.000Z"
         assert store.pending() == [request]
@@ -304,7 +304,7 @@ def test_an_answer_in_time_counts_whenever_it_is_used(tmp_path: Path) -> None:
     clock = asl.VirtualClock()
     with Store(tmp_path / "runs.db", clock=clock) as store:
         document = {**asking(Timeout="3h"), "TimeoutSeconds": 7200}
-        (request,) = store.start(document, {}, name="a").pending
+        (request,) = store.run(document, {}, name="a").pending
         clock.elapsed += 7000
         record = store.answer(request["requestId"], "approve")
         clock.elapsed += 7000
@@ -335,7 +335,7 @@ def test_nothing_is_begun_when_the_time_of_the_execution_is_over(
         "notify": lambda kind, *more: done.append(kind),
     }
     with Store(tmp_path / "runs.db", clock=clock, **bindings) as store:
-        (request,) = store.start({**then(state), "TimeoutSeconds": 100}, {}, name="a").pending
+        (request,) = store.run({**then(state), "TimeoutSeconds": 100}, {}, name="a").pending
         store.answer(request["requestId"], "approve")
         clock.elapsed += 101
         done.clear()
@@ -349,7 +349,7 @@ def test_a_request_is_made_when_people_can_see_it(tmp_path: Path) -> None:
     clock = asl.VirtualClock()
     with Store(tmp_path / "runs.db", clock=clock) as store:
         document = then({"Type": "Approval", "Prompt": "Sure?", "Timeout": "1h"})
-        (request,) = store.start(document, {}, name="a").pending
+        (request,) = store.run(document, {}, name="a").pending
         store.answer(request["requestId"], "approve")
         clock.elapsed += 7200
         (request,) = store.resume("a").pending
@@ -373,7 +373,7 @@ def test_what_was_spent_is_known_behind_a_decision(tmp_path: Path) -> None:
         return opened(path, agents={"Work": agent})
 
     with again() as store:
-        (request,) = store.start({"StartAt": "First", "States": states}, {}, name="a").pending
+        (request,) = store.run({"StartAt": "First", "States": states}, {}, name="a").pending
         store.answer(request["requestId"], "approve")
     for store in (again(), again()):
         assert lived(store, partial(store.resume, "a"), 1, "effect.done") is None
@@ -387,7 +387,7 @@ def test_an_escalated_request_is_addressed_anew(tmp_path: Path) -> None:
     clock = asl.VirtualClock()
     with Store(tmp_path / "runs.db", clock=clock) as store:
         document = asking(Timeout="1h", OnTimeout="Escalate", Escalation={"EscalateTo": "boss"})
-        (first,) = store.start(document, {}, name="a").pending
+        (first,) = store.run(document, {}, name="a").pending
         assert first["expiresAt"] == "2024-01-01T01:00:00.000Z"
         clock.elapsed += 3600
         (second,) = store.resume("a").pending
@@ -410,7 +410,7 @@ def shown(request: Any) -> str:
 def test_the_digest_is_of_what_the_last_one_saw(store: Store) -> None:
     """With the approvals of others before."""
     document = asking(Policy={"RequiredApprovals": 2})
-    (request,) = store.start(document, name="a").pending
+    (request,) = store.run(document, name="a").pending
     store.answer(request["requestId"], "approve", by="ann")
     (then,) = store.pending()
     assert [each["approver"] for each in then["policy"]["received"]] == ["ann"]
@@ -421,7 +421,7 @@ def test_the_digest_is_of_what_the_last_one_saw(store: Store) -> None:
 
 def test_the_history_says_what_was_shown(store: Store) -> None:
     """By the digest of the request, which is that of the store."""
-    (request,) = store.start(ONE, "it", name="a").pending
+    (request,) = store.run(ONE, "it", name="a").pending
     store.answer(request["requestId"], "approve", by="ann")
     decided = [each for each in store.resume("a").events if each.type == "ApprovalDecided"]
     assert decided[0].details == {
@@ -443,7 +443,7 @@ def test_the_time_of_entry_stays_that_of_the_first(tmp_path: Path) -> None:
         },
     }
     with Store(tmp_path / "runs.db", clock=clock) as store:
-        (request,) = store.start(document, "x", name="a").pending
+        (request,) = store.run(document, "x", name="a").pending
         clock.elapsed += 3600
         store.resume("a")
         store.answer(request["requestId"], "approve")
@@ -455,7 +455,7 @@ def test_the_time_of_entry_stays_that_of_the_first(tmp_path: Path) -> None:
 def test_another_process_goes_on(tmp_path: Path) -> None:
     """Nothing of a paused execution is in memory."""
     with opened(tmp_path / "runs.db") as store:
-        (request,) = store.start(ONE, "it", name="a").pending
+        (request,) = store.run(ONE, "it", name="a").pending
     program = (
         "import sys, asl\n"
         "with asl.open_store(sys.argv[1]) as store:\n"
@@ -479,7 +479,7 @@ def test_a_decision_about_a_budget_is_due_once(tmp_path: Path) -> None:
         },
     }
     with opened(tmp_path / "runs.db", agents={"Work": lambda data: {"_tokens": 7}}) as store:
-        (request,) = store.start(document, {}, name="a").pending
+        (request,) = store.run(document, {}, name="a").pending
         assert store.due() == []
         store.answer(request["requestId"], "approve", MaxTokens=100)
         assert (store.due(), store.decided("a")) == (["a"], [request])
@@ -497,7 +497,7 @@ def test_of_two_answers_at_the_same_instant_one_counts(tmp_path: Path) -> None:
 
     path, together = tmp_path / "runs.db", Barrier(2)
     with opened(path) as store:
-        requests = store.start(EACH, list(range(10)), name="a").pending
+        requests = store.run(EACH, list(range(10)), name="a").pending
 
     def decide(who: str) -> set[str]:
         """Answer all; returns the requests for which somebody was thanked."""
@@ -526,7 +526,7 @@ def test_a_large_answer_that_could_not_be_written_is_given_again(store: Store) -
     """All of it is written then, though it was to be before."""
     ask = {"Type": "Approval", "Prompt": "?", "Editable": {"Fields": ["$.text"]}, "End": True}
     asked = {"StartAt": "Ask", "States": {"Ask": {**ask, "ResultPath": None}}}
-    (request,) = store.start(asked, {"text": ""}, name="it").pending
+    (request,) = store.run(asked, {"text": ""}, name="it").pending
     edited = {"text": "x" * 100_000}
 
     def full(point: str) -> None:
@@ -553,7 +553,7 @@ def answered_while_waiting(path: Path, at: float, **fields: Any) -> list[tuple[s
         await asyncio.sleep(3600)
 
     with opened(path, approvals=handler) as store:
-        ran = store.start(asking(**fields), name="a")
+        ran = store.run(asking(**fields), name="a")
         assert store.due() == list(store.faults()) == []
         kept = store.result("a")
         assert [event.to_json() for event in kept.events] == [each.to_json() for each in ran.events]
@@ -582,7 +582,7 @@ def test_a_started_document_is_not_checked_again(tmp_path: Path) -> None:
     document = {**ONE, "States": {**ONE["States"], "Lost": {"Type": "Succeed"}}}
     assert not asl.check(document).ok
     with opened(tmp_path / "runs.db") as store:
-        (request,) = store.start(compile_workflow(document, DEFAULT, "w"), "it", name="a").pending
+        (request,) = store.run(compile_workflow(document, DEFAULT, "w"), "it", name="a").pending
     with opened(tmp_path / "runs.db") as store:
         store.answer(request["requestId"], "approve", by="ann")
         assert store.resume("a").ok
@@ -608,7 +608,7 @@ def test_an_answer_is_weighed_as_a_whole_after_a_restart(tmp_path: Path) -> None
     path = tmp_path / "runs.db"
     for _ in range(7):
         store = opened(path)
-        lived(store, partial(store.start, wait, {"n": 0}, name="a"), 50, "effect.ready")
+        lived(store, partial(store.run, wait, {"n": 0}, name="a"), 50, "effect.ready")
     with opened(path) as store:
         journal = store._kept.journal(store.get("a"))
         assert len(encoded(list(journal.answers.items()))) < 2 * WORTH

@@ -68,7 +68,7 @@ def differing(files: int, path: Path) -> Iterator[tuple[str, Any]]:
                 document = load(case.document, dialect=case.dialect, reading=case.reading)
                 profile = PROFILES[case.profile].with_limits(max_transitions=TRANSITIONS)
                 program = asl.compile(document, profile=profile)
-                first = store.start(
+                first = store.run(
                     program, case.input, name=case.id, agents=agents_of(document.value)
                 )
             except asl.AslError:
@@ -105,7 +105,7 @@ def test_an_execution_comes_to_the_same_in_a_store(tmp_path: Path) -> None:
             continue
         path = tmp_path / f"{number}.db"
         with asl.open_store(path, synchronous="OFF", clock="virtual") as store:
-            kept = store.start(program, case.input, name=case.id, agents=agents)
+            kept = store.run(program, case.input, name=case.id, agents=agents)
         path.unlink()
         if shown(alone) != shown(kept):
             otherwise.append((case.id, shown(alone), shown(kept)))
@@ -120,7 +120,7 @@ def test_what_may_still_be_spent_is_kept(tmp_path: Path) -> None:
     states = {"First": first, "A": task, "Then": {**left, "ResultPath": "$.then", "End": True}}
     document = {"StartAt": "First", "Budget": {"MaxCost": "$1.60"}, "States": states}
     with asl.open_store(tmp_path / "runs.db", clock="virtual") as store:
-        done = store.start(document, name="one", agents={"A": lambda given: {"_cost": 0.5}})
+        done = store.run(document, name="one", agents={"A": lambda given: {"_cost": 0.5}})
         again = store.result("one")
     assert done.output == {"first": {"left": 1.6}, "then": {"left": 1.1}}
     assert [each.to_json() for each in again.events] == [each.to_json() for each in done.events]
@@ -130,14 +130,14 @@ def test_what_was_set_aside_for_a_call_that_failed_is_told(tmp_path: Path) -> No
     task = {"Type": "Task", "Agent": "A", "End": True}
     document = {"StartAt": "A", "Budget": {"MaxTokens": 50}, "States": {"A": task}}
     with asl.open_store(tmp_path / "runs.db", agents={"A": refuse}) as store:
-        assert store.start(document, name="a").usage == store.result("a").usage
+        assert store.run(document, name="a").usage == store.result("a").usage
 
 
 def test_a_failure_is_told_once(tmp_path: Path) -> None:
     wait = {"Type": "Wait", "Seconds": "{% $states.input.x %}", "End": True}
     document = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": wait}}
     with asl.open_store(tmp_path / "runs.db") as store:
-        store.start(document, {"x": "soon"}, name="a")
+        store.run(document, {"x": "soon"}, name="a")
         types = [event.type for event in store.result("a").events]
     assert types == ["ExecutionStarted", "WaitStateEntered", "EvaluationFailed", "ExecutionFailed"]
 
@@ -158,6 +158,6 @@ def test_what_a_map_within_a_child_of_a_distributed_map_tells(tmp_path: Path) ->
         "States": {"M": {"Type": "Map", "ItemProcessor": child, "End": True}},
     }
     with asl.open_store(tmp_path / "runs.db", clock="virtual") as store:
-        told = [event.to_json() for event in store.start(document, [[1, 2]], name="it").events]
+        told = [event.to_json() for event in store.run(document, [[1, 2]], name="it").events]
         assert any(event["type"] == "MilestoneReached" for event in told)
         assert [event.to_json() for event in store.result("it").events] == told

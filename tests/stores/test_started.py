@@ -62,7 +62,7 @@ class World:
     def dies(self, point: str, times: int, document: Any, name: str) -> bool:
         """Start an execution in a process that dies at an instant; whether it came to that."""
         store = self.store()
-        result = lived(store, lambda: store.start(document, {}, name=name), times, point)
+        result = lived(store, lambda: store.run(document, {}, name=name), times, point)
         return result is None
 
 
@@ -74,7 +74,7 @@ def world(tmp_path: Path) -> World:
 def test_a_child_that_is_awaited_waits_with_its_parent(world: World) -> None:
     """It is kept under its own name, asks, and is gone on with together with its parent."""
     with world.store() as store:
-        result = store.start(starting(SYNC, "kid"), {}, name="top")
+        result = store.run(starting(SYNC, "kid"), {}, name="top")
         assert result.status == "PAUSED"
         assert [each.name for each in store.started_by("top")] == ["kid"]
         assert [each.name for each in store.executions()] == ["top"]
@@ -92,7 +92,7 @@ def test_a_child_that_is_awaited_waits_with_its_parent(world: World) -> None:
 def test_a_child_that_is_left_is_an_execution_of_its_own(world: World) -> None:
     """Its parent ends; it waits for people by itself."""
     with world.store() as store:
-        assert store.start(starting(LEAVE, "kid"), {}, name="top").ok
+        assert store.run(starting(LEAVE, "kid"), {}, name="top").ok
         assert {each.name: each.status for each in store.executions()} == {
             "top": "SUCCEEDED",
             "kid": "PAUSED",
@@ -106,8 +106,8 @@ def test_a_child_that_is_left_is_an_execution_of_its_own(world: World) -> None:
 def test_a_name_is_taken_once(world: World, resource: str) -> None:
     """By whichever execution of the store has it."""
     with world.store() as store:
-        store.start(ASKS, {}, name="kid")
-        result = store.start(starting(resource, "kid"), {}, name="top")
+        store.run(ASKS, {}, name="kid")
+        result = store.run(starting(resource, "kid"), {}, name="top")
     assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
 
 
@@ -121,7 +121,7 @@ def test_of_those_that_start_one_name_at_once_one_does(world: World, resource: s
 
     async def both(*stores: Store) -> list[Any]:
         each = (
-            store.astart(document, {}, name=f"top{number}", workflows={"Child": child})
+            store.arun(document, {}, name=f"top{number}", workflows={"Child": child})
             for number, store in enumerate(stores)
         )
         return await asyncio.gather(*each)
@@ -132,15 +132,15 @@ def test_of_those_that_start_one_name_at_once_one_does(world: World, resource: s
             results = asyncio.run(both(one, one if shared else other))
             assert [result.output.keys() for result in results] == [{"child"}, {"Error", "Cause"}]
             assert one.get("kid").status == "SUCCEEDED"
-            assert one.start(child, {}).ok
-            assert other.start(child, {}).ok
+            assert one.run(child, {}).ok
+            assert other.run(child, {}).ok
 
 
 @pytest.mark.parametrize("resource", [SYNC, LEAVE])
 def test_a_name_that_somebody_is_about_to_take_is_taken(world: World, resource: str) -> None:
     """His lock says so before the execution is in the file."""
     with world.store() as store, world.store() as other, other._running.locked("kid"):
-        result = store.start(starting(resource, "kid"), {}, name="top")
+        result = store.run(starting(resource, "kid"), {}, name="top")
     assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
 
 
@@ -152,7 +152,7 @@ def test_who_goes_on_with_what_was_left_is_not_disturbed(world: World) -> None:
         with world.store() as store, world.store() as other:
             if "kid" in [each.name for each in store.executions()]:
                 with other._running.locked("kid"):
-                    assert store.start(document, {}, name="top").ok
+                    assert store.run(document, {}, name="top").ok
                 assert other.resume("kid").status == "PAUSED"
         world.path, times = world.path.with_name(f"{times}.db"), times + 1
     assert world.calls.count("Last") > 1
@@ -161,9 +161,9 @@ def test_who_goes_on_with_what_was_left_is_not_disturbed(world: World) -> None:
 def test_a_part_of_another_execution_is_not_started_by_itself(world: World) -> None:
     """Whoever is at work on the whole is at work on it."""
     with world.store() as store:
-        assert store.start(starting(SYNC, "kid"), {}, name="top").pending
+        assert store.run(starting(SYNC, "kid"), {}, name="top").pending
         with pytest.raises(asl.ExecutionExists, match="'kid' is a part of 'top'"):
-            store.start(ASKS, {"n": 1}, name="kid")
+            store.run(ASKS, {"n": 1}, name="kid")
 
 
 @pytest.mark.parametrize("resource", [SYNC, LEAVE])
@@ -177,7 +177,7 @@ def test_it_is_started_once_whenever_the_process_dies(
         world.path, world.calls = tmp_path / f"{times}.db", []
         died = world.dies("commit.done", times, document, "top")
         with world.store() as store:
-            store.start(document, {}, name="top")
+            store.run(document, {}, name="top")
             left = store.all_left_behind()
             for each in left:
                 store.resume(each)
@@ -198,7 +198,7 @@ def test_a_timeout_of_the_task_counts_while_nobody_runs(world: World) -> None:
     """The execution that it has started ends with it."""
     document = starting(SYNC, "kid", TimeoutSeconds=100)
     with world.store() as store:
-        assert store.start(document, {}, name="top").status == "PAUSED"
+        assert store.run(document, {}, name="top").status == "PAUSED"
         assert store.get("kid").wake == world.clock.now() + 100
         world.clock.elapsed += 200
         assert store.due() == ["top"]
@@ -231,7 +231,7 @@ def test_a_cut_branch_gives_up_what_it_has_started(world: World) -> None:
         },
     }
     with world.store() as store:
-        assert store.start(document, {}, name="top").status == "PAUSED"
+        assert store.run(document, {}, name="top").status == "PAUSED"
         assert [each.status for each in store.started_by("top")] == ["ABORTED"] * 2
         assert [each["state"] for each in store.pending()] == ["Last"]
 
@@ -245,7 +245,7 @@ def test_the_requestor_is_that_of_the_whole(world: World, resource: str) -> None
         "States": {**ASKS["States"], "Ask": {**ASKS["States"]["Ask"], "Policy": policy}},
     }
     with world.store() as store:
-        store.start(
+        store.run(
             starting(resource, "kid"), {}, name="top", requestor="ann", workflows={"Child": child}
         )
         (request,) = store.pending()
@@ -279,7 +279,7 @@ def test_a_redrive_starts_the_task_again(world: World, name: str | None) -> None
     agents = {"Work": world.work, "Flaky": flaky}
     with world.store() as store:
         document, workflows = starting(SYNC, name), {"Child": FAILS}
-        result = store.start(document, {}, name="top", workflows=workflows, agents=agents)
+        result = store.run(document, {}, name="top", workflows=workflows, agents=agents)
         assert result.error == "States.TaskFailed"
         (first,) = store.started_by("top")
         broken.clear()
@@ -299,7 +299,7 @@ def test_a_redrive_starts_the_task_again(world: World, name: str | None) -> None
 def test_a_part_of_another_execution_keeps_its_document(world: World) -> None:
     """A corrected one is refused, and held against no other execution."""
     with world.store() as store:
-        assert store.start(starting(SYNC, "kid"), {}, name="top").pending
+        assert store.run(starting(SYNC, "kid"), {}, name="top").pending
         store.stop("top")
         with pytest.raises(asl.ExecutionNotRedrivable, match="'kid' is a part of 'top'"):
             store.redrive("kid", document=ASKS)
@@ -312,7 +312,7 @@ def test_a_redrive_gives_all_items_their_time(world: World) -> None:
     inner = {"StartAt": "Start", "States": {"Start": start}}
     each = {"Type": "Map", "ItemProcessor": inner, "End": True}
     with world.store() as store:
-        store.start({"StartAt": "Each", "States": {"Each": each}}, [{}, {}, {}], name="top")
+        store.run({"StartAt": "Each", "States": {"Each": each}}, [{}, {}, {}], name="top")
         world.clock.elapsed += 60
         assert store.resume("top").error == "States.Timeout"
         world.clock.elapsed += 60
@@ -327,7 +327,7 @@ def test_a_workflow_that_has_ended_is_not_started_again(world: World) -> None:
     document["States"]["Last"] = {"Type": "Approval", "Prompt": "Good?", "End": True}
     child = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
     with world.store() as store:
-        assert store.start(document, {}, name="top", workflows={"Child": child}).pending
+        assert store.run(document, {}, name="top", workflows={"Child": child}).pending
     with Store(world.path, clock=world.clock) as store:
         (request,) = store.pending()
         store.answer(request["requestId"], "approve")

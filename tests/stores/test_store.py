@@ -36,7 +36,7 @@ def opened(path: Path, **bindings: Any) -> asl.Store:
 def test_an_execution_can_be_read_after_its_process(path: Path) -> None:
     """Output, usage, visited states and events are those of the run."""
     with opened(path, agents={"W": lambda data: {"_tokens": 3}}) as store:
-        ran = store.start(DOCUMENT, {"n": 1}, name="one")
+        ran = store.run(DOCUMENT, {"n": 1}, name="one")
         events = [event.to_json() for event in ran.events]
     with opened(path) as store:
         kept = store.result("one")
@@ -50,7 +50,7 @@ def test_a_failure_can_be_read_after_its_process(path: Path) -> None:
     """Error and cause are those of the run."""
     document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "InputPath": "$.x", "End": True}}}
     with opened(path) as store:
-        ran = store.start(document, {}, name="one")
+        ran = store.run(document, {}, name="one")
     with opened(path) as store:
         kept = store.result("one")
         assert (kept.status, kept.error, kept.cause) == ("FAILED", ran.error, ran.cause)
@@ -60,8 +60,8 @@ def test_starting_twice_is_starting_once(path: Path) -> None:
     """The same name, document and input: what came of it, and no agent is called again."""
     calls: list[Any] = []
     with opened(path, agents={"W": calls.append}) as store:
-        first = store.start(DOCUMENT, {"n": 1}, name="one")
-        again = store.start(DOCUMENT, {"n": 1}, name="one")
+        first = store.run(DOCUMENT, {"n": 1}, name="one")
+        again = store.run(DOCUMENT, {"n": 1}, name="one")
     assert again.output == first.output
     assert len(calls) == 3
 
@@ -73,9 +73,9 @@ def test_starting_twice_is_starting_once(path: Path) -> None:
 def test_a_name_belongs_to_one_document_and_input(path: Path, other: Any) -> None:
     """Anything else under the name is refused."""
     with opened(path) as store:
-        store.start(DOCUMENT, {"n": 1}, name="one")
+        store.run(DOCUMENT, {"n": 1}, name="one")
         with pytest.raises(asl.ExecutionExists):
-            store.start(*other, name="one")
+            store.run(*other, name="one")
 
 
 def test_two_stores_exclude_each_other_per_execution(path: Path) -> None:
@@ -95,9 +95,9 @@ def test_who_cannot_run_an_execution_does_not_begin_it(path: Path) -> None:
     """Its name stays free."""
     with opened(path) as store:
         with pytest.raises(asl.AslError, match="bound to int"):
-            store.start(DOCUMENT, {}, name="one", agents={"W": 5})  # type: ignore[dict-item]
+            store.run(DOCUMENT, {}, name="one", agents={"W": 5})  # type: ignore[dict-item]
         assert store.executions() == []
-        assert store.start(DOCUMENT, {}, name="one").ok
+        assert store.run(DOCUMENT, {}, name="one").ok
 
 
 def test_an_execution_is_in_the_file_before_its_lock_is_free(path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_contradicts_the_file_is_no_damage(path: Path) -> None:
                 one.start(DOCUMENT, {}, name="one")
             assert not isinstance(refused.value, asl.StoreDamaged)
     with opened(path) as store:
-        assert store.start(DOCUMENT, {}, name="two").ok
+        assert store.run(DOCUMENT, {}, name="two").ok
 
 
 def test_plain_tasks_cost_one_commit_each_and_one(path: Path) -> None:
@@ -132,7 +132,7 @@ def test_plain_tasks_cost_one_commit_each_and_one(path: Path) -> None:
     commits: list[str] = []
     with opened(path) as store:
         store.file.reached = commits.append
-        store.start(DOCUMENT, {}, name="one")
+        store.run(DOCUMENT, {}, name="one")
     assert commits.count("commit.done") == 4
 
 
@@ -144,7 +144,7 @@ def test_executions_at_the_same_time_share_their_commits(path: Path) -> None:
         return 1
 
     async def all_at_once(store: asl.Store) -> list[Any]:
-        starts = (store.astart(DOCUMENT, {}, name=f"n{i}") for i in range(30))
+        starts = (store.arun(DOCUMENT, {}, name=f"n{i}") for i in range(30))
         return await asyncio.gather(*starts)
 
     commits: list[str] = []
@@ -164,7 +164,7 @@ def test_items_that_may_run_together_share_their_commits(path: Path, limit: int,
     commits: list[str] = []
     with asl.open_store(path, agents={"W": {"return": 1}}) as store:
         store.file.reached = commits.append
-        result = store.start(document, [{}] * 80)
+        result = store.run(document, [{}] * 80)
     assert result.output == [{"a": 1, "d": 1}] * 80
     assert commits.count("commit.done") <= most
 
@@ -190,7 +190,7 @@ def test_an_item_waits_only_for_those_that_it_may_not_run_with(
     task = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "W", "End": True}}}
     each = {"Type": "Map", "MaxConcurrency": limit, "ItemProcessor": task, "End": True}
     with asl.open_store(path, agents={"W": count}) as store:
-        result = store.start({"StartAt": "Each", "States": {"Each": each}}, list(range(5)))
+        result = store.run({"StartAt": "Each", "States": {"Each": each}}, list(range(5)))
     assert result.output == [1] * 5
     assert max(lacking) in found
 
@@ -210,7 +210,7 @@ def test_items_that_wait_for_nothing_let_others_run(
 
     async def aside(store: asl.Store) -> Any:
         nonlocal turns
-        running = asyncio.create_task(store.astart(document, [0] * 100))
+        running = asyncio.create_task(store.arun(document, [0] * 100))
         while not running.done():
             await asyncio.sleep(0)
             turns += 1
@@ -238,7 +238,7 @@ def test_an_execution_by_itself_lets_others_run(path: Path) -> None:
 
     async def aside(store: asl.Store) -> Any:
         nonlocal turns
-        running = asyncio.create_task(store.astart({"StartAt": "S0", "States": states}, {}))
+        running = asyncio.create_task(store.arun({"StartAt": "S0", "States": states}, {}))
         while not running.done():
             await asyncio.sleep(0)
             turns += 1
@@ -263,7 +263,7 @@ def test_a_write_that_fails_is_no_failure_of_who_was_to_be_called(tmp_path: Path
 
     async def both(store: asl.Store) -> list[Any]:
         document = {**DOCUMENT, "States": catching}
-        started = (store.astart(document, {}) for _ in range(2))
+        started = (store.arun(document, {}) for _ in range(2))
         return await asyncio.gather(*started, return_exceptions=True)
 
     def ended(at: int) -> list[Any]:
@@ -297,7 +297,7 @@ def test_who_is_cancelled_does_not_cancel_those_that_wait_for_the_same_commit(
         return 1
 
     async def one_is_cancelled(store: asl.Store) -> list[Any]:
-        started = [asyncio.create_task(store.astart(DOCUMENT, {})) for _ in range(3)]
+        started = [asyncio.create_task(store.arun(DOCUMENT, {})) for _ in range(3)]
         for _ in range(turns):
             await asyncio.sleep(0)
         started[0].cancel()
@@ -319,19 +319,19 @@ def test_a_store_that_was_interrupted_while_it_wrote_takes_nothing_more(path: Pa
     with opened(path) as store:
         store.file.reached = interrupted
         with pytest.raises(KeyboardInterrupt):
-            store.start(DOCUMENT, {}, name="one")
+            store.run(DOCUMENT, {}, name="one")
         store.file.reached = lambda point: None
         with pytest.raises(asl.StoreError, match="was interrupted while it wrote"):
-            store.start(DOCUMENT, {}, name="one")
+            store.run(DOCUMENT, {}, name="one")
     with opened(path) as store:
-        assert store.start(DOCUMENT, {}, name="one").status == "SUCCEEDED"
+        assert store.run(DOCUMENT, {}, name="one").status == "SUCCEEDED"
 
 
 def test_the_newest_execution_is_listed_first(path: Path) -> None:
     """Pages go on where the last one ended."""
     with opened(path) as store:
         for name in ("a", "b", "c"):
-            store.start(DOCUMENT, {}, name=name)
+            store.run(DOCUMENT, {}, name=name)
         first = store.executions(limit=2)
         assert [each.name for each in first] == ["c", "b"]
         assert [each.name for each in store.executions(before=first[-1].number)] == ["a"]
@@ -345,7 +345,7 @@ def test_a_large_value_is_stored_once(path: Path) -> None:
     task = {"Type": "Task", "Agent": "W", "ResultPath": None}
     states = {"A": {**task, "Next": "B"}, "B": {**task, "Next": "C"}, "C": {"Type": "Succeed"}}
     with opened(path) as store:
-        store.start({"StartAt": "A", "States": states}, {"text": "x" * 300_000}, name="one")
+        store.run({"StartAt": "A", "States": states}, {"text": "x" * 300_000}, name="one")
         assert store.result("one").output["text"] == "x" * 300_000
         assert len(store.result("one").events) == 12
     assert path.stat().st_size < 2 * 300_000
@@ -357,7 +357,7 @@ def test_a_debate_is_kept(path: Path) -> None:
     document = {"StartAt": "Discuss", "States": {"Discuss": discuss}}
     agents = dict.fromkeys(("One", "Two"), lambda turn: len(turn["history"]))
     with opened(path, agents=agents) as store:
-        ran = store.start(document, {}, name="one")
+        ran = store.run(document, {}, name="one")
         assert [turn["response"] for turn in ran.output["history"]] == [0, 1, 2, 3]
         assert store.result("one").output == ran.output
 
@@ -365,7 +365,7 @@ def test_a_debate_is_kept(path: Path) -> None:
 def test_an_aborted_execution_is_over(path: Path) -> None:
     """What has ended cannot be stopped."""
     with opened(path) as store:
-        store.start(DOCUMENT, {}, name="one")
+        store.run(DOCUMENT, {}, name="one")
         with pytest.raises(asl.AslError, match="ended already: SUCCEEDED"):
             store.stop("one")
 
@@ -383,7 +383,7 @@ def test_a_store_that_is_closed_says_so(path: Path) -> None:
     with path.open("rb") as other:
         store.close()
         assert other.read(6) == b"SQLite"
-    for use, given in ((store.start, DOCUMENT), (store.resume, "one"), (store.get, "one")):
+    for use, given in ((store.run, DOCUMENT), (store.resume, "one"), (store.get, "one")):
         with pytest.raises(asl.StoreError, match="the store is closed; open it again"):
             use(given)
     assert not store.file.locks.is_held(1)
@@ -418,8 +418,8 @@ def test_an_input_of_null_is_none_that_is_absent(path: Path) -> None:
     """As with `asl.run`."""
     document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
     with opened(path) as store:
-        assert store.start(document, None).output is None
-        assert store.start(document).output == {}
+        assert store.run(document, None).output is None
+        assert store.run(document).output == {}
 
 
 def test_what_no_store_can_be_asked_for_is_told(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_what_cannot_be_opened_is_let_go(path: Path, monkeypatch: pytest.MonkeyP
 def test_an_older_store_is_upgraded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newer version keeps all that is there; the older one does not touch the file again."""
     with opened(path) as store:
-        store.start(DOCUMENT, {"n": 1}, name="one")
+        store.run(DOCUMENT, {"n": 1}, name="one")
     with monkeypatch.context() as newer:
         upgrades = (*UPGRADES, "ALTER TABLE execution ADD COLUMN note TEXT; ")
         newer.setattr("asl.stores.sqlite.UPGRADES", upgrades)
@@ -492,7 +492,7 @@ def test_an_older_store_is_upgraded(path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_failed_upgrade_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An upgrade is one transaction: the older version goes on with the file."""
     with opened(path) as store:
-        store.start(DOCUMENT, {"n": 1}, name="one")
+        store.run(DOCUMENT, {"n": 1}, name="one")
     with monkeypatch.context() as newer:
         upgrades = (*UPGRADES, "DROP TABLE step; ALTER TABLE nowhere ADD COLUMN note TEXT")
         newer.setattr("asl.stores.sqlite.UPGRADES", upgrades)
@@ -561,7 +561,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
 def test_the_doctor_finds_what_was_changed(path: Path, change: str, fault: str) -> None:
     """A whole store has no fault; each change behind our back is one."""
     with opened(path) as store:
-        store.start(DOCUMENT, {}, name="one")
+        store.run(DOCUMENT, {}, name="one")
         assert list(store.faults()) == []
         store.file.write(change)
         store.file.flush()
@@ -573,8 +573,8 @@ def test_a_lost_end_is_noticed_by_who_looks(path: Path) -> None:
     ask = {"Type": "Approval", "Prompt": "?", "End": True}
     asking = {**DOCUMENT, "States": {**DOCUMENT["States"], "D": ask}}
     with opened(path) as store:
-        assert store.start(asking, {}, name="one").status == "PAUSED"
-        store.start(DOCUMENT, {}, name="two")
+        assert store.run(asking, {}, name="one").status == "PAUSED"
+        store.run(DOCUMENT, {}, name="two")
         store.file.write(
             "UPDATE head SET (step, place) = (SELECT number, place FROM step WHERE number = 1 AND "
             "execution = head.execution) WHERE execution = "

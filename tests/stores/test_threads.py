@@ -55,7 +55,7 @@ def test_executions_of_several_threads_do_not_meet(store: Store) -> None:
         return data
 
     def started(i: int) -> Any:
-        return store.start(TWO, {"i": i}, name=f"e{i}", agents={"Work": work})
+        return store.run(TWO, {"i": i}, name=f"e{i}", agents={"Work": work})
 
     with ThreadPoolExecutor(4) as threads:
         results = list(threads.map(started, range(8)))
@@ -74,7 +74,7 @@ def test_a_thread_looks_while_another_one_runs(store: Store, other: ThreadPoolEx
         assert looked.wait(PATIENCE)
         return data
 
-    running = other.submit(store.start, DOCUMENT, 1, name="e", agents={"Work": work})
+    running = other.submit(store.run, DOCUMENT, 1, name="e", agents={"Work": work})
     assert ready.wait(PATIENCE)
     assert [each.status for each in store.executions()] == ["RUNNING"]
     assert [event.type for event in store.events("e")][-1] == "TaskScheduled"
@@ -90,7 +90,7 @@ def test_what_one_thread_has_begun_others_go_on_with(
     store: Store, other: ThreadPoolExecutor
 ) -> None:
     """A result, its events, the history and the desk may be handed over."""
-    (request,) = other.submit(store.start, ASK, {}, name="e").result().pending
+    (request,) = other.submit(store.run, ASK, {}, name="e").result().pending
     store.answer(request["requestId"], "approve", by="ann")
     assert other.submit(store.due).result() == ["e"]
     result = other.submit(store.resume, "e").result()
@@ -105,7 +105,7 @@ def test_what_one_thread_has_begun_others_go_on_with(
 
 def test_a_history_may_be_read_by_turns(store: Store, other: ThreadPoolExecutor) -> None:
     """Whoever asks for the next event may be another thread each time, as in a web server."""
-    store.start(TWO, {"text": "x" * 100_000}, name="e")
+    store.run(TWO, {"text": "x" * 100_000}, name="e")
     events, told = store.events("e"), []
     turns: list[Callable[[], Any]] = [
         lambda: next(events, None),
@@ -121,7 +121,7 @@ def test_a_desk_serves_every_thread(store: Store, other: ThreadPoolExecutor) -> 
     activity = "arn:aws:states:us-east-1:123456789012:activity:sign"
     sign = {"Type": "Task", "Resource": activity, "End": True}
     document = {"StartAt": "A", "States": {"A": sign}}
-    store.start(document, {"by": "ann"}, name="e")
+    store.run(document, {"by": "ann"}, name="e")
     desk = store.tokens
     task = other.submit(desk.get_activity_task, activity, wait=0).result()
     desk.send_task_success(task["taskToken"], {"signed": True})
@@ -139,7 +139,7 @@ def test_an_execution_of_a_thread_keeps_its_event_loop(
         return id(asyncio.get_running_loop())
 
     def started() -> Any:
-        return store.start(DOCUMENT, agents={"Work": work}).output
+        return store.run(DOCUMENT, agents={"Work": work}).output
 
     mine, theirs = started(), other.submit(started).result()
     assert mine != theirs
@@ -149,7 +149,7 @@ def test_an_execution_of_a_thread_keeps_its_event_loop(
 def test_a_thread_that_ends_lets_go_of_the_file(store: Store) -> None:
     """It holds neither a connection nor a lock any more."""
     with ThreadPoolExecutor(1) as other:
-        assert other.submit(store.start, DOCUMENT, 1, name="e").result().ok
+        assert other.submit(store.run, DOCUMENT, 1, name="e").result().ok
         locks = other.submit(lambda: store.file.locks).result()
         assert not locks.closed
     assert locks.closed
@@ -167,7 +167,7 @@ def test_a_store_that_is_closed_is_so_for_every_thread(
         assert closed.wait(PATIENCE)
         return data
 
-    running = other.submit(store.start, DOCUMENT, 1, agents={"Work": work})
+    running = other.submit(store.run, DOCUMENT, 1, agents={"Work": work})
     assert ready.wait(PATIENCE)
     store.close()
     closed.set()
@@ -191,7 +191,7 @@ def test_another_folder_is_not_another_store(
     """A path is meant from where the store was opened."""
     monkeypatch.chdir(tmp_path)
     with asl.open_store("runs.db", agents={"Work": echo}) as store:
-        store.start(DOCUMENT, 1, name="e")
+        store.run(DOCUMENT, 1, name="e")
         (tmp_path / "below").mkdir()
         monkeypatch.chdir(tmp_path / "below")
         assert other.submit(store.get, "e").result().status == "SUCCEEDED"
@@ -255,10 +255,10 @@ def work(data):
     return data
 
 def first():
-    print(store.start(DOCUMENT, 1, name="e").status, flush=True)
+    print(store.run(DOCUMENT, 1, name="e").status, flush=True)
 
 def second():
-    store.start(DOCUMENT, 1, name="e")
+    store.run(DOCUMENT, 1, name="e")
 
 with asl.open_store(path, agents={"Work": work}) as store:
     one = child(first)
@@ -286,7 +286,7 @@ def work():
     store.executions()
     open_()
     is_closed()
-    store.start(DOCUMENT, 1, name="the child's")
+    store.run(DOCUMENT, 1, name="the child's")
 
 store = asl.open_store(path, agents={"Work": lambda data: data})
 one = child(work)
@@ -345,7 +345,7 @@ async def work(data):
     return data
 
 with asl.open_store(path, agents={"Work": work}) as store:
-    start = lambda: print(store.start(DOCUMENT, 1).status, len({*loops}), flush=True)
+    start = lambda: print(store.run(DOCUMENT, 1).status, len({*loops}), flush=True)
     start()
     assert ended(child(start)) == 0
     start()
@@ -367,7 +367,7 @@ def work(data):
 
 store = asl.open_store(path, agents={"Work": work})
 try:
-    print(store.start(DOCUMENT, 1, name="e").status, [*store.faults()], flush=True)
+    print(store.run(DOCUMENT, 1, name="e").status, [*store.faults()], flush=True)
 except asl.StoreError as error:
     print("closed" in str(error), flush=True)
     os._exit(1)
@@ -398,7 +398,7 @@ def open_again():
     asl.open_store(path)
 
 with asl.open_store(path, agents={"Work": work}) as store:
-    thread = threading.Thread(target=store.start, args=(DOCUMENT, 1), kwargs={"name": "e"})
+    thread = threading.Thread(target=store.run, args=(DOCUMENT, 1), kwargs={"name": "e"})
     thread.start()
     ready.wait()
     print(ended(child(use)), ended(child(open_again)), flush=True)

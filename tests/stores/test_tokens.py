@@ -53,7 +53,7 @@ def world(tmp_path: Path) -> World:
 def test_an_answer_comes_from_another_process(world: World) -> None:
     """The handler is called once; what the task came to at that time counts."""
     with world.store() as store:
-        result = store.start(machine(Ask=callback()), {"n": 1}, name="e")
+        result = store.run(machine(Ask=callback()), {"n": 1}, name="e")
     assert (result.status, result.pending) == ("PAUSED", [])
     (task,) = result.awaited
     assert (task["type"], task["state"]) == ("token", "Ask")
@@ -78,7 +78,7 @@ def test_an_answer_comes_from_another_process(world: World) -> None:
 def test_answers_are_refused_by_name(world: World) -> None:
     """An answer that is no JSON, a token that is none, one that was answered, one of nobody."""
     with world.store() as store:
-        (task,) = store.start(machine(Ask=callback()), name="e").awaited
+        (task,) = store.run(machine(Ask=callback()), name="e").awaited
         token, desk = task["taskToken"], store.tokens
         for output, error in (("{", InvalidOutput), ("1", None), ("1", TaskTimedOut)):
             if error is None:
@@ -101,7 +101,7 @@ def test_a_failure_is_retried_with_a_new_token(world: World) -> None:
     """Each attempt has a token of its own; the second is handed over, too."""
     retry = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1, "MaxAttempts": 1}]
     with world.store() as store:
-        (task,) = store.start(machine(Ask=callback(Retry=retry)), name="e").awaited
+        (task,) = store.run(machine(Ask=callback(Retry=retry)), name="e").awaited
         store.tokens.send_task_failure(task["taskToken"], "Busy", "later")
         (again,) = store.resume("e").awaited
         assert again["taskToken"] != task["taskToken"]
@@ -132,7 +132,7 @@ def test_deadlines_stay_where_they_are(
     )
     agents = {"Now": lambda data: data["why"]["Cause"]}
     with world.store() as store:
-        (task,) = store.start(document, name="e").awaited
+        (task,) = store.run(document, name="e").awaited
         world.clock.elapsed += 59
         assert store.due() == []
         world.clock.elapsed += 1000
@@ -151,7 +151,7 @@ def test_heartbeats_from_elsewhere_start_the_countdown_anew(world: World) -> Non
     """Also where nobody runs."""
     document = machine(Ask=callback(HeartbeatSeconds=60))
     with world.store() as store:
-        (task,) = store.start(document, name="e").awaited
+        (task,) = store.run(document, name="e").awaited
         for _ in range(3):
             world.clock.elapsed += 50
             with world.store() as other:
@@ -166,7 +166,7 @@ def test_the_end_of_the_execution_ends_the_waiting(world: World) -> None:
     """Its own time limit stands above that of the task."""
     document = {"TimeoutSeconds": 100, **machine(Ask=callback(TimeoutSeconds=500))}
     with world.store() as store:
-        (task,) = store.start(document, name="e").awaited
+        (task,) = store.run(document, name="e").awaited
         world.clock.elapsed += 200
         assert store.due() == ["e"]
         assert store.resume("e").status == "TIMED_OUT"
@@ -185,7 +185,7 @@ def test_tokens_in_a_map_are_answered_in_any_order(world: World) -> None:
         }
     )
     with world.store() as store:
-        result = store.start(document, {"items": list(range(50))}, name="e")
+        result = store.run(document, {"items": list(range(50))}, name="e")
     assert [each["payload"]["of"] for each in result.awaited] == list(range(50))
     for sent in [*world.sent[::2], *world.sent[1::2]]:
         with world.store() as other:
@@ -199,7 +199,7 @@ def test_a_redrive_hands_out_all_that_failed(world: World) -> None:
     """Also where only one of the failures was gone on with; what was answered well stays."""
     document = machine(All={"Type": "Map", "ItemProcessor": machine(Ask=callback()), "End": True})
     with world.store() as store:
-        store.start(document, [0, 1, 2, 3], name="e")
+        store.run(document, [0, 1, 2, 3], name="e")
         for sent in world.sent[:3]:
             store.tokens.send_task_failure(sent["token"], "Bad")
         store.tokens.send_task_success(world.sent[3]["token"], {"of": 3})
@@ -218,7 +218,7 @@ def test_a_handler_that_answers_by_itself_need_not_wait(world: World) -> None:
         call.tokens.send_task_success(call.token, {"done": message["of"]})
 
     with world.store(resources={"*": at_once}) as store:
-        result = store.start(machine(Ask=callback()), {"n": 2}, name="e")
+        result = store.run(machine(Ask=callback()), {"n": 2}, name="e")
         assert result.output == {"done": {"n": 2}}
         assert store.resume("e").output == {"done": {"n": 2}}
 
@@ -230,7 +230,7 @@ def test_a_handler_that_fails_closes_its_request(world: World) -> None:
         raise asl.StateError("Sqs.Down", message["token"])
 
     with world.store(resources={"*": broken}) as store:
-        result = store.start(machine(Ask=callback()), name="e")
+        result = store.run(machine(Ask=callback()), name="e")
         assert result.error == "Sqs.Down"
         assert store.awaited() == []
         with pytest.raises(TaskTimedOut):
@@ -251,7 +251,7 @@ def test_a_desk_of_the_run_is_waited_for(world: World) -> None:
         threading.Timer(0.05, later).start()
 
     with Store(world.path, resources={"*": send}, tokens=desk, synchronous="OFF") as store:
-        assert store.start(machine(Ask=callback()), name="e").output == {"by": "a thread"}
+        assert store.run(machine(Ask=callback()), name="e").output == {"by": "a thread"}
         for _ in range(100):
             if seen:
                 break
@@ -270,7 +270,7 @@ def test_what_another_process_answers_is_heard_at_a_desk(world: World) -> None:
         threading.Timer(0.05, later).start()
 
     with Store(world.path, tokens=asl.TaskTokens(), resources={"*": send}) as store:
-        assert store.start(machine(Ask=callback()), name="e").output == {"by": "another"}
+        assert store.run(machine(Ask=callback()), name="e").output == {"by": "another"}
 
 
 def test_a_state_answers_the_token_of_another_execution(world: World) -> None:
@@ -282,8 +282,8 @@ def test_a_state_answers_the_token_of_another_execution(world: World) -> None:
         "End": True,
     }
     with world.store() as store:
-        (task,) = store.start(machine(Ask=callback()), name="e").awaited
-        assert store.start(machine(Answer=answers), {"token": task["taskToken"]}).ok
+        (task,) = store.run(machine(Ask=callback()), name="e").awaited
+        assert store.run(machine(Answer=answers), {"token": task["taskToken"]}).ok
         assert store.resume("e").output == 7
 
 
@@ -300,7 +300,7 @@ def test_an_activity_has_workers_in_other_processes(world: World) -> None:
         }
     )
     with world.store() as store:
-        assert store.start(document, {"items": [1, 2]}, name="e").status == "PAUSED"
+        assert store.run(document, {"items": [1, 2]}, name="e").status == "PAUSED"
         world.clock.elapsed += 1000  # nobody has taken them: no heartbeat is due
         assert store.due() == []
     with world.store() as worker:
@@ -334,7 +334,7 @@ def test_a_cut_branch_asks_nobody_any_more(world: World) -> None:
         Last=last,
     )
     with world.store() as store:
-        result = store.start(document, name="e")
+        result = store.run(document, name="e")
         assert [each["state"] for each in result.pending] == ["Last"]
         assert [each["state"] for each in store.pending()] == ["Last"]
         assert store.awaited() == []
@@ -347,7 +347,7 @@ def test_what_was_gone_on_with_is_not_due_again(world: World) -> None:
     ask = {"Type": "Approval", "Prompt": "Yes?"}
     document = machine(One={**ask, "Next": "Two"}, Two={**ask, "Next": "Three"}, Three=callback())
     with world.store() as store:
-        (request,) = store.start(document, name="e").pending
+        (request,) = store.run(document, name="e").pending
         store.answer(request["requestId"], "approve")
         (request,) = store.resume("e").pending
         assert store.due() == []
@@ -365,7 +365,7 @@ def test_what_was_answered_is_not_called_again(world: World, pattern: str) -> No
     ask = {"Type": "Approval", "Prompt": "Yes?", "ResultPath": "$", "End": True}
     document = machine(Send=callback(Resource=resource, End=False, Next="Ask"), Ask=ask)
     with world.store() as store:
-        for task in store.start(document, name="e").awaited:
+        for task in store.run(document, name="e").awaited:
             store.tokens.send_task_success(task["taskToken"], "1")
             store.resume("e")
         (request,) = store.pending()
@@ -387,7 +387,7 @@ def test_what_was_handed_over_goes_on_only_with_its_resource(world: World) -> No
     """Another attempt calls it again: without it the execution stays as it is."""
     retried = callback(Retry=[{"ErrorEquals": ["Later"]}])
     with world.store() as store:
-        (task,) = store.start(machine(Ask=retried), name="e").awaited
+        (task,) = store.run(machine(Ask=retried), name="e").awaited
     with world.store(resources={}) as store:
         store.tokens.send_task_failure(task["taskToken"], "Later")
         with pytest.raises(BindingsMissing):

@@ -63,7 +63,7 @@ def test_a_child_that_waits_is_gone_on_with_by_another_process(
 ) -> None:
     """Its request is answered like any other; nothing that was done is done again."""
     with opened(tmp_path, world) as store:
-        result = store.start(starting(), {}, name="it")
+        result = store.run(starting(), {}, name="it")
         assert result.status == "PAUSED"
         (request,) = result.pending
         assert store.pending() == store.pending("it") == store.result("it").pending == [request]
@@ -91,7 +91,7 @@ def test_a_child_that_waits_is_gone_on_with_by_another_process(
 def test_a_child_keeps_its_document(tmp_path: Path, world: World) -> None:
     """Where it has begun, it goes on with what it began with, whatever is registered later."""
     with opened(tmp_path, world) as store:
-        (request,) = store.start(starting(), {}, name="it").pending
+        (request,) = store.run(starting(), {}, name="it").pending
     other = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Other"}}}
     with opened(tmp_path, world, workflows={"orders": other}) as store:
         assert store.resume("it").status == "PAUSED"
@@ -102,7 +102,7 @@ def test_a_child_keeps_its_document(tmp_path: Path, world: World) -> None:
 def test_a_child_that_was_not_started_needs_its_workflow(tmp_path: Path, world: World) -> None:
     """The error is that of the state."""
     with opened(tmp_path, world, workflows=None) as store:
-        assert store.start(starting(), {}, name="it").error == "States.WorkflowNotFound"
+        assert store.run(starting(), {}, name="it").error == "States.WorkflowNotFound"
 
 
 def test_the_timeout_of_the_state_goes_on_while_the_child_waits(
@@ -112,7 +112,7 @@ def test_the_timeout_of_the_state_goes_on_while_the_child_waits(
     clock = asl.VirtualClock()
     document = starting(Timeout="1h", Catch=[{"ErrorEquals": ["States.Timeout"], "Next": "Last"}])
     with opened(tmp_path, world, clock) as store:
-        (request,) = store.start(document, {}, name="it").pending
+        (request,) = store.run(document, {}, name="it").pending
         clock.elapsed += 3599
         assert store.due() == []
         clock.elapsed += 1
@@ -129,7 +129,7 @@ def test_the_time_of_the_parent_goes_on_while_the_child_waits(tmp_path: Path, wo
     """It is due, and ends both."""
     clock = asl.VirtualClock()
     with opened(tmp_path, world, clock) as store:
-        store.start({**starting(), "TimeoutSeconds": 60}, {}, name="it")
+        store.run({**starting(), "TimeoutSeconds": 60}, {}, name="it")
         clock.elapsed += 61
         assert store.due() == ["it"]
         assert store.resume("it").status == "TIMED_OUT"
@@ -140,7 +140,7 @@ def test_the_time_of_the_parent_goes_on_while_the_child_waits(tmp_path: Path, wo
 def test_stopping_the_parent_stops_the_child(tmp_path: Path, world: World) -> None:
     """And not the other way round."""
     with opened(tmp_path, world) as store:
-        (request,) = store.start(starting(), {}, name="it").pending
+        (request,) = store.run(starting(), {}, name="it").pending
         (child,) = store.started_by("it")
         with pytest.raises(asl.AslError, match="a part of 'it'"):
             store.stop(child.name)
@@ -170,7 +170,7 @@ def test_children_of_children_and_in_maps(tmp_path: Path, world: World) -> None:
     workflows = {"orders": ASKS, "each": each}
     data = {"items": [{"n": 1}, {"n": 2}, {"n": 3}]}
     with opened(tmp_path, world, workflows=workflows) as store:
-        requests = store.start(starting("each"), data, name="it").pending
+        requests = store.run(starting("each"), data, name="it").pending
         assert [each["input"]["n"] for each in requests] == [1, 2, 3]
         assert len(store.started_by("it")) == 4
     for request in reversed(requests):
@@ -186,13 +186,13 @@ def test_children_of_children_and_in_maps(tmp_path: Path, world: World) -> None:
 def test_a_name_that_is_taken_is_not_taken_over(tmp_path: Path, world: World) -> None:
     """An execution of somebody else is not a child."""
     with opened(tmp_path, world) as store:
-        store.start(starting(), {}, name="it")
+        store.run(starting(), {}, name="it")
         (child,) = store.started_by("it")
     (tmp_path / "other").mkdir()
     with opened(tmp_path / "other", world) as store:
-        store.start(ASKS, {}, name=child.name)
+        store.run(ASKS, {}, name=child.name)
         with pytest.raises(asl.ExecutionExists, match=child.name):
-            store.start(starting(), {}, name="it")
+            store.run(starting(), {}, name="it")
 
 
 DECIDED = {**ASKS, "States": {**ASKS["States"], "Ask": {"Type": "Pass", "Next": "Ship"}}}
@@ -204,7 +204,7 @@ def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path, world: World) -> N
 
     def run(die_at: int | None) -> Any:
         store = opened(tmp_path, world, workflows={"orders": DECIDED})
-        return lived(store, lambda: store.start(starting(), {}, name="it"), die_at)
+        return lived(store, lambda: store.run(starting(), {}, name="it"), die_at)
 
     result = run(die_at) or run(None)
     assert result.status == "SUCCEEDED"
@@ -232,7 +232,7 @@ def test_a_redrive_goes_on_in_the_child(tmp_path: Path, world: World, timeout: A
     agents = {"Bank": world.bank, "Depot": depot}
     workflows = {"orders": DECIDED}
     with opened(tmp_path, world, clock, agents=agents, workflows=workflows) as store:
-        result = store.start(starting(**limits), {}, name="it")
+        result = store.run(starting(**limits), {}, name="it")
         assert (result.status, result.error) == ("FAILED", "Depot.Closed")
         (child,) = store.started_by("it")
         assert child.status == "FAILED"
@@ -275,7 +275,7 @@ def test_a_redrive_goes_on_with_a_child_that_was_cut_off(tmp_path: Path, world: 
 
     agents = {**world.agents(), "Flaky": flaky}
     with opened(tmp_path, world, agents=agents) as store:
-        assert store.start(document, {}, name="it").error == "Flaky"
+        assert store.run(document, {}, name="it").error == "Flaky"
         assert [each.status for each in store.started_by("it")] == ["ABORTED"]
         assert store.pending() == []
         broken.clear()
@@ -328,7 +328,7 @@ def test_what_a_child_has_spent_that_is_cut_off_counts(
     ask = {"Type": "Approval", "Prompt": "Again?", "ResultPath": "$.r", "Next": "Both"}
     spent = []
     with opened(tmp_path, world, workflows={"orders": child}) as store:
-        result = store.start(beside_a_failure(ask), {}, name="it")
+        result = store.run(beside_a_failure(ask), {}, name="it")
     while result.status == "PAUSED":
         spent.append(result.usage["tokens"])
         (request,) = result.pending
@@ -342,12 +342,12 @@ def test_what_a_child_has_spent_that_is_cut_off_counts(
 def test_what_a_child_has_spent_that_waits_counts_once(tmp_path: Path, world: World) -> None:
     """It counts when it pauses; the rest does at its end, whoever goes on with it."""
     with opened(tmp_path, world) as store:
-        (request,) = store.start(starting(), {}, name="it").pending
+        (request,) = store.run(starting(), {}, name="it").pending
         assert store.result("it").usage["byState"]["Child"]["tokens"] == 1
         assert store.resume("it").usage["tokens"] == 2
         store.answer(request["requestId"], "approve")
     with opened(tmp_path, world) as store:
         assert store.resume("it").usage["byState"]["Child"]["tokens"] == 2
-        store.start(starting(), {}, name="other")
+        store.run(starting(), {}, name="other")
         store.stop("other")
         assert store.result("other").usage["tokens"] == 2

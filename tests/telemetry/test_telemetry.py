@@ -301,7 +301,7 @@ def test_what_a_state_starts_stands_in_that_state(
     bindings: Any = {"workflows": {"child": CHILD}, "agents": {"A": {"return": {"_tokens": 3}}}}
     if kept:
         with asl.open_store(tmp_path / "s.db", **bindings) as store:
-            assert store.start(document, {}, listener=told.telemetry).ok
+            assert store.run(document, {}, listener=told.telemetry).ok
     else:
         assert told.run(document, **bindings).ok
     tree = told.tree()
@@ -347,7 +347,7 @@ def test_children_of_a_distributed_map_are_executions_in_it(
     document, agents = distributed(CHILD), {"A": {"return": {"_tokens": 3}}}
     if kept:
         with asl.open_store(tmp_path / "s.db", agents=agents) as store:
-            assert store.start(document, [1, 2], listener=told.telemetry).ok
+            assert store.run(document, [1, 2], listener=told.telemetry).ok
     else:
         assert told.run(document, [1, 2], agents=agents).ok
     assert sorted(told.tree()) == [
@@ -400,7 +400,7 @@ def test_children_that_wait_for_people_pause(told: Told, tmp_path: Path) -> None
         "States": {"Ask": {"Type": "Approval", "Prompt": "?", "Options": ["yes"], "End": True}},
     }
     with asl.open_store(tmp_path / "s.db") as store:
-        result = store.start(distributed(each), [1], name="e", listener=told.telemetry)
+        result = store.run(distributed(each), [1], name="e", listener=told.telemetry)
         assert result.status == "PAUSED"
         (span,) = [
             each
@@ -447,7 +447,7 @@ def test_a_pause_ends_the_trace(told: Told, tmp_path: Path) -> None:
     document = {"StartAt": "Ask", "States": states}
     bindings: Json = {"agents": {"Writer": {"return": 1}}, "listener": told.telemetry}
     with asl.open_store(tmp_path / "s.db", **bindings) as store:
-        store.start(document, {}, name="e")
+        store.run(document, {}, name="e")
         assert told.spans["execution workflow"].attributes["asl.status"] == "PAUSED"
         (request,) = store.pending()
         store.answer(request["requestId"], "approve")

@@ -37,7 +37,7 @@ def test_what_tools_did_is_told_once(tmp_path: Path) -> None:
         "tools": {"search": {"return": {"_tokens": 5}}},
     }
     with opened(tmp_path, **bindings) as store:
-        assert store.start(document, {}, name="e").status == "PAUSED"
+        assert store.run(document, {}, name="e").status == "PAUSED"
     with opened(tmp_path, **bindings) as store:
         (request,) = store.pending()
         store.answer(request["requestId"], "approve", by="ann")
@@ -67,7 +67,7 @@ def test_requests_hold_over_both(tmp_path: Path) -> None:
     calls = [{"tool": "fetch", "arguments": {"url": "https://example.org"}}]
     bindings: Any = {"agents": {"A": {"use": calls}}, "tools": {"fetch": {"return": 1}}}
     with opened(tmp_path, **bindings) as store:
-        assert store.start(document, {}, name="e").status == "PAUSED"
+        assert store.run(document, {}, name="e").status == "PAUSED"
     with opened(tmp_path, **bindings) as store:
         (request,) = store.pending()
         store.answer(request["requestId"], "approve", by="ann")
@@ -96,7 +96,7 @@ def test_an_agent_that_died_asks_its_tools_again(tmp_path: Path) -> None:
     }
     bindings: Any = {"agents": {"A": agent}, "tools": {"t": tool}}
     with opened(tmp_path, **bindings) as store, pytest.raises(Died):
-        store.start(document, {}, name="e")
+        store.run(document, {}, name="e")
     with opened(tmp_path, **bindings) as store:
         result = store.resume("e")
         events = told(result)
@@ -142,7 +142,7 @@ def test_an_execution_that_was_left_keeps_its_rights(
     }
     with opened(tmp_path, **bindings) as store:
         document = {"StartAt": "S", "DefaultTools": default, "States": {"S": starts}}
-        assert store.start(document, {}, name="e").ok
+        assert store.run(document, {}, name="e").ok
     with opened(tmp_path, **bindings) as store:
         (request,) = store.pending()
         store.answer(request["requestId"], "approve", by="ann")
@@ -170,11 +170,11 @@ def test_executions_of_a_workflow_count_together(tmp_path: Path) -> None:
     program = asl.compile(asl.load(limited({"MaxPerDay": 2}), name="w"))
     other = asl.compile(asl.load(limited({"MaxPerDay": 2}), name="v"))
     with opened(tmp_path, **SEARCHES) as store:
-        assert store.start(program, {}, name="a").ok
+        assert store.run(program, {}, name="a").ok
     with opened(tmp_path, **SEARCHES) as store:
-        assert store.start(program, {}, name="b").ok
-        assert store.start(program, {}, name="c").error == "States.RateLimitExceeded"
-        assert store.start(other, {}, name="d").ok
+        assert store.run(program, {}, name="b").ok
+        assert store.run(program, {}, name="c").error == "States.RateLimitExceeded"
+        assert store.run(other, {}, name="d").ok
 
 
 def test_a_window_passes_between_executions(tmp_path: Path) -> None:
@@ -183,8 +183,8 @@ def test_a_window_passes_between_executions(tmp_path: Path) -> None:
     with Store(tmp_path / "runs.db", clock=clock, synchronous="OFF", **SEARCHES) as store:
         document = limited({"MaxPerMinute": 1, "OnExceed": "wait"})
         began = clock.now()
-        assert store.start(document, {}, name="a").ok
-        assert store.start(document, {}, name="b").ok
+        assert store.run(document, {}, name="a").ok
+        assert store.run(document, {}, name="b").ok
         assert clock.now() - began == 60
 
 
@@ -200,11 +200,11 @@ def test_a_call_that_died_is_no_longer_under_way(tmp_path: Path) -> None:
     program = asl.compile(asl.load(limited({"MaxConcurrent": 1}), name="w"))
     bindings = {**SEARCHES, "tools": {"search": tool}}
     with opened(tmp_path, **bindings) as store:
-        assert store.start(program, {}, name="a").ok
+        assert store.run(program, {}, name="a").ok
     with opened(died, **bindings) as store:
-        assert store.start(program, {}, name="b").error == "States.RateLimitExceeded"
+        assert store.run(program, {}, name="b").error == "States.RateLimitExceeded"
         assert store.resume("a").ok
-        assert store.start(program, {}, name="c").ok
+        assert store.run(program, {}, name="c").ok
 
 
 def test_runs_on_one_clock_count_together() -> None:

@@ -135,7 +135,7 @@ def live(life: Life) -> dict[str, Any]:
             results = asyncio.Runner(loop_factory=clock.new_event_loop).run(_all(store, life.scene))
         else:
             results = [
-                store.start(PROGRAMS[life.scene], data, name=f"e{number}")
+                store.run(PROGRAMS[life.scene], data, name=f"e{number}")
                 for number, data in enumerate(scene.inputs)
             ]
         store.close()
@@ -155,7 +155,7 @@ async def _all(store: Store, name: str) -> list[Any]:
 
 async def _one(store: Store, program: Any, data: Any, name: str) -> Any:
     """Run an execution; one that has failed goes on from there."""
-    result = await store.astart(program, data, name=name)
+    result = await store.arun(program, data, name=name)
     return await store.aredrive(name) if result.status == "FAILED" else result
 
 

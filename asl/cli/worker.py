@@ -1,0 +1,100 @@
+"""`asl worker`: run what is due in a store, until it is stopped."""
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+import click
+
+from asl.cli import streams
+from asl.cli.exits import Exit
+from asl.cli.given import Given, given_options
+from asl.cli.stores import STORE, command_for, opened, prompt_of
+
+if TYPE_CHECKING:
+    from asl.engine.result import Result
+    from asl.executions import Store
+    from asl.executions.runner import Runner
+
+__all__ = ["command"]
+
+
+@click.command("worker")
+@STORE
+@click.option(
+    "--concurrency",
+    metavar="N",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Executions that run at the same time.",
+)
+@click.option("--until-idle", is_flag=True, help="End when nothing is due any more.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not print what executions come to.")
+@given_options
+def command(
+    store_file: str | None, concurrency: int, until_idle: bool, quiet: bool, given: Given
+) -> Exit:
+    """Run the executions of a store that are due: new ones, answered ones, those whose time has
+    come and those whose process has died.
+
+    Several workers may share a store. An execution that needs an agent that no worker has bound
+    waits; 'asl ls --stuck' lists it. SIGINT or SIGTERM ends the worker; what it runs goes on in
+    another one.
+
+    \b
+        asl run order.asl.json --store runs.db --detach
+        asl worker --store runs.db --agents agents.yaml
+    """
+    with opened(store_file, make=True) as store:
+        asyncio.run(_work(store, concurrency, until_idle, quiet, given))
+    return Exit.OK
+
+
+async def _work(
+    store: "Store", concurrency: int, until_idle: bool, quiet: bool, given: Given
+) -> None:
+    from asl.stores.sqlite import LeaseLost
+
+    given.record(store)
+    report = _ignore if quiet else _report
+    while True:
+        context = store.runner(
+            concurrency=concurrency, report=report, **given.bindings(None, quiet=quiet)
+        )
+        try:
+            async with context as runner:
+                if not quiet:
+                    streams.say(f"asl: worker {runner.id} runs what is due in {store.path}")
+                _stop_on_signals(runner)
+                await (runner.drain() if until_idle else runner.ended())
+            return
+        except LeaseLost as error:
+            streams.say(f"asl: {error}; it begins anew", style="yellow")
+            store.reopen()
+
+
+def _stop_on_signals(runner: "Runner") -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, runner.stop)
+
+
+def _report(name: str, outcome: "Result | str") -> None:
+    """Print what an execution came to, or why it cannot go on."""
+    if isinstance(outcome, str):
+        streams.say(f"asl: {name} cannot go on here: {outcome}", style="yellow")
+    elif outcome.needs:
+        needs = "; ".join(outcome.needs)
+        hint = command_for("ls", "--stuck")
+        streams.say(f"asl: {name} waits for a worker: {needs} ({hint} lists all)", style="yellow")
+    elif outcome.status != "PAUSED":
+        why = streams.reason(outcome.error, outcome.cause) if outcome.error else ""
+        streams.line(f"{name}  {outcome.status} {why}".rstrip())
+    elif outcome.pending:
+        asked = "; ".join(map(prompt_of, outcome.pending))
+        streams.line(f"{name}  asks: {asked}")
+
+
+def _ignore(name: str, outcome: "Result | str") -> None:
+    """Print nothing."""

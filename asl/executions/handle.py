@@ -1,0 +1,165 @@
+"""The handle of an execution: what may be done with it while whoever runs it is elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Final
+
+from asl.core.values import Json
+from asl.executions.kept import FINAL
+
+if TYPE_CHECKING:
+    from asl.engine.events import Event
+    from asl.engine.result import Result
+    from asl.executions.store import Store
+    from asl.stores.sqlite import Stored
+
+__all__ = ["Handle"]
+
+POLL: Final = 0.05
+"""Seconds between two looks at what an execution has come to."""
+
+
+class Handle:
+    """An execution of a store, whoever runs it.
+
+    Any thread of any process may have one (`Store.handle`); it reads what the store says now.
+    """
+
+    def __init__(self, store: Store, stored: Stored) -> None:
+        self._store = store
+        self.name = stored.name
+        """The name of the execution, of which a store has one."""
+        self.workflow = stored.workflow
+        """The name of its workflow."""
+
+    def __repr__(self) -> str:
+        return f"<Handle {self.name!r} {self.status()}>"
+
+    @property
+    def id(self) -> str:
+        """The id of the execution, in the form of AWS's ARNs."""
+        return self._store.result(self.name).id
+
+    def status(self) -> str:
+        """Return `RUNNING`, `PAUSED`, `SUCCEEDED`, `FAILED`, `TIMED_OUT` or `ABORTED`."""
+        return self._store.get(self.name).status
+
+    def needs(self) -> list[str]:
+        """Return what the execution needs and no runner has bound, a sentence on each."""
+        return self._store.needs(self.name)
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Wait for the end of the execution and return what it came to; blocks the caller.
+
+        Args:
+            timeout: Seconds to wait, None for ever.
+
+        Raises:
+            TimeoutError: It has not ended; the text says what it waits for.
+        """
+        deadline = None if timeout is None else monotonic() + timeout
+        while not self._has_ended(deadline, timeout):
+            seen = self._store.file.version
+            while seen == self._store.file.version and not _is_over(deadline):
+                sleep(POLL)
+        return self._store.result(self.name)
+
+    async def aresult(self, timeout: float | None = None) -> Result:
+        """Do what `result` does on the running event loop."""
+        from asyncio import sleep as asleep
+
+        deadline = None if timeout is None else monotonic() + timeout
+        while not self._has_ended(deadline, timeout):
+            seen = self._store.file.version
+            while seen == self._store.file.version and not _is_over(deadline):
+                await asleep(POLL)
+        return self._store.result(self.name)
+
+    def _has_ended(self, deadline: float | None, timeout: float | None) -> bool:
+        status = self.status()
+        if status in FINAL:
+            return True
+        if _is_over(deadline):
+            raise TimeoutError(
+                f"the execution {self.name!r} has not ended within {timeout or 0:g} seconds: "
+                f"{self._standing(status)}"
+            )
+        return False
+
+    def _standing(self, status: str) -> str:
+        """Say what the execution waits for."""
+        needs, pending = self.needs(), self.pending()
+        if needs:
+            return f"no worker has bound what it needs ({'; '.join(needs)})"
+        if pending:
+            asked = ", ".join(str(each["requestId"]) for each in pending)
+            return f"people have to answer ({asked})"
+        if not self._store.workers():
+            return (
+                f"it is {status}, and no worker runs on the store: start 'asl worker --store "
+                f"{self._store.path}', or a runner ('with store.runner(...)')"
+            )
+        return f"it is {status}"
+
+    def cancel(self, reason: str | None = None, *, error: str | None = None) -> None:
+        """End the execution, whoever runs it; its status becomes `ABORTED` within a second.
+
+        Args:
+            reason: The cause that the execution ends with.
+            error: The error name that it ends with.
+
+        Raises:
+            AslError: It has ended, or is a part of another one.
+        """
+        self._store.stop(self.name, error=error, cause=reason)
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yield the history of the execution, from its beginning to its end, as it happens."""
+        from asyncio import sleep as asleep
+
+        feed, seen = self._store.feed(self.name), None
+        while True:
+            version = self._store.file.version
+            if version == seen:
+                await asleep(POLL)
+                continue
+            seen = version
+            for event in feed.news():
+                yield event
+            if feed.is_over:
+                return
+
+    def pending(self) -> list[dict[str, Json]]:
+        """Return the open requests to people, the oldest first."""
+        return self._store.pending(self.name)
+
+    def answer(
+        self,
+        request_id: str,
+        approval: str | None = None,
+        *,
+        by: str | None = None,
+        comment: str | None = None,
+        edited: Mapping[str, Json] | None = None,
+        roles: Sequence[str] = (),
+        **more: Json,
+    ) -> Json:
+        """Answer a request (`Store.answer`); a runner goes on with the execution at once."""
+        return self._store.answer(
+            request_id, approval, by=by, comment=comment, edited=edited, roles=roles, **more
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """Return name, workflow, status and needs as JSON."""
+        return {
+            "name": self.name,
+            "workflow": self.workflow,
+            "status": self.status(),
+            "needs": list[Json](self.needs()),
+        }
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and monotonic() >= deadline

@@ -1,0 +1,395 @@
+"""A runner takes up what is due in a store, many executions at a time, on one event loop.
+
+Several runners, in one process or in many, share the executions of a store. An execution that waits
+for time, people or tokens needs none of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final
+
+from asl.core.errors import AslError, StateError
+from asl.executions.errors import ExecutionBusy
+from asl.hosts.clock import WallClock, steady_seconds
+from asl.hosts.parking import Parking
+from asl.states.errors import Suspended
+from asl.stores.sqlite import LeaseLost, StoreDamaged
+from asl.stores.workers import LEASE, Cancellation, Workers
+
+if TYPE_CHECKING:
+    from asl.bindings import Bindings, Bound
+    from asl.engine.agent import Agent, Find
+    from asl.engine.result import Result
+    from asl.executions.kept import Kept
+    from asl.executions.running import Running
+    from asl.hosts.clock import Clock
+    from asl.states.calls import Target
+
+__all__ = ["Runner"]
+
+CONCURRENCY: Final = 100
+"""Executions that one runner runs at the same time, unless told otherwise."""
+LONG: Final = 1.0
+"""Seconds from which on a wait for time needs no process."""
+POLL: Final = 0.02
+"""Seconds between two looks at whether somebody else has written to the store."""
+BEAT: Final = LEASE / 3
+"""Seconds between two renewals of the lease."""
+WATCH: Final = 1.0
+"""Seconds between two looks at whether another worker has died."""
+REST: Final = 1.0
+"""Seconds after which to look again at an execution that somebody else holds."""
+
+
+class _Live:
+    """One execution that runs here (protocol `asl.executions.running.Claim`)."""
+
+    def __init__(self, now: Callable[[], float], long: float) -> None:
+        self.parking = Parking(now, long)
+        self.lacking: dict[str, None] = {}
+        self.cancellation: Cancellation | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def prepare(self, bound: Bound) -> Bound:
+        """Let branches wait without a process, and the execution wait for what is not bound."""
+        services = bound.services
+        services.parking = self.parking
+        services.lacking = self._lack
+        find = _patient(bound.find, services.missing)
+        inner = services.without_mocks
+        services.without_mocks = lambda: _patient(inner(), services.missing)
+        return bound._replace(find=find)
+
+    def _lack(self, what: str) -> None:
+        self.lacking[what] = None
+
+    def needs(self) -> Sequence[str]:
+        """Return what is not bound that the execution needs to go on."""
+        return [*self.lacking]
+
+
+def _patient(find: Find, missing: Callable[[StateError], StateError | Suspended]) -> Find:
+    """Return what finds agents, and suspends the execution that lacks the agent of a state."""
+
+    def found(target: Target) -> Agent:
+        try:
+            return find(target)
+        except StateError as error:
+            if error.name != "States.AgentNotFound" or target.aside or target.optional:
+                raise
+            raise missing(error) from None
+
+    return found
+
+
+class Runner:
+    """Runs the executions of a store that are due, until it is stopped.
+
+    Args:
+        running: Runs one execution.
+        bindings: What the names in documents stand for.
+        clock: The clock of the store.
+        concurrency: Executions that may run here at the same time.
+        report: Takes the name of an execution and its result, or why it cannot go on here.
+    """
+
+    def __init__(
+        self,
+        running: Running,
+        bindings: Bindings,
+        clock: Clock,
+        *,
+        concurrency: int = CONCURRENCY,
+        report: Callable[[str, Result | str], object] | None = None,
+    ) -> None:
+        if type(concurrency) is not int or concurrency < 1:
+            raise AslError(f"the concurrency of a runner is 1 or more, not {concurrency!r}")
+        self.running = running
+        self.bindings = bindings
+        self.clock = clock
+        self._polls = isinstance(clock, WallClock)
+        """Whether other processes may share the time of this one."""
+        self._steady = steady_seconds if self._polls else clock.now
+        """The seconds by which leases are kept: the same in all processes of a machine."""
+        self.concurrency = concurrency
+        self.report = report or _nothing
+        self.id = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+        self._loop: asyncio.AbstractEventLoop
+        self._live: dict[int, _Live] = {}
+        self._rest: dict[int, float] = {}
+        """Executions that somebody else holds, and when to look at them again."""
+        self._tried: dict[int, list[str]] = {}
+        """What executions needed when they were last tried here."""
+        self._woken = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._is_stopping = False
+        self._beat = self._watched = -inf
+        self._version: tuple[int, int] | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def kept(self) -> Kept:
+        """The executions of the store."""
+        return self.running.kept
+
+    @property
+    def workers(self) -> Workers:
+        """The claims in the store, as this thread has it."""
+        return Workers(self.running.file)
+
+    # Its life
+
+    async def run(self) -> None:
+        """Run what is due until `stop` is called; what runs then stays to be gone on with.
+
+        Raises:
+            LeaseLost: This process hung for so long that other runners have taken over.
+            StoreError: The store cannot be read or written.
+        """
+        self._loop = asyncio.get_running_loop()
+        self.workers.register(self.id, {"pid": os.getpid()}, self._steady())
+        try:
+            self.running.listeners.append(self.wake)
+            while not self._is_stopping:
+                self._renew()
+                self._look()
+                await self._until_something()
+        finally:
+            self.running.listeners.remove(self.wake)
+            self._ended.set()
+            await self._leave()
+        self._raise_failure()
+
+    def stop(self) -> None:
+        """Let `run` return; what runs here is cut off where it stands, as if the process died."""
+        self._is_stopping = True
+        self._woken.set()
+
+    def wake(self) -> None:
+        """Let the runner look at the store at once; any thread may call it."""
+        self._loop.call_soon_threadsafe(self._woken.set)
+
+    @property
+    def busy(self) -> int:
+        """The number of executions that run here."""
+        return len(self._live)
+
+    async def ended(self) -> None:
+        """Return when the runner was stopped."""
+        await self._ended.wait()
+
+    async def drain(self) -> None:
+        """Return when nothing is due any more and nothing runs here."""
+        await asyncio.sleep(POLL)
+        while not self._is_stopping and (self._live or self._is_any_ready()):
+            await asyncio.sleep(POLL)
+
+    def _is_any_ready(self) -> bool:
+        """Whether there is an execution to go on with that nobody holds."""
+        ready = self.workers.ready(self.clock.now(), 1 + len(self._rest))
+        return any(number not in self._rest for number, _ in ready)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    async def _leave(self) -> None:
+        tasks = [live.task for live in self._live.values() if live.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        with suppress(LeaseLost):
+            self.workers.leave()
+
+    def _renew(self) -> None:
+        """Renew the lease now and then, and fence the workers that have not."""
+        now = self._steady()
+        if now - self._watched >= WATCH:
+            self._watched = now
+            self.workers.fence(now)
+        if now - self._beat >= BEAT:
+            self._beat = now
+            self.workers.renew(now)
+            self.running.file.flush()
+
+    async def _until_something(self) -> None:
+        """Return when there may be something to do."""
+        await asyncio.sleep(0)  # what was begun goes on
+        file, until = self.running.file, self._next_look()
+        while not self._woken.is_set() and file.version == self._version:
+            seconds = until - self.clock.now()
+            if seconds <= 0:
+                return
+            if self._polls:
+                seconds = min(seconds, POLL)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if seconds == inf else seconds):
+                    await self._woken.wait()
+        self._woken.clear()
+
+    def _next_look(self) -> float:
+        now = self.clock.now()
+        due = self.workers.next_wake(now)
+        times = [now + WATCH if self._polls else inf, *self._rest.values()]
+        if due is not None:
+            times.append(due)
+        return min(times)
+
+    # Looking at what there is to do
+
+    def _look(self) -> None:
+        """Begin what is due, cancel what is to be cancelled, pass answers on."""
+        self._version = self.running.file.version
+        for each in self.workers.cancelled():
+            self._cancel(each)
+        if any(live.parking.ids for live in self._live.values()):
+            answered = self.workers.answered()
+            for live in self._live.values():
+                live.parking.wake(answered)
+        self._claim()
+
+    def _claim(self) -> None:
+        now, free = self.clock.now(), self.concurrency - len(self._live)
+        self._rest = {number: until for number, until in self._rest.items() if until > now}
+        if free <= 0:
+            return
+        for number, name, needs in self.workers.needing():
+            if self._tried.get(number) != needs and len(self._live) < self.concurrency:
+                self._begin(number, name)
+        for number, name in self.workers.ready(now, free + len(self._rest)):
+            if len(self._live) < self.concurrency:
+                self._begin(number, name)
+
+    def _begin(self, number: int, name: str) -> None:
+        if number in self._live or number in self._rest:
+            return
+        live = self._live[number] = _Live(self.clock.now, LONG)
+        live.task = asyncio.create_task(self._run(number, name, live), name="asl-execution")
+
+    def _cancel(self, request: Cancellation) -> None:
+        live = self._live.get(request.number)
+        if live is None:
+            with suppress(ExecutionBusy):  # whoever runs it cancels it
+                self.running.abort(request.name, request.error, request.cause)
+        elif live.cancellation is None and live.task is not None:
+            live.cancellation = request
+            live.task.cancel()
+
+    async def _run(self, number: int, name: str, live: _Live) -> None:
+        """Run an execution until it ends or waits."""
+        try:
+            result = await self.running.resume(name, self.bindings, True, None, live)
+        except ExecutionBusy:
+            self._rest[number] = self.clock.now() + REST
+        except asyncio.CancelledError:
+            if live.cancellation is None or self._is_stopping:
+                raise
+            self._aborted(name, live.cancellation)
+        except StoreDamaged as damage:
+            self._rest[number] = inf
+            self.report(name, str(damage))
+        except LeaseLost as error:
+            self._failure = error
+            self.stop()
+        except AslError as error:
+            self._cannot(number, name, str(error))
+        except Exception as error:  # a fault of ours in one execution must not end the others
+            logging.getLogger("asl").exception("the execution %r cannot go on", name)
+            self._cannot(number, name, f"internal error: {type(error).__name__}: {error}")
+        else:
+            self._tried[number] = [*result.needs]
+            self.report(name, result)
+        finally:
+            del self._live[number]
+            self._woken.set()
+
+    def _cannot(self, number: int, name: str, reason: str) -> None:
+        """Leave an execution to a runner that has what it needs."""
+        self._tried[number] = [reason]
+        self.workers.put_needs(number, [reason])
+        self.workers.release(number)
+        self.running.file.flush()
+        self.report(name, reason)
+
+    def _aborted(self, name: str, request: Cancellation) -> None:
+        with suppress(AslError):  # it has ended meanwhile
+            self.running.abort(name, request.error, request.cause)
+
+
+def _nothing(name: str, result: Result | str) -> None:
+    """Report to nobody."""
+
+
+class RunnerContext:
+    """A runner for `with`, in a thread, or for `async with`, on the running event loop."""
+
+    def __init__(
+        self,
+        running: Running,
+        bindings: Bindings,
+        clock: Clock,
+        concurrency: int,
+        report: Callable[[str, Result | str], object] | None,
+    ) -> None:
+        self._make = partial(
+            Runner, running, bindings, clock, concurrency=concurrency, report=report
+        )
+        self._make()  # refuses what is wrong
+        self._runner: Runner | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._failure: BaseException | None = None
+        self._clock = clock
+        self._begun = Event()
+
+    async def __aenter__(self) -> Runner:
+        self._runner = runner = self._make()
+        self._task = asyncio.create_task(runner.run(), name="asl-runner")
+        return runner
+
+    async def __aexit__(self, *error: object) -> None:
+        assert self._runner is not None
+        assert self._task is not None
+        self._runner.stop()
+        await self._task
+
+    def __enter__(self) -> RunnerContext:
+        self._thread = Thread(target=self._run, name="asl-runner", daemon=True)
+        self._thread.start()
+        self._begun.wait()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert self._thread is not None
+        if self._loop is not None and self._runner is not None:
+            with suppress(RuntimeError):  # it has ended by itself
+                self._loop.call_soon_threadsafe(self._runner.stop)
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        async def main() -> None:
+            self._loop = asyncio.get_running_loop()
+            self._runner = self._make()
+            self._begun.set()
+            await self._runner.run()
+
+        try:
+            with asyncio.Runner(loop_factory=self._clock.new_event_loop) as loop:
+                loop.run(main())
+        except BaseException as failure:  # told to whoever leaves the context
+            self._failure = failure
+        finally:
+            self._begun.set()
