@@ -50,6 +50,7 @@ SECTIONS = {
         "activity": "Take the next task of an activity, as a worker does.",
         "feedback": "List what people are asked about results, or answer it.",
         "resume": "Go on with an execution.",
+        "fork": "Begin a new execution at a state of another one.",
         "redrive": "Go on with an execution from where it failed.",
         "checkpoints": "List what executions have saved.",
         "stop": "End an execution.",

@@ -13,6 +13,7 @@ __all__ = [
     "COPIES",
     "CREATED",
     "ENDINGS",
+    "FORKED",
     "FORKS",
     "PAUSED",
     "RESUMED",
@@ -28,6 +29,8 @@ __all__ = [
 
 CREATED = "CheckpointCreated"
 """The event of a checkpoint."""
+FORKED = "ExecutionForked"
+"""The event of an execution that begins at a state of another one."""
 PAUSED, RESUMED = "ExecutionPaused", "ExecutionResumed"
 """The events of a pause, and of going on after it or from a checkpoint."""
 MAX_SHOWN = 64 * 1024 * 1024

@@ -70,6 +70,8 @@ class Teller:
         self.execution = execution
         self.aws = execution.program.profile.aws
         """Whether events have AWS's names, and those that AWS has not are left out."""
+        self.redacts = True
+        """Whether events hide what nobody may see."""
         self.count = 0
         self.whole = Strand()
         self.strands: dict[Frame, Strand] = {}
@@ -118,7 +120,7 @@ class Teller:
         self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
     ) -> Event:
         """Return the next event of a state, without what nobody may see."""
-        if step.redact is not None:
+        if self.redacts and step.redact is not None:
             quoted = self.strand(frame).quoted
             for key in COPIES:
                 quoted.update(step.redact.quoted(details.get(key)))

@@ -221,9 +221,15 @@ class Kept:
 
 
 class EventFeed:
-    """Reads the history of an execution as it is written, by any thread."""
+    """Reads the history of an execution as it is written, by any thread.
 
-    def __init__(self, kept: Kept, name: str) -> None:
+    Args:
+        kept: The executions of the store.
+        name: The execution.
+        redacts: Whether events hide what nobody may see.
+    """
+
+    def __init__(self, kept: Kept, name: str, *, redacts: bool = True) -> None:
         from asl.engine.history import Expander
         from asl.engine.record_reading import RecordReader
         from asl.stores.log import Log
@@ -235,6 +241,7 @@ class EventFeed:
         execution = kept.execution(stored, kept.program(stored))
         self._reader = RecordReader(execution, (), kept.program_of(stored))
         self._expander = Expander(execution)
+        self._expander.redacts = redacts
         self._read = 0
         """The number of the last step that was read."""
         self._begun = False

@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encoded, json_equal
-from asl.engine.journal import STARTED
+from asl.engine.journal import STARTED, WHOLE_PATH
+from asl.engine.record_writing import written_whole
 from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
+from asl.states.host import ABSENT
 from asl.stores.locks import lock_of
 from asl.stores.sqlite import Stored
 from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
     from asl.engine.result import Result
+    from asl.executions.forking import Entry
     from asl.hosts.children import Begun
     from asl.hosts.clock import Clock
     from asl.hosts.services import Started
@@ -169,6 +172,40 @@ class Running:
     ) -> str:
         document, names = self.kept.put_program(program), self._recorded({})
         self._create(name, program, document, data, express, requestor, None, names)
+        return name
+
+    def fork(
+        self, known: Stored, entry: Entry, name: str | None, data: Json, program: Program
+    ) -> str:
+        """Record an execution that begins at a visit of another one, and return its name.
+
+        Args:
+            known: The other one.
+            entry: The visit.
+            name: The name of the new one, None for any.
+            data: What the state gets, ABSENT for what it got.
+            program: The document by which the new one runs.
+        """
+        from asl.engine.events import FORKED
+
+        name = name or os.urandom(16).hex()
+        with self.locked(name):
+            if self.file.execution(name) is not None:
+                raise ExecutionExists(f"an execution {name!r} exists already")
+            given, now = self.kept.input(known), self.clock.now()
+            document = self.kept.put_program(program)
+            stored, journal = self._create(
+                name, program, document, given, known.express, known.requestor, None
+            )
+            self.file.write(BOUND_AS, known.number, stored.number)
+            position = {**entry.position, "now": now}
+            if data is not ABSENT:
+                position["data"] = data
+            journal.put_position("", position)
+            details = {"execution": known.name, "state": entry.state, "visit": entry.visit}
+            journal.put_record(WHOLE_PATH, written_whole(now, FORKED, details))
+            self.file.flush()
+        self.notify()
         return name
 
     def stop(self, name: str, error: str | None, cause: str | None) -> None:

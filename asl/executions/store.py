@@ -28,6 +28,7 @@ from asl.executions.kept import EventFeed, Kept
 from asl.executions.running import Again, Running
 from asl.expr.times import parse_duration
 from asl.hosts.driving import Driver
+from asl.states.host import ABSENT
 from asl.stores.opened import Opened
 from asl.stores.sqlite import Stored, StoreDamaged
 from asl.stores.workers import Workers
@@ -155,6 +156,44 @@ class Store:
         """Do what `start` does on the running event loop; many at a time share each commit."""
         program, data = self._checked(workflow, input, name, profile)
         return self.handle(await self._running.arecord(name, program, data, express, requestor))
+
+    def fork(
+        self,
+        name: str,
+        at: str,
+        *,
+        input: Json = ABSENT,
+        new_name: str | None = None,
+        document: Document | What | None = None,
+    ) -> Handle:
+        """Start a new execution at a state that another one has entered; that one stays as it is.
+
+        What the other one did before is taken as done: no call of it is made again. What the new
+        one spends is counted from nothing.
+
+        Args:
+            name: The other execution, whatever its status.
+            at: The state, at the top of the document: `STATE` for its latest visit, `STATE#2` for
+                the second one.
+            input: What the state gets; by default what it got.
+            new_name: The name of the new execution, a new one by default.
+            document: Another document for the new one; by default the same.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+            ExecutionExists: The new name is taken.
+            AslError: There is no such visit.
+        """
+        from asl.executions.forking import entry_at
+
+        check_name(new_name)
+        known = self.get(name)
+        entry = entry_at(self._kept, known, self._kept.program(known), at)
+        program = self._kept.chosen(known, document)
+        if entry.state not in program.machine.steps:
+            raise AslError(f"the document has no state {entry.state!r}")
+        data = input if input is ABSENT else detached(input)
+        return self.handle(self._running.fork(known, entry, new_name, data, program))
 
     def handle(self, name: str) -> Handle:
         """Return the handle of an execution, by name or id; raises ExecutionNotFound."""

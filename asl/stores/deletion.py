@@ -18,6 +18,7 @@ TABLES = {
     "head": "execution",
     "request": "execution",
     "checkpoint": "execution",
+    "claim": "execution",
     "execution": "number",
 }
 """The tables with rows of executions, and the column with the number of the execution."""

@@ -223,7 +223,7 @@ def test_chat_loop(tmp_path: Any) -> None:
     model = Model(TextPart("one"), TextPart("two"), TextPart("three"))
     document = chat("States.ArrayConcat($.messages, $.reply.messages)")
     with asl.Store(tmp_path / "runs.db") as store:
-        result = store.start(
+        result = store.run(
             document,
             {"messages": [], "say": ["a", "b", "c"]},
             agents={"A": ModelAgent(FunctionModel(model, model_name="m"))},

@@ -45,8 +45,8 @@ def count(store: Store, table: str) -> int:
 
 def test_delete_removes_an_execution_and_all_that_it_started(tmp_path: Path) -> None:
     with opened(tmp_path / "runs.db") as store:
-        store.start(DONE, {"in": LARGE + "1"}, name="one")
-        store.start(DONE, {"in": LARGE + "2"}, name="two")
+        store.run(DONE, {"in": LARGE + "1"}, name="one")
+        store.run(DONE, {"in": LARGE + "2"}, name="two")
         assert len(os.listdir(tmp_path / "runs.db.checkpoints")) == 2
         before = count(store, "blob")
         store.delete("one")
@@ -61,14 +61,14 @@ def test_delete_removes_an_execution_and_all_that_it_started(tmp_path: Path) -> 
         store.delete("two")
         tables = ("execution", "step", "head", "blob", "checkpoint", "request")
         assert [count(store, table) for table in tables] == [0] * len(tables)
-        assert store.start(DONE, {}, name="one").ok, "the name is free again"
+        assert store.run(DONE, {}, name="one").ok, "the name is free again"
 
 
 def test_delete_refuses_what_has_not_ended(tmp_path: Path) -> None:
     """One that waits, a part of another one, one that runs, and one that is not there."""
     with opened(tmp_path / "runs.db") as store, opened(tmp_path / "runs.db") as other:
-        store.start(ASKING, {}, name="ask")
-        store.start(DONE, {}, name="one")
+        store.run(ASKING, {}, name="ask")
+        store.run(DONE, {}, name="one")
         part = store.started_by("one")[0].name
         with pytest.raises(asl.AslError, match=r"has not ended \(PAUSED\): stop it"):
             store.delete("ask")
@@ -86,8 +86,8 @@ def test_delete_refuses_what_has_not_ended(tmp_path: Path) -> None:
 def test_prune_keeps_recent_and_paused_executions(tmp_path: Path) -> None:
     for day in range(4):
         with opened(tmp_path / "runs.db", asl.VirtualClock(1_700_000_000 + day * DAY)) as store:
-            store.start(ASKING, {}, name=f"ask-{day}")
-            store.start(DONE, {}, name=f"done-{day}")
+            store.run(ASKING, {}, name=f"ask-{day}")
+            store.run(DONE, {}, name=f"done-{day}")
     with opened(tmp_path / "runs.db", asl.VirtualClock(1_700_000_000 + 3 * DAY + 60)) as store:
         assert store.prune("2d", dry_run=True) == ["done-0", "done-1"]
         assert len(store.executions()) == 8
@@ -101,7 +101,7 @@ def test_prune_keeps_recent_and_paused_executions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", ["-1d", "soon", -5, "1.5d", float("nan")])
 def test_prune_refuses_what_is_no_duration(tmp_path: Path, keep: Any) -> None:
     with opened(tmp_path / "runs.db") as store:
-        store.start(DONE, {}, name="one")
+        store.run(DONE, {}, name="one")
         with pytest.raises(asl.AslError, match="is not a duration"):
             store.prune(keep)
         assert store.get("one")
@@ -118,8 +118,8 @@ def test_a_large_value_that_another_process_deletes_is_written_again(tmp_path: P
 
 def test_backup_is_a_store_of_its_own(tmp_path: Path) -> None:
     with opened(tmp_path / "runs.db") as store:
-        store.start(DONE, {"in": LARGE}, name="one")
-        store.start(ASKING, {}, name="ask")
+        store.run(DONE, {"in": LARGE}, name="one")
+        store.run(ASKING, {}, name="ask")
         store.backup(tmp_path / "copy.db")
         store.delete("one")
     assert sorted(os.listdir(tmp_path)) == [
@@ -136,7 +136,7 @@ def test_backup_is_a_store_of_its_own(tmp_path: Path) -> None:
 
 def test_backup_overwrites_nothing(tmp_path: Path) -> None:
     with opened(tmp_path / "runs.db") as store:
-        store.start(DONE, {}, name="one")
+        store.run(DONE, {}, name="one")
         with pytest.raises(asl.StoreError, match="exists"):
             store.backup(tmp_path / "runs.db")
         with pytest.raises(asl.StoreError, match="cannot be written"):
@@ -147,7 +147,7 @@ def test_backup_overwrites_nothing(tmp_path: Path) -> None:
 def test_backup_during_a_transaction_of_another_process(tmp_path: Path) -> None:
     """It has what was committed before."""
     with opened(tmp_path / "runs.db") as store:
-        store.start(DONE, {}, name="one")
+        store.run(DONE, {}, name="one")
         with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             other.execute("DELETE FROM step")

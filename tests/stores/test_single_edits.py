@@ -71,11 +71,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with two executions that wait for people, their children, and one with a token."""
     path = tmp_path_factory.mktemp("whole") / "runs.db"
     with opened(path) as store:
-        store.start(WORK, {"order": 1}, name="one")
-        store.start(WORK | {"Comment": "other"}, {"order": 2}, name="two")
+        store.run(WORK, {"order": 1}, name="one")
+        store.run(WORK | {"Comment": "other"}, {"order": 2}, name="two")
         other = WORK | {"Budget": {"Pool": "other", "MaxCost": "$5.00"}}
-        store.start(other, {"order": 3, "text": LARGE + "y"}, name="three")
-        store.start(TOKEN, {}, name="token")
+        store.run(other, {"order": 3, "text": LARGE + "y"}, name="three")
+        store.run(TOKEN, {}, name="token")
         for request in store.pending():
             store.answer(request["requestId"], "approve", by="ann")
         assert list(store.faults()) == []

@@ -1,0 +1,84 @@
+"""Forking: a new execution that begins at a state that another one has entered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
+from asl.core.values import Json
+from asl.executions.kept import EventFeed
+
+if TYPE_CHECKING:
+    from asl.engine.events import Event
+    from asl.executions.kept import Kept
+    from asl.program import Program
+    from asl.stores.sqlite import Stored
+
+__all__ = ["Entry", "entry_at"]
+
+ENTERED, EXITED = "StateEntered", "StateExited"
+
+
+class Entry(NamedTuple):
+    """A visit of a state at its beginning."""
+
+    state: str
+    visit: int
+    """1 for the first visit of the state."""
+    data: Json
+    variables: dict[str, Json]
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """Return where the top machine of a new execution stands; its `now` is still missing."""
+        return {
+            "state": self.state,
+            "visit": 0,
+            "data": self.data,
+            "variables": self.variables,
+            "records": 0,
+            "usage": ["0", 0],
+        }
+
+
+def entry_at(kept: Kept, known: Stored, program: Program, place: str) -> Entry:
+    """Return a visit of an execution, of which `STATE` names the latest and `STATE#2` the second.
+
+    Raises:
+        AslError: The document has no such state at its top, or the execution was never there.
+    """
+    state, mark, number = place.rpartition("#")
+    if not (mark and number.isdecimal() and state in program.machine.steps):
+        state, number = place, ""
+    if state not in program.machine.steps:
+        hint = did_you_mean(state, program.machine.steps)
+        raise AslError(
+            f"the document has no state {state!r} outside of branches and items"
+            + (f" ({hint})" if hint else "")
+        )
+    events = EventFeed(kept, known.name, redacts=False).news()
+    visits = [each for each in _entries(events, program.machine.steps) if each.state == state]
+    if not visits:
+        raise AslError(f"the execution {known.name!r} has not entered the state {state!r}")
+    if not number:
+        return visits[-1]
+    if not 1 <= int(number) <= len(visits):
+        times = "once" if len(visits) == 1 else f"{len(visits)} times"
+        raise AslError(f"the execution {known.name!r} has entered the state {state!r} {times}")
+    return visits[int(number) - 1]
+
+
+def _entries(events: Iterable[Event], states: Iterable[str]) -> Iterable[Entry]:
+    """Yield the visits of the states at the top of the document, with the variables of each."""
+    counts = dict.fromkeys(states, 0)
+    variables: dict[str, Json] = {}
+    for event in events:
+        if len(event.path) != 1 or (name := event.details.get("name")) not in counts:
+            continue
+        if event.type.endswith(ENTERED):
+            counts[name] += 1
+            yield Entry(name, counts[name], event.details["input"], dict(variables))
+        elif event.type.endswith(EXITED):
+            variables |= event.details.get("assignedVariables", {})
