@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from asl.core.errors import NotJson, StateError
 from asl.core.values import whole_text
 from asl.states.calls import Target
-from asl.states.errors import Exhausted, Expired, HeartbeatMissed, Raised, Reported, Suspended
+from asl.states.errors import (
+    Cancelled,
+    Exhausted,
+    Expired,
+    HeartbeatMissed,
+    Raised,
+    Reported,
+    Suspended,
+)
 
 __all__ = [
     "alone",
@@ -26,7 +34,7 @@ MAX_CAUSE = 32_768
 
 
 # A coroutine that is closed ends by GeneratorExit.
-_OWN = (Suspended, Expired, Exhausted, KeyboardInterrupt, GeneratorExit)
+_OWN = (Suspended, Cancelled, Expired, Exhausted, KeyboardInterrupt, GeneratorExit)
 
 
 def is_own(error: BaseException) -> bool:

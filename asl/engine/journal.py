@@ -166,13 +166,21 @@ class Journal(Protocol):
         """Keep what the execution came to, or that it waits: *until* something happens, at most."""
         ...
 
+    def is_cancelled(self) -> bool:
+        """Whether another process has asked for the end of the execution."""
+        ...
+
+    watched: int | None
+    """Stands for the execution whose cancellation ends this one, None for none."""
+
     def flush(self) -> None:
-        """Make all that was put durable at once."""
+        """Make all that was put durable at once; raises Cancelled for what is to end."""
         ...
 
     def commit(self, together: bool) -> Awaitable[None]:
         """Return what is done when all that was put is durable.
 
         *together* with what others put in this turn of the event loop, otherwise at once.
+        Raises Cancelled for an execution that is to end.
         """
         ...

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encoded, json_equal
+from asl.engine.blame import is_cancellation
 from asl.engine.journal import STARTED, WHOLE_PATH
 from asl.engine.record_writing import written_whole
 from asl.executions.again import redriven
@@ -21,6 +22,7 @@ from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
+from asl.states.errors import Cancelled
 from asl.states.host import ABSENT
 from asl.stores.locks import lock_of
 from asl.stores.sqlite import Stored
@@ -225,9 +227,6 @@ class Running:
             ExecutionBusy: Somebody is at work on it.
             AslError: It has ended, or is a part of another one.
         """
-        from asl.stores.journal import SqliteJournal
-        from asl.stores.pools import StoreBudgets
-
         kept = self.kept
         name = kept.get(name).name
         with self.locked(name):
@@ -237,14 +236,21 @@ class Running:
             if stored.parent is not None:
                 top = self.file.top(name)
                 raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
-            journal, now = SqliteJournal(self.file, stored.number), self.clock.now()
-            for each in (stored, *self.file.below(stored.number)):
-                if each.status not in FINAL:
-                    ended = kept.result(each, kept.program(each)).execution
-                    StoreBudgets(self.file).leave(ended.id, ended.charged, now)
-            journal.put_end("ABORTED", now, None, error, cause)
-            Workers(self.file).release(stored.number)
-            self.file.flush()
+            self._abort(stored, error, cause)
+
+    def _abort(self, stored: Stored, error: str | None, cause: str | None) -> None:
+        """End an execution whose lock is held, with all that it has started and waits for."""
+        from asl.stores.journal import SqliteJournal
+        from asl.stores.pools import StoreBudgets
+
+        kept, journal, now = self.kept, SqliteJournal(self.file, stored.number), self.clock.now()
+        for each in (stored, *self.file.below(stored.number)):
+            if each.status not in FINAL:
+                ended = kept.result(each, kept.program(each)).execution
+                StoreBudgets(self.file).leave(ended.id, ended.charged, now)
+        journal.put_end("ABORTED", now, None, error, cause)
+        Workers(self.file).release(stored.number)
+        self.file.flush()
 
     async def resume(
         self,
@@ -444,25 +450,39 @@ class Running:
         claim: Claim | None = None,
     ) -> Result:
         from asl.hosts.garbage import rarely
-        from asl.hosts.run import execute
+        from asl.hosts.run import execute, uncancel
         from asl.stores.pools import StoreBudgets
 
         bound.services.keeper = self
         bound.services.tabs = StoreBudgets(self.file)
-        with rarely:  # its history only grows
-            result = await execute(
-                program,
-                data,
-                bound.find,
-                self.clock,
-                identity_of(stored),
-                foreign=True,
-                buckets=bound.buckets,
-                listener=bound.listener,
-                in_event_loop=in_event_loop,
-                services=bound.services,
-                journal=journal,
-            )
+        if claim is None:
+            journal.watched = stored.number
+        try:
+            with rarely:  # its history only grows
+                result = await execute(
+                    program,
+                    data,
+                    bound.find,
+                    self.clock,
+                    identity_of(stored),
+                    foreign=True,
+                    buckets=bound.buckets,
+                    listener=bound.listener,
+                    in_event_loop=in_event_loop,
+                    services=bound.services,
+                    journal=journal,
+                )
+            if journal.is_cancelled():
+                raise Cancelled
+        except BaseException as stop:  # whatever flies out of an execution that is cancelled
+            cut = isinstance(stop, Cancelled) or is_cancellation(stop)
+            if journal.cancellation is None or not cut:
+                raise
+            if not isinstance(stop, Cancelled):
+                uncancel()
+            self._abort(stored, *journal.cancellation)
+            return self.kept.result(self.kept.get(stored.name), program)
+        journal.watched = None
         journal.put_result(result)
         if claim is not None:
             result.needs = claim.needs()

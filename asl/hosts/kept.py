@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
@@ -35,6 +35,7 @@ from asl.engine.written import (
     written_spending,
     written_usage,
 )
+from asl.hosts.clock import WallClock
 from asl.hosts.local import LocalHost
 from asl.hosts.machine_log import MachineLog
 from asl.hosts.timed import interpret_in_time
@@ -42,6 +43,9 @@ from asl.states.blocks.budget import Amounts
 from asl.states.blocks.progress import Told
 from asl.states.errors import Suspended
 from asl.states.host import Record
+
+if TYPE_CHECKING:
+    from asyncio import TimerHandle
 
 __all__ = ["FAIL_POINTS", "PATIENCE", "ForeignAnswer", "KeptHost"]
 
@@ -55,6 +59,8 @@ FAIL_POINTS = (
 )
 """The instants of a step at which a process may die; see `Journal.reached`."""
 
+LOOK = 0.5
+"""Seconds between two looks at whether the execution is to be cancelled."""
 MUCH = 256 * 1024
 """Bytes that are put from which on they are made durable, and others run, before anybody acts."""
 PATIENCE = 16
@@ -88,6 +94,7 @@ class KeptHost(LocalHost):
     unshared = PATIENCE
     """Transactions made for this execution alone since others could run; at first they may, for
     those that begin together are to share theirs."""
+    _looking: TimerHandle | None = None
     kept = 0
     """The size of all answers and positions of the execution so far."""
 
@@ -104,10 +111,41 @@ class KeptHost(LocalHost):
             read_spending(journal.spending, execution)
         if journal.recorded:
             execution.earlier = lambda flat: _earlier(journal, execution, flat)
+        if self.in_event_loop:
+            self._look_later()
         self._keep_rights()
         self._keep_prices()
         self.fresh = not (journal.positions or journal.answers or journal.recorded)
         self._recover(frame, self._log(frame))
+
+    def enter_event_loop(self) -> None:
+        """Go on under the event loop that is running now, and look there for a cancellation."""
+        super().enter_event_loop()
+        self._look_later()
+
+    def _look_later(self) -> None:
+        """Look for a cancellation now and then, to end what is under way."""
+        if self.journal.watched is None or not isinstance(self.clock, WallClock):
+            return
+        from asyncio import current_task, get_running_loop
+
+        loop, task = get_running_loop(), current_task()
+        assert task is not None
+
+        def look() -> None:
+            if self.journal.is_cancelled():
+                task.cancel()
+            else:
+                self._looking = loop.call_later(LOOK, look)
+
+        self._looking = loop.call_later(LOOK, look)
+        self.holds = True
+
+    async def close(self) -> None:
+        """End what agents still hold, and the looks for a cancellation."""
+        if self._looking is not None:
+            self._looking.cancel()
+        await super().close()
 
     def _keep_rights(self) -> None:
         """Keep the tool policies of whoever has started the execution, or find them."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from asl.hosts.delivery import Delivery
     from asl.hosts.services import Services
 
-__all__ = ["Listener", "drawn_name", "execute"]
+__all__ = ["Listener", "drawn_name", "execute", "uncancel"]
 
 Listener = Callable[[Event], None]
 
@@ -187,7 +187,7 @@ def _come_to(host: LocalHost, frame: Frame, stop: BaseException) -> tuple[str, S
         host.suspend(frame)
         return "PAUSED", None
     if host.expired:
-        _uncancel()
+        uncancel()
     return "TIMED_OUT", StateError("States.Timeout", None)
 
 
@@ -350,7 +350,7 @@ def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
     return emit
 
 
-def _uncancel() -> None:
+def uncancel() -> None:
     """Take back the cancellation by which the host ended an execution whose time was over."""
     from asyncio import current_task
 

@@ -7,7 +7,15 @@ from asl.core.errors import StateError
 if TYPE_CHECKING:
     from asl.states.host import Frame
 
-__all__ = ["Exhausted", "Expired", "HeartbeatMissed", "Raised", "Reported", "Suspended"]
+__all__ = [
+    "Cancelled",
+    "Exhausted",
+    "Expired",
+    "HeartbeatMissed",
+    "Raised",
+    "Reported",
+    "Suspended",
+]
 
 
 class Raised(StateError):
@@ -31,6 +39,10 @@ class Suspended(BaseException):
 
 class Expired(BaseException):
     """The execution's own time limit has passed; no catcher of the workflow may see this."""
+
+
+class Cancelled(BaseException):
+    """Somebody has asked for the end of the execution; no catcher of the workflow may see this."""
 
 
 class Exhausted(BaseException):

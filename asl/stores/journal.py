@@ -14,10 +14,12 @@ from asl.engine.journal import STARTED, WHOLE_PATH
 from asl.engine.record_reading import read_beginning
 from asl.engine.record_writing import tells_next, written_whole
 from asl.engine.records import TOLD
+from asl.states.errors import Cancelled
 from asl.stores import requests
 from asl.stores.alive import Alive
 from asl.stores.log import RECORDS, Log
 from asl.stores.sqlite import BELOW
+from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
@@ -108,6 +110,11 @@ class SqliteJournal(Log):
         self.reading: Callable[[], SqliteStore] | None = None
         """Gives the store to whichever thread reads what was there at first."""
         self._standing: tuple[Json, str] | None = None
+        self.watched: int | None = None
+        """The execution whose cancellation ends this one, None where a runner looks for that."""
+        self.cancellation: tuple[str | None, str | None] | None = None
+        """Error and cause of the cancellation, once it was seen."""
+        self._version = -1
 
     def begin_anew(self, chain: bytes) -> None:
         """Know that the execution is new; *chain* stands for the step before its first."""
@@ -364,15 +371,34 @@ class SqliteJournal(Log):
             number,
         )
 
+    # Its end from outside
+
+    def is_cancelled(self) -> bool:
+        """Whether another process has asked for the end of the execution that is watched."""
+        if self.watched is None:
+            return False
+        version = self.store.foreign_version
+        if self.cancellation is None and version != self._version:
+            self._version = version
+            self.cancellation = Workers(self.store).cancellation(self.watched)
+        return self.cancellation is not None
+
+    def _heed(self) -> None:
+        if self.is_cancelled():
+            raise Cancelled
+
     def flush(self) -> None:
-        """Make all that was put durable at once."""
+        """Make all that was put durable at once; raises Cancelled for what is to end."""
+        self._heed()
         self.store.flush()
 
     def commit(self, together: bool) -> Awaitable[None]:
         """Return what is done when all that was put is durable.
 
         *together* with what others put in this turn of the event loop, otherwise at once.
+        Raises Cancelled for an execution that is to end.
         """
+        self._heed()
         if not together:
             self.store.flush()
             return _DONE

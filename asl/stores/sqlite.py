@@ -552,9 +552,14 @@ class SqliteStore:
     @property
     def version(self) -> tuple[int, int]:
         """Stands for what is in the file: it is another one whenever somebody has written."""
+        return self.foreign_version, self._file.total_changes
+
+    @property
+    def foreign_version(self) -> int:
+        """Stands for what others have written: it is another one whenever they have."""
         with self._errors():
             (foreign,) = self._file.execute("PRAGMA data_version").fetchone()
-            return foreign, self._file.total_changes
+            return foreign  # type: ignore[no-any-return]
 
     # Reading
 
@@ -563,6 +568,11 @@ class SqliteStore:
         self.flush()
         with self._errors():
             return self._file.execute(statement, values).fetchall()
+
+    def look(self, statement: str, *values: Any) -> Any:
+        """Return the first row of a query, None without one; what is gathered is not written."""
+        with self._errors():
+            return self._file.execute(statement, values).fetchone()
 
     def each(self, statement: str) -> Iterator[Any]:
         """Yield the rows of a query one by one, with all that is gathered written first."""

@@ -224,9 +224,11 @@ class Workers:
         found = self.file.rows(CANCELLED)
         return [Cancellation(number, name, *self.file.read(kept)) for number, name, kept in found]
 
-    def drop_cancellation(self, number: int) -> None:
-        """Forget with the next commit that an execution was to be cancelled."""
-        self.file.write("UPDATE claim SET cancel = NULL WHERE execution = ?", number)
+    def cancellation(self, number: int) -> tuple[str | None, str | None] | None:
+        """Return error and cause with which an execution is to be cancelled, None if it is not."""
+        query = "SELECT cancel FROM claim WHERE execution = ? AND cancel IS NOT NULL"
+        with_these = self.file.look(query, number)
+        return tuple(self.file.read(with_these[0])) if with_these else None
 
     def answered(self) -> Iterable[str]:
         """Return the ids of requests and tokens with answers that nobody has gone on with."""

@@ -1,5 +1,6 @@
 """Several processes at one store."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def test_processes_exclude_each_other_per_execution(
 ) -> None:
     """Nobody touches an execution while another process is at work on it; all others are free."""
     with asl.open_store(path, agents={"Work": lambda data: "mine"}) as store:
-        for touch in (store.resume, store.stop, lambda name: store.run(DOCUMENT, {}, name=name)):
+        for touch in (store.resume, lambda name: store.run(DOCUMENT, {}, name=name)):
             with pytest.raises(asl.ExecutionBusy, match="'held'"):
                 touch("held")
         assert store.run(DOCUMENT, {}, name="free").output == "mine"
@@ -81,3 +82,34 @@ def test_many_can_create_one_store_at_once(tmp_path: Path) -> None:
 
         with ThreadPoolExecutor(6) as threads:
             list(threads.map(create, [tmp_path / f"{number}.db"] * 6))
+
+
+def test_an_execution_is_stopped_from_another_process(
+    path: Path, holding: "subprocess.Popen[str]"
+) -> None:
+    """It ends at its next effect where no event loop can cut off what is under way."""
+    with asl.open_store(path) as store:
+        store.handle("held").cancel("enough")
+        assert store.result("held").status == "RUNNING"
+        assert holding.communicate("theirs\n")[0] == "None\n"
+        result = store.result("held")
+        assert (result.status, result.cause) == ("ABORTED", "enough")
+
+
+def test_an_async_call_is_cut_off_from_another_process(path: Path) -> None:
+    """Within a second."""
+    began = asyncio.Event()
+
+    async def work(data: object) -> None:
+        began.set()
+        await asyncio.sleep(3600)
+
+    async def main(store: asl.Store) -> str:
+        running = asyncio.create_task(store.arun(DOCUMENT, {}, name="one"))
+        await began.wait()
+        with asl.open_store(path) as other:
+            other.handle("one").cancel()
+        return (await running).status
+
+    with asl.open_store(path, agents={"Work": work}) as store:
+        assert asyncio.run(main(store)) == "ABORTED"
