@@ -35,7 +35,7 @@ def test_ls_pages_list_every_execution_once(asl: Asl, folder: Path) -> None:
     """Each names the command for the next one, with the options that were given."""
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
         for number in range(7):
-            store.start(PASS, {}, name=f"it-{number}")
+            store.run(PASS, {}, name=f"it-{number}")
     words, listed, pages = ["ls", "-n", "3", "--status", "succeeded", "--store", "runs.db"], [], 0
     while words:
         done = asl(*words)
@@ -47,7 +47,7 @@ def test_ls_pages_list_every_execution_once(asl: Asl, folder: Path) -> None:
 
 def test_ls_after_an_unknown_execution_is_wrong_usage(asl: Asl, folder: Path) -> None:
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
-        store.start(PASS, {}, name="it")
+        store.run(PASS, {}, name="it")
     done = asl("ls", "--after", "its", "--store", "runs.db")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "there is no execution 'its'" in done.stderr
@@ -57,7 +57,7 @@ def test_show_pages_print_every_event_once(asl: Asl, folder: Path) -> None:
     """A page without the beginning has no summary; its times and durations are the same."""
     agents: Any = {"Count": lambda data: {"n": data["n"] + 1}}
     with front_door.open_store(folder / "runs.db", clock="virtual", agents=agents) as store:
-        result = store.start(LOOP, {"n": 0}, name="loop")
+        result = store.run(LOOP, {"n": 0}, name="loop")
     whole = asl("show", "loop", "-n", 5000, "--store", "runs.db")
     assert whole.stderr == ""
     summary, history = whole.stdout.split("\n\n")
@@ -77,7 +77,7 @@ def test_show_reads_only_the_steps_of_its_page(
     """Of a long history that succeeded."""
     agents: Any = {"Count": lambda data: {"n": data["n"] + 1}}
     with front_door.open_store(folder / "runs.db", clock="virtual", agents=agents) as store:
-        store.start(LOOP, {"n": 0}, name="loop")
+        store.run(LOOP, {"n": 0}, name="loop")
     read, count = SqliteStore.read, 0
 
     def counted(self: SqliteStore, body: bytes) -> Any:
@@ -93,7 +93,7 @@ def test_show_reads_only_the_steps_of_its_page(
 def test_show_events_takes_a_page(asl: Asl, folder: Path) -> None:
     """All of them by default, as programs read them."""
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
-        store.start(PASS, {}, name="it")
+        store.run(PASS, {}, name="it")
     ids = [
         [json.loads(line)["id"] for line in asl(*words).stdout.splitlines()]
         for words in (
@@ -107,6 +107,6 @@ def test_show_events_takes_a_page(asl: Asl, folder: Path) -> None:
 
 def test_a_result_without_history_is_the_same_otherwise(tmp_path: Path) -> None:
     with front_door.open_store(tmp_path / "runs.db", clock="virtual") as store:
-        store.start(PASS, {"n": 1}, name="it")
+        store.run(PASS, {"n": 1}, name="it")
         result = store.result("it", with_history=False)
         assert (result.output, result.status, result.visited) == ({"n": 1}, "SUCCEEDED", [])
