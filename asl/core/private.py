@@ -1,6 +1,7 @@
 """Files and folders that only their owner may read: executions and what agents say is private."""
 
 import os
+from contextlib import suppress
 
 __all__ = ["create_private_file", "make_private_folder", "private_opener"]
 
@@ -16,10 +17,15 @@ def private_opener(path: str, flags: int) -> int:
 def create_private_file(path: str | os.PathLike[str]) -> None:
     """Create an empty file with mode 0600 unless there is one.
 
+    One that exists is not opened: to close it would release the POSIX locks that this process
+    holds on it, those of SQLite for example.
+
     Raises:
         OSError: There is none, and none can be made.
     """
-    os.close(os.open(path, os.O_CREAT | getattr(os, "O_CLOEXEC", 0), FILE_MODE))
+    flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    with suppress(FileExistsError):
+        os.close(os.open(path, flags, FILE_MODE))
 
 
 def make_private_folder(path: str | os.PathLike[str]) -> None:

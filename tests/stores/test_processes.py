@@ -71,6 +71,19 @@ def test_a_lock_ends_with_its_process(path: Path, holding: "subprocess.Popen[str
         assert store.resume("held").output == "mine"
 
 
+def test_another_process_leaves_the_log_of_an_open_store(path: Path) -> None:
+    """It is put away by the last connection; a further one of this process changes nothing."""
+    log = path.with_name("runs.db-wal")
+    with asl.open_store(path, agents={"Work": lambda data: data}) as store:
+        store.run(DOCUMENT, 1, name="one")
+        SqliteStore(path).close()
+        before = log.stat().st_ino
+        looks = "import asl, sys; asl.open_store(sys.argv[1]).close()"
+        subprocess.run([sys.executable, "-c", looks, str(path)], check=True)
+        assert log.stat().st_ino == before
+        assert store.run(DOCUMENT, 2, name="two").ok
+
+
 def test_many_can_create_one_store_at_once(tmp_path: Path) -> None:
     """SQLite refuses all but one of them for a moment, whatever its timeout is."""
     for number in range(30):
