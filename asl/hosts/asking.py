@@ -49,6 +49,9 @@ class Asking:
         self.notice: Notice | None = None
         """The next one."""
 
+    parks = True
+    """Whether the branch may wait in place while others have something to do."""
+
     async def decision(self) -> Json:
         """Return the decision; raises Suspended while there is none, StateError where it fails."""
         await self.begin()
@@ -66,7 +69,7 @@ class Asking:
                 raise
             if decision is not None:
                 return decision
-        if services is not None and services.parking is not None:
+        if self.parks and services is not None and services.parking is not None:
             return await self._parked(services.parking)
         raise self._suspended()
 
@@ -77,7 +80,7 @@ class Asking:
             recorded = host.recorded_decision(asked)
             if recorded is not None:
                 _, given, decision, *_ = recorded
-                self.decided(decision, max(given, self.at.now))
+                self.decided(decision, max(given, self._now))
                 return decision
             notice = self.notice
             try:
@@ -307,6 +310,8 @@ class QuietAsking(Asking):
 
 class ToolAsking(Asking):
     """A request for consent to a tool call, which is part of an agent's turn."""
+
+    parks = False  # the turn as a whole does
 
     def __init__(self, host: LocalHost, turn: AgentTurn, asked: Asked) -> None:
         super().__init__(host, turn.at, asked)

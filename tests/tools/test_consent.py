@@ -84,7 +84,7 @@ def test_a_call_pauses_the_execution_until_people_decide(tmp_path: Path, option:
     desk = Desk()
     bindings = desk.bindings(desk.plain)
     with opened(tmp_path, **bindings) as store:
-        result = store.start(task(POLICY), {}, name="e")
+        result = store.run(task(POLICY), {}, name="e")
         assert (result.status, desk.calls) == ("PAUSED", ["agent", ["read", "a"]])
         (request,) = result.pending
         shown = {key: request[key] for key in ("type", "state", "agent", "tool", "arguments")}
@@ -130,7 +130,7 @@ def test_calls_at_the_same_time_are_asked_together(tmp_path: Path) -> None:
     desk = Desk()
     bindings = desk.bindings(desk.together)
     with opened(tmp_path, **bindings) as store:
-        result = store.start({**task(POLICY), "Budget": {"MaxTokens": 99}}, {}, name="e")
+        result = store.run({**task(POLICY), "Budget": {"MaxTokens": 99}}, {}, name="e")
         assert [request["arguments"]["path"] for request in result.pending] == ["a", "b"]
         answered(store, "approve")
         assert store.resume("e").status == "PAUSED"
@@ -155,7 +155,7 @@ def test_no_instant_of_death_makes_an_approved_call_twice(tmp_path: Path, die_at
 
     def live(store: Store) -> asl.Result:
         if not store.executions():
-            store.start(task(POLICY), {}, name="e")
+            store.run(task(POLICY), {}, name="e")
         for request in store.pending():
             asked.add(request["requestId"])
             store.answer(request["requestId"], "approve", by="ann")
@@ -206,7 +206,7 @@ def test_a_program_is_started_again_and_finds_what_its_tools_answered(tmp_path: 
     script.write_text(PROGRAM)
     bindings = desk.bindings(asl.agents.ProcessAgent([sys.executable, str(script)]))
     with Store(tmp_path / "runs.db", **bindings) as store:
-        assert store.start(task(POLICY), {}, name="e").status == "PAUSED"
+        assert store.run(task(POLICY), {}, name="e").status == "PAUSED"
         answered(store, "approve")
         result = store.resume("e")
     assert [each["return"]["did"] for each in result.output] == ["read", "delete"]
@@ -230,7 +230,7 @@ def test_a_model_is_not_asked_again_for_what_it_has_answered(tmp_path: Path) -> 
     bindings["tools"] = {name: Tool(name, name, tool) for name, tool in bindings["tools"].items()}
     document = task({"Allowed": ["read", "delete"], **POLICY})
     with Store(tmp_path / "runs.db", **bindings) as store:
-        assert store.start(document, {"prompt": "go"}, name="e").status == "PAUSED"
+        assert store.run(document, {"prompt": "go"}, name="e").status == "PAUSED"
         answered(store, "reject")
         result = store.resume("e")
         assert told(result)[-1] == ("ToolRefused", "delete", "Agent.ToolRejected")
@@ -254,7 +254,7 @@ def test_terms_are_those_of_an_approval(tmp_path: Path) -> None:
     desk, sent = Desk(), []
     bindings = {**desk.bindings(desk.plain), "notify": lambda kind, *_: sent.append(kind)}
     with opened(tmp_path, **bindings) as store:
-        (request,) = store.start(task({"RequireApproval": TERMS}), {}, name="e").pending
+        (request,) = store.run(task({"RequireApproval": TERMS}), {}, name="e").pending
         assert (request["options"], request["timeout"]) == (["go", "later", "never"], "2h")
         with pytest.raises(asl.AnswerRefused, match="may not decide"):
             answered(store, "go", by="eve")
@@ -280,7 +280,7 @@ def test_on_timeout_decides(tmp_path: Path, action: str | None, outcome: str) ->
     desk, clock = Desk(), asl.VirtualClock()
     rule = {"Tools": ["delete"], "Timeout": "2h"} | ({"OnTimeout": action} if action else {})
     with opened(tmp_path, clock=clock, **desk.bindings(desk.plain)) as store:
-        store.start(task({"RequireApproval": [rule]}), {}, name="e")
+        store.run(task({"RequireApproval": [rule]}), {}, name="e")
         wake = store.get("e").wake
         assert wake == clock.now() + 7200
         clock.elapsed += 7201
@@ -300,7 +300,7 @@ def test_the_timeout_of_the_state_goes_on(tmp_path: Path) -> None:
     """While people are asked as at any other time."""
     desk, clock = Desk(), asl.VirtualClock()
     with opened(tmp_path, clock=clock, **desk.bindings(desk.plain)) as store:
-        result = store.start(task(POLICY, TimeoutSeconds=60), {}, name="e")
+        result = store.run(task(POLICY, TimeoutSeconds=60), {}, name="e")
         assert result.pending[0]["expiresAt"] is not None
         assert store.get("e").wake == clock.now() + 60
         clock.elapsed += 59
@@ -360,7 +360,7 @@ def test_a_retry_asks_again(tmp_path: Path) -> None:
     agent = {"use": [{"tool": "delete", "arguments": {"path": "a"}}]}
     retry = [{"ErrorEquals": ["Agent.ToolRejected"], "MaxAttempts": 1, "IntervalSeconds": 1}]
     with opened(tmp_path, **desk.bindings(agent)) as store:
-        store.start(task(POLICY, Retry=retry), {}, name="e")
+        store.run(task(POLICY, Retry=retry), {}, name="e")
         answered(store, "reject")
         assert store.resume("e").status == "PAUSED"
         answered(store, "approve")
@@ -380,7 +380,7 @@ def test_a_request_on_which_nothing_depends_is_withdrawn(tmp_path: Path) -> None
         return "done"
 
     with opened(tmp_path, **desk.bindings(hasty)) as store:
-        assert store.start(task(POLICY), {}, name="e").output == "done"
+        assert store.run(task(POLICY), {}, name="e").output == "done"
         assert store.pending() == []
     assert desk.calls == []
 
@@ -393,7 +393,7 @@ def test_branches_pause_by_themselves(tmp_path: Path) -> None:
         "States": {"M": {"Type": "Map", "ItemProcessor": task(POLICY), "End": True}},
     }
     with opened(tmp_path, **desk.bindings(desk.plain)) as store:
-        result = store.start(document, [1, 2, 3], name="e")
+        result = store.run(document, [1, 2, 3], name="e")
         assert len(result.pending) == 3
         for _ in range(3):
             answered(store, "approve")
