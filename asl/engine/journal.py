@@ -166,6 +166,10 @@ class Journal(Protocol):
         """Keep what the execution came to, or that it waits: *until* something happens, at most."""
         ...
 
+    def show(self, chunk: Json) -> None:
+        """Show what an agent says to those who follow the execution, before it is recorded."""
+        ...
+
     def is_cancelled(self) -> bool:
         """Whether another process has asked for the end of the execution."""
         ...

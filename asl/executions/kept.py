@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
 from asl.documents import profile_of, program_of
+from asl.engine.records import NOTED, RETRIED
 from asl.executions.errors import ExecutionNotFound
+from asl.states.blocks.streaming import CHUNK
 from asl.stores.sqlite import BELOW, Stored
 
 if TYPE_CHECKING:
@@ -245,6 +247,11 @@ class EventFeed:
         self._read = 0
         """The number of the last step that was read."""
         self._begun = False
+        self._live = 0
+        """The number of the last live chunk that was read."""
+        self._chunks: set[tuple[Any, ...]] = set()
+        """The chunks that were told, by place, visit, attempt and index."""
+        self._attempts: dict[tuple[Any, ...], int] = {}
         self.is_over = False
         """Whether the last event has been read."""
 
@@ -261,10 +268,41 @@ class EventFeed:
         stored = kept.get(self._name)  # what was written before its end is read after this
         for number, _, entries in log.read(self._read):
             for record in log.retold(entries, self._reader):
-                yield from expander.feed(record)
+                is_told = self._is_told(record)
+                for event in expander.feed(record):
+                    if not (is_told and event.type == CHUNK):
+                        yield event
                 log.store = kept.file  # whoever comes for more may be another thread
             self._read = number
+        if stored.status == "RUNNING" or stored.status == "PAUSED":
+            yield from self._live_chunks(stored.number)
         if stored.status in ENDINGS and not self.is_over:
             self.is_over = True
             ended = stored.started if stored.ended is None else stored.ended
             yield expander.end(stored.status, ended, kept.ending(stored))
+
+    def _is_told(self, record: Record) -> bool:
+        """Whether a record is a chunk that was told live; each chunk counts as told from here."""
+        kind, _, frame, visit, step, *rest = record
+        if kind == RETRIED:
+            self._attempts[frame, visit] = self._attempts.get((frame, visit), 0) + 1
+        if kind != NOTED or rest[0] != CHUNK:
+            return False
+        attempt = self._attempts.get((frame, visit), 0)
+        return not self._is_new(*frame.place, step.name, visit, attempt, rest[1]["index"])
+
+    def _is_new(self, *chunk: Any) -> bool:
+        is_new = chunk not in self._chunks
+        self._chunks.add(chunk)
+        return is_new
+
+    def _live_chunks(self, number: int) -> Iterator[Event]:
+        """Yield what agents are saying, with the id 0: the history has it later."""
+        from asl.engine.events import Event
+        from asl.stores.live import chunks_after
+
+        for row, chunk in chunks_after(self._kept.file, number, self._live):
+            self._live = row
+            place, visit, attempt, time, details = chunk
+            if self._is_new(*place, visit, attempt, details["index"]):
+                yield Event(0, 0, time, CHUNK, tuple(place), details)

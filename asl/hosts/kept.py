@@ -41,6 +41,7 @@ from asl.hosts.machine_log import MachineLog
 from asl.hosts.timed import interpret_in_time
 from asl.states.blocks.budget import Amounts
 from asl.states.blocks.progress import Told
+from asl.states.blocks.streaming import CHUNK
 from asl.states.errors import Suspended
 from asl.states.host import Record
 
@@ -59,6 +60,8 @@ FAIL_POINTS = (
 )
 """The instants of a step at which a process may die; see `Journal.reached`."""
 
+SHOWN = 0.05
+"""Seconds in which what agents say is gathered before it is shown."""
 LOOK = 0.5
 """Seconds between two looks at whether the execution is to be cancelled."""
 MUCH = 256 * 1024
@@ -95,6 +98,7 @@ class KeptHost(LocalHost):
     """Transactions made for this execution alone since others could run; at first they may, for
     those that begin together are to share theirs."""
     _looking: TimerHandle | None = None
+    _showing: TimerHandle | None = None
     kept = 0
     """The size of all answers and positions of the execution so far."""
 
@@ -143,8 +147,9 @@ class KeptHost(LocalHost):
 
     async def close(self) -> None:
         """End what agents still hold, and the looks for a cancellation."""
-        if self._looking is not None:
-            self._looking.cancel()
+        for timer in (self._looking, self._showing):
+            if timer is not None:
+                timer.cancel()
         await super().close()
 
     def _keep_rights(self) -> None:
@@ -314,6 +319,8 @@ class KeptHost(LocalHost):
             self.history(record)
             if log.aside is not None and record[0] in (NOTED, TOLD):
                 log.noted = [*log.noted, record]
+                if record[0] is NOTED and record[5] == CHUNK:
+                    self._show(record)
             else:
                 if log.noted:
                     log.write_notes(self.journal)
@@ -323,6 +330,23 @@ class KeptHost(LocalHost):
                     self.kept += size
                 else:
                     log.write(self.journal, record)
+
+    def _show(self, chunk: Record) -> None:
+        """Show what an agent says while it does; the history has it with the whole answer."""
+        _, time, frame, visit, step, _, details = chunk
+        if step.redact is not None:
+            return
+        place = [*frame.place, step.name]
+        self.journal.show([place, visit, frame.retries, time, details])
+        if self._showing is None:
+            from asyncio import get_running_loop
+
+            self._showing = get_running_loop().call_later(SHOWN, self._show_all)
+            self.holds = True
+
+    def _show_all(self) -> None:
+        self._showing = None
+        self.journal.commit_soon()
 
     def _is_outcome(self, log: MachineLog, exited: Record) -> bool:
         """Whether the end of a state is that of a child, and says all that is kept of it."""

@@ -19,6 +19,7 @@ TABLES = {
     "request": "execution",
     "checkpoint": "execution",
     "claim": "execution",
+    "live": "execution",
     "execution": "number",
 }
 """The tables with rows of executions, and the column with the number of the execution."""

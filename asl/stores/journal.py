@@ -15,7 +15,7 @@ from asl.engine.record_reading import read_beginning
 from asl.engine.record_writing import tells_next, written_whole
 from asl.engine.records import TOLD
 from asl.states.errors import Cancelled
-from asl.stores import requests
+from asl.stores import live, requests
 from asl.stores.alive import Alive
 from asl.stores.log import RECORDS, Log
 from asl.stores.sqlite import BELOW
@@ -110,6 +110,7 @@ class SqliteJournal(Log):
         self.reading: Callable[[], SqliteStore] | None = None
         """Gives the store to whichever thread reads what was there at first."""
         self._standing: tuple[Json, str] | None = None
+        self._has_shown = False
         self.watched: int | None = None
         """The execution whose cancellation ends this one, None where a runner looks for that."""
         self.cancellation: tuple[str | None, str | None] | None = None
@@ -313,6 +314,8 @@ class SqliteJournal(Log):
 
     def put_result(self, result: Result, until: float | None = None) -> None:
         """Say what the execution came to, or that it waits: *until* something happens, at most."""
+        if self._has_shown:
+            live.drop_chunks(self.store, self.number)
         if result.status == "PAUSED":
             ends = (result.execution.deadline, until, result.wake)
             self.put_pause(min((each for each in ends if each is not None), default=None))
@@ -370,6 +373,11 @@ class SqliteJournal(Log):
             document,
             number,
         )
+
+    def show(self, chunk: Json) -> None:
+        """Show what an agent says to those who follow the execution, before it is recorded."""
+        self._has_shown = True
+        live.put_chunk(self.store, self.number, chunk)
 
     # Its end from outside
 

@@ -1,5 +1,6 @@
 """The tables of a store and their versions; a version is reached by one upgrade from the last."""
 
+from asl.stores.live import TABLE as LIVE
 from asl.stores.regroup import regroup
 from asl.stores.workers import TABLES as WORKERS
 
@@ -237,7 +238,7 @@ UPGRADES = (
     + _triggers("request", GUARDED["request"])
     + _guards("checkpoint", GUARDED["checkpoint"]),
     _triggers("execution", GUARDED["execution"], _FORMER) + _guards("tab", GUARDED["tab"]),
-    WORKERS,
+    WORKERS + LIVE,
 )
 """The statements that lead from each version to the next, or what runs them; version 0 is an empty
 file."""

@@ -402,6 +402,37 @@ def test_events_are_followed_as_they_happen(store: asl.Store, clock: VirtualCloc
     assert told == [event.type for event in store.events("one")]
 
 
+def test_tokens_are_followed_while_an_agent_says_them(
+    store: asl.Store, clock: VirtualClock
+) -> None:
+    """Each once, in their order, before the answer is there."""
+    said: list[tuple[float, Json]] = []
+
+    async def writer(data: Json, call: Any) -> Json:
+        for word in ("one ", "two ", "three"):
+            call.report_chunk(word)
+            await asyncio.sleep(10)
+        return {"response": "one two three"}
+
+    streaming = {"Enabled": True, "Mode": "token"}
+    handle = store.start(document("A", A=task("Writer", Streaming=streaming, End=True)), {})
+
+    async def main() -> None:
+        async with store.runner(agents={"Writer": writer}):
+            async for event in handle.events():
+                if event.type == "StreamChunk":
+                    said.append((clock.elapsed, event.details["chunk"]))
+
+    on_loop(clock, main())
+    assert "".join(chunk for _, chunk in said) == "one two three"
+    assert said[0][0] < 1
+    assert 10 <= said[1][0] < 11
+    recorded = [event for event in store.events(handle.name) if event.type == "StreamChunk"]
+    assert [event.details["chunk"] for event in recorded] == [chunk for _, chunk in said]
+    assert all(event.id for event in recorded)
+    assert store.file.rows("SELECT count(*) FROM live") == [(0,)]
+
+
 def test_a_runner_may_run_in_a_thread(tmp_path: Path) -> None:
     """With the wall clock, as in a program of one's own."""
     with asl.open_store(tmp_path / "runs.db") as store:
