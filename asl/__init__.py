@@ -43,12 +43,14 @@ from asl.documents import (
 )
 
 if TYPE_CHECKING:
+    from asl.agents.tool import Tool
     from asl.bindings import Bindings
     from asl.client import StepFunctions
     from asl.core.diagnostics import Diagnostic, Report, Severity
     from asl.core.document import Document
+    from asl.core.profile import Profile
     from asl.dialects.base import Conversion
-    from asl.engine.agent import Call
+    from asl.engine.agent import Agent, Call
     from asl.engine.checkpoints import (
         Checkpoint,
         CheckpointExpired,
@@ -58,7 +60,8 @@ if TYPE_CHECKING:
         NotResumable,
     )
     from asl.engine.events import Event
-    from asl.engine.result import Result
+    from asl.engine.memory import Memory
+    from asl.engine.result import ExecutionFailed, Result
     from asl.executions import (
         BindingsMissing,
         ExecutionBusy,
@@ -69,9 +72,10 @@ if TYPE_CHECKING:
         Store,
         open_store,
     )
+    from asl.executions.handle import Handle
     from asl.graphs.difference import Difference
     from asl.graphs.planning import Plan
-    from asl.hosts.clock import VirtualClock, WallClock
+    from asl.hosts.clock import Clock, VirtualClock, WallClock
     from asl.hosts.tokens import TaskTokens
     from asl.hosts.trial import StateResult
     from asl.program import Program
@@ -82,6 +86,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agent",
     "AnswerRefused",
     "AslError",
     "Bindings",
@@ -92,6 +97,7 @@ __all__ = [
     "CheckpointIncompatible",
     "CheckpointNotFound",
     "CheckpointRefused",
+    "Clock",
     "Conversion",
     "Diagnostic",
     "Difference",
@@ -100,13 +106,17 @@ __all__ = [
     "Event",
     "ExecutionBusy",
     "ExecutionExists",
+    "ExecutionFailed",
     "ExecutionNotFound",
     "ExecutionNotRedrivable",
+    "Handle",
     "InvalidDocument",
     "InvalidTest",
+    "Memory",
     "NotJson",
     "NotResumable",
     "Plan",
+    "Profile",
     "Program",
     "Report",
     "RequestNotFound",
@@ -119,6 +129,7 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "TaskTokens",
+    "Tool",
     "VirtualClock",
     "WallClock",
     "aresume",
@@ -142,6 +153,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Agent": "asl.engine.agent",
     "AnswerRefused": "asl.states.decisions",
     "Bindings": "asl.bindings",
     "BindingsMissing": "asl.executions",
@@ -151,6 +163,7 @@ _LAZY = {
     "CheckpointIncompatible": "asl.engine.checkpoints",
     "CheckpointNotFound": "asl.engine.checkpoints",
     "CheckpointRefused": "asl.engine.checkpoints",
+    "Clock": "asl.hosts.clock",
     "Conversion": "asl.dialects.base",
     "Diagnostic": "asl.core.diagnostics",
     "Difference": "asl.graphs.difference",
@@ -158,10 +171,14 @@ _LAZY = {
     "Event": "asl.engine.events",
     "ExecutionBusy": "asl.executions",
     "ExecutionExists": "asl.executions",
+    "ExecutionFailed": "asl.engine.result",
     "ExecutionNotFound": "asl.executions",
     "ExecutionNotRedrivable": "asl.executions",
+    "Handle": "asl.executions.handle",
+    "Memory": "asl.engine.memory",
     "NotResumable": "asl.engine.checkpoints",
     "Plan": "asl.graphs.planning",
+    "Profile": "asl.core.profile",
     "Program": "asl.program",
     "Report": "asl.core.diagnostics",
     "RequestNotFound": "asl.executions",
@@ -173,6 +190,7 @@ _LAZY = {
     "StoreDamaged": "asl.stores.sqlite",
     "StoreError": "asl.stores.sqlite",
     "TaskTokens": "asl.hosts.tokens",
+    "Tool": "asl.agents.tool",
     "VirtualClock": "asl.hosts.clock",
     "WallClock": "asl.hosts.clock",
     "aresume": "asl.runs",

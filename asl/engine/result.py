@@ -6,7 +6,7 @@ from textwrap import shorten
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from asl.core.errors import StateError
+from asl.core.errors import AslError, StateError
 from asl.core.values import Json, copied, excerpt
 from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution, totals
@@ -21,7 +21,28 @@ if TYPE_CHECKING:
     from asl.engine.checkpoints import Checkpoint
     from asl.states.decisions import Asked
 
-__all__ = ["Result"]
+__all__ = ["ExecutionFailed", "Result"]
+
+
+class ExecutionFailed(AslError):
+    """An execution has not succeeded; `result` is what it came to."""
+
+    def __init__(self, result: "Result") -> None:
+        both = " ".join(filter(None, (result.error, result.cause and f"({result.cause})")))
+        super().__init__(
+            f"the execution {result.name!r} is {result.status}" + (f": {both}" if both else "")
+        )
+        self.result = result
+
+    @property
+    def error(self) -> str | None:
+        """The error name, None where there is none."""
+        return self.result.error
+
+    @property
+    def cause(self) -> str | None:
+        """The cause of the error, None where there is none."""
+        return self.result.cause
 
 
 class Result:
@@ -227,6 +248,16 @@ class Result:
         """What people are asked about results; `asl.give_feedback` takes what they say."""
         asked = (event for event in self.events if event.type == "FeedbackRequested")
         return [event.details for event in asked]
+
+    def raise_for_status(self) -> Self:
+        """Return the result of an execution that succeeded.
+
+        Raises:
+            ExecutionFailed: It failed, timed out, was aborted, or is paused.
+        """
+        if self.ok:
+            return self
+        raise ExecutionFailed(self)
 
     def to_json(self) -> dict[str, Json]:
         """Return the result as a JSON object, without events."""
