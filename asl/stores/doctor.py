@@ -37,9 +37,10 @@ WAITING_FOR_NOTHING = (
     "SELECT name FROM execution AS e WHERE status = 'PAUSED' AND wake IS NOT 0 AND NOT EXISTS ("
     "SELECT 1 FROM request WHERE execution = e.number AND status IN ('open', 'answered')) "
     "AND NOT EXISTS (SELECT 1 FROM execution WHERE parent = e.number "
-    "AND status IN ('PAUSED', 'RUNNING'))"
+    "AND status IN ('PAUSED', 'RUNNING')) AND NOT EXISTS (SELECT 1 FROM claim "
+    "WHERE execution = e.number AND (needs IS NOT NULL OR timer IS NOT NULL))"
 )
-"""The executions that are paused and not due, and wait neither for an answer nor for a child."""
+"""The executions that are paused and not due, and wait for no answer, time, binding or child."""
 SPENT = (
     "SELECT min(name), body FROM execution JOIN document ON hash = document "
     "WHERE usage IS NOT NULL AND parent IS NULL AND typeof(body) = 'blob' "

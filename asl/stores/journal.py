@@ -317,6 +317,7 @@ class SqliteJournal(Log):
         if self._has_shown:
             live.drop_chunks(self.store, self.number)
         if result.status == "PAUSED":
+            Workers(self.store).put_timer(self.number, result.wake)
             ends = (result.execution.deadline, until, result.wake)
             self.put_pause(min((each for each in ends if each is not None), default=None))
         else:

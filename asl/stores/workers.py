@@ -32,7 +32,8 @@ TABLES = """
         execution INTEGER PRIMARY KEY,
         owner TEXT,
         needs BLOB,
-        cancel BLOB
+        cancel BLOB,
+        timer REAL
     );
     CREATE INDEX claim_owner ON claim (owner) WHERE owner IS NOT NULL;
     CREATE INDEX claim_needs ON claim (execution) WHERE needs IS NOT NULL;
@@ -185,6 +186,15 @@ class Workers:
             "ON CONFLICT (execution) DO UPDATE SET needs = excluded.needs",
             number,
             body,
+        )
+
+    def put_timer(self, number: int, wake: float | None) -> None:
+        """Record with the next commit for which time a paused execution waits, None for none."""
+        self.file.write(
+            "INSERT INTO claim (execution, timer) VALUES (?, ?) "
+            "ON CONFLICT (execution) DO UPDATE SET timer = excluded.timer",
+            number,
+            wake,
         )
 
     def needing(self) -> list[tuple[int, str, list[str]]]:

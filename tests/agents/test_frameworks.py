@@ -262,7 +262,7 @@ def test_agent_as_a_tool(framework: str) -> None:
 def test_result_is_recorded_in_a_store(framework: str, tmp_path: Path) -> None:
     with asl.Store(tmp_path / "runs.db") as store:
         agent = FRAMEWORKS[framework]("Hello.")
-        result = store.start(task(), {"messages": [WHO]}, name="a", agents={"A": agent})
+        result = store.run(task(), {"messages": [WHO]}, name="a", agents={"A": agent})
         assert result.output["response"] == "Hello."
         assert store.result("a").output == result.output
 

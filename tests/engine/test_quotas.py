@@ -176,7 +176,7 @@ def test_duration_quota_of_express_children(
         assert run(document, [10, 301], profile).output == output
         return
     with asl.open_store(tmp_path / "s.db", clock=asl.VirtualClock()) as store:
-        assert store.start(document, [10, 301], profile=profile).output == output
+        assert store.run(document, [10, 301], profile=profile).output == output
 
 
 def test_input_over_quota_is_refused_before_it_starts() -> None:

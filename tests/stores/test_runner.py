@@ -447,3 +447,19 @@ def test_wrong_bindings_of_a_runner_are_refused(store: asl.Store) -> None:
         store.runner(agents=["Work"])
     with pytest.raises(asl.AslError, match="concurrency"):
         store.runner(concurrency=0)
+
+
+def test_doctor_knows_for_what_executions_wait(store: asl.Store, clock: VirtualClock) -> None:
+    """For a time, or for what nobody has bound."""
+    store.start(LATER, {}, name="wait")
+    store.start(ONE, {}, name="needs")
+    store.start(APPROVE, {}, name="ask")
+
+    async def main() -> None:
+        async with store.runner() as runner:
+            await runner.drain()
+        async with store.runner(agents={"Work": Calls(clock)}) as runner:
+            await runner.drain()
+
+    on_loop(clock, main())
+    assert [*store.faults()] == []

@@ -39,7 +39,7 @@ def opened(path: Path) -> Store:
 def path(tmp_path: Path) -> Path:
     with opened(tmp_path / "runs.db") as store:
         for name in ("one", "two", "three"):
-            store.start(DOCUMENT, {"big": LARGE, "of": name}, name=name)
+            store.run(DOCUMENT, {"big": LARGE, "of": name}, name=name)
     return tmp_path / "runs.db"
 
 
@@ -68,7 +68,7 @@ def test_an_execution_takes_its_former_documents_along(path: Path) -> None:
     fails = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Fail"}}}
     right = {**fails, "States": {**fails["States"], "B": {"Type": "Succeed"}}}  # type: ignore[dict-item]
     with opened(path) as store, opened(path.with_name("new.db")) as new:
-        store.start(fails, {"large": "0" * 64, "document": "1" * 64}, name="it")
+        store.run(fails, {"large": "0" * 64, "document": "1" * 64}, name="it")
         before = store.redrive("it", document=right)
         (line,) = store.export(["it"])
         new.import_execution(line)
