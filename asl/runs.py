@@ -52,8 +52,9 @@ def run(
     `resources`, `mocks`, `tools`, `tokens`, `workflows`, `prices`, `buckets`, `pools`, `memory`,
     `approvals`, `notify`, `request_link`, `listener`, `sinks`, `checkpoints`, `policy`
     (`asl.Bindings` explains each). An absent input is `{}`. `name` names the execution, `express`
-    makes it an express one, `requestor` is who starts it. `clock` is `"wall"`, `"virtual"` or a clock object. `profile` and
-    `ignore_blocks` are those of `compile`, for what is not compiled yet.
+    makes it an express one, `requestor` is who starts it. `clock` is `"wall"`, `"virtual"` or a
+    clock object. `profile` and `ignore_blocks` are those of `compile`, for what is not compiled
+    yet.
 
     A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
     input that is no JSON value (it is copied), and AslError for other misuse.

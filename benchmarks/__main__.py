@@ -11,12 +11,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks import blueprints, dialects, durability, workloads
+from benchmarks import blueprints, dialects, durability, workers, workloads
 from benchmarks.workloads import Workload
 
 WORKLOADS = (
     *workloads.WORKLOADS,
     *durability.WORKLOADS,
+    *workers.WORKLOADS,
     *dialects.WORKLOADS,
     *blueprints.WORKLOADS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from hashlib import sha256
 from threading import Lock
@@ -273,7 +273,8 @@ class Running:
             BindingsMissing: A binding that it had is missing; nothing has changed.
         """
         kept = self.kept
-        name = self.file.top(kept.get(name).name)
+        if claim is None:
+            name = self.file.top(kept.get(name).name)
         with self.locked(name):
             known = kept.get(name)
             if again is not None:
@@ -383,14 +384,16 @@ class Running:
         if known.status in FINAL:
             return self.kept.result(known, program)
         bound = bind(bindings, program)
-        recorded, used = self.kept.bound(known), self._used_names(program, bindings, bound)
+        with self.file.reading_written() if claim is not None else nullcontext():
+            recorded, data = self.kept.bound(known), self.kept.input(known)
+            journal = self.kept.journal(known)
+        used = self._used_names(program, bindings, bound)
         if not begins:
             needed = recorded["names"] if claim is None else _beside_agents(recorded["names"])
             refuse_missing(known.name, needed, program, bindings, bound)
             used = merged(recorded["names"], used)
         body = self._recorded(used, recorded["command"])
         self.file.write(BOUND, body, known.number)
-        journal, data = self.kept.journal(known), self.kept.input(known)
         if claim is not None:
             Workers(self.file).own(known.number)
             bound = claim.prepare(bound)

@@ -127,7 +127,9 @@ class SqliteJournal(Log):
     def load(self) -> None:
         """Read what an earlier process has written."""
         store, number = self.store, self.number
-        self.chain, *_ = self.ends()
+        self.chain, last, _ = self.ends()
+        if not last:  # it has done nothing yet
+            return
         found = "SELECT usage, status FROM execution WHERE number = ?"
         for body, status in store.rows(found, number):
             self.spending = None if body is None else store.unpacked(body)

@@ -174,6 +174,7 @@ class SqliteStore:
         self._writes: list[Write] = []
         self._ending: list[Callable[[], Iterable[Write]]] = []
         self._flushing: Commit | None = None
+        self._reads_written = False
         self._ended: str | None = None
         """Why it takes nothing more: what was to be written last may not be in the file."""
         self._begun: set[str] = set()
@@ -565,7 +566,8 @@ class SqliteStore:
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """Return the rows of a query, with all that is gathered written first."""
-        self.flush()
+        if not self._reads_written:
+            self.flush()
         with self._errors():
             return self._file.execute(statement, values).fetchall()
 
@@ -573,6 +575,15 @@ class SqliteStore:
         """Return the first row of a query, None without one; what is gathered is not written."""
         with self._errors():
             return self._file.execute(statement, values).fetchone()
+
+    @contextmanager
+    def reading_written(self) -> Iterator[None]:
+        """Read without writing first what is gathered: none of it is of what is read."""
+        self._reads_written = True
+        try:
+            yield
+        finally:
+            self._reads_written = False
 
     def each(self, statement: str) -> Iterator[Any]:
         """Yield the rows of a query one by one, with all that is gathered written first."""

@@ -151,10 +151,8 @@ class Workers:
             "SELECT owner FROM claim JOIN worker ON id = owner "
             "WHERE execution = ? AND fenced = 0 AND owner IS NOT ?"
         )
-        return any(
-            self.file.locks.is_held(lock_of(owner))
-            for (owner,) in self.file.rows(query, number, self.file.worker)
-        )
+        found = self.file.look(query, number, self.file.worker)
+        return found is not None and self.file.locks.is_held(lock_of(found[0]))
 
     def release(self, number: int) -> None:
         """Record with the next commit that this worker runs an execution no more."""
