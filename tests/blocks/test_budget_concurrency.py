@@ -283,7 +283,7 @@ def test_the_doctor_releases_what_ended_executions_hold(tmp_path: Path) -> None:
     }
     given: Json = {"agents": {"X": lambda parameters: {"_cost": 0.2}}, "pools": {"p": 4}}
     with asl.open_store(tmp_path / "s.db", **given) as store:
-        store.start(document, {}, name="one")
+        store.run(document, {}, name="one")
         (execution,) = store.file.rows("SELECT workflow FROM execution")
         entry = f"arn:aws:states:us-east-1:111111111111:execution:{execution[0]}:one"
 
@@ -296,7 +296,7 @@ def test_the_doctor_releases_what_ended_executions_hold(tmp_path: Path) -> None:
         assert store.release_reservations() == []
         assert list(faults(store.file)) == []
         StoreBudgets(store.file).change("Pool p", leave)
-        result = store.start(document, {}, name="two")
+        result = store.run(document, {}, name="two")
         ((body,),) = store.file.rows("SELECT body FROM tab WHERE name = 'Pool p'")
         assert store.file.unpacked(body) == {"spent": {"0": "0.4"}, "open": {}}
     assert result.status == "SUCCEEDED"

@@ -25,7 +25,7 @@ def run(folder: Path, *tables: Json) -> float:
     first, second = tables
     agents = {"A": lambda parameters: {"_usage": {"input": 1, "output": 1}, "model": "m"}}
     with asl.open_store(folder / "s.db", agents=agents, **first) as store:
-        store.start(DOCUMENT, {}, name="e")
+        store.run(DOCUMENT, {}, name="e")
         store.answer(store.pending()[0]["requestId"], "approve", by="ann")
     with asl.open_store(folder / "s.db", agents=agents, **second) as store:
         result = store.resume("e")

@@ -31,4 +31,4 @@ def test_other_state_machines_of_a_template_can_be_started(tmp_path: Path) -> No
     document = asl.load(file, resource="Parent")
     assert asl.run(document, profile="aws").output == {"n": 1}
     with asl.open_store(tmp_path / "s.db") as store:
-        assert store.start(document, profile="aws").output == {"n": 1}
+        assert store.run(document, profile="aws").output == {"n": 1}
