@@ -67,6 +67,8 @@ HEAVY = {
 }
 MAY_BE_HEAVY = {
     "asl.agents.program": {"asyncio"},
+    "asl.cli.worker": {"asyncio"},
+    "asl.executions.runner": {"asyncio"},
     "asl.hosts.threads": {"asyncio"},
     "asl.stores.commit": {"asyncio"},
     "asl.cli": {"click"},
