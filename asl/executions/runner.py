@@ -22,7 +22,7 @@ from asl.executions.errors import ExecutionBusy
 from asl.hosts.clock import WallClock, steady_seconds
 from asl.hosts.parking import Parking
 from asl.states.errors import Suspended
-from asl.stores.sqlite import LeaseLost, StoreDamaged
+from asl.stores.sqlite import StoreDamaged, StoreError
 from asl.stores.workers import LEASE, Cancellation, Workers
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Runner:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        with suppress(LeaseLost):
+        with suppress(StoreError):  # its lock ends with its process, and others find it dead
             self.workers.leave()
 
     def _renew(self) -> None:
@@ -298,7 +298,7 @@ class Runner:
         except StoreDamaged as damage:
             self._rest[number] = inf
             self.report(name, str(damage))
-        except LeaseLost as error:
+        except StoreError as error:  # nothing can be recorded, of no execution
             self._failure = error
             self.stop()
         except AslError as error:

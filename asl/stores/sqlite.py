@@ -379,7 +379,8 @@ class SqliteStore:
     def flush(self) -> None:
         """Write all that is gathered in one transaction."""
         if self._ended is not None:
-            raise StoreError(f"{self.path}: {self._ended}")
+            kind = LeaseLost if self._ended == FENCED else StoreError
+            raise kind(f"{self.path}: {self._ended}")
         writes = self._gathered()
         if not writes:
             return

@@ -388,6 +388,32 @@ def test_a_fenced_runner_is_refused_at_its_next_commit(tmp_path: Path, clock: Vi
         assert handle.status() == "SUCCEEDED"
 
 
+def test_a_full_disk_ends_the_runner_and_loses_nothing(
+    store: asl.Store, clock: VirtualClock
+) -> None:
+    """What was acknowledged is there; another runner goes on when there is room."""
+    work = Calls(clock)
+    handle = store.start(LATER, {"text": "x" * 20_000}, name="one")
+
+    async def main() -> None:
+        async with store.runner(agents={"Work": work}) as runner:
+            await runner.ended()
+
+    (pages,) = store.file.rows("PRAGMA page_count")[0]
+    store.file.look(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(asl.StoreError, match="the disk is full"):
+        on_loop(clock, main())
+    assert handle.status() == "RUNNING"
+    store.file.look("PRAGMA max_page_count = 100000")
+
+    async def again() -> None:
+        async with store.runner(agents={"Work": work}):
+            assert (await handle.aresult()).ok
+
+    on_loop(clock, again())
+    assert [*store.faults()] == []
+
+
 def test_events_are_followed_as_they_happen(store: asl.Store, clock: VirtualClock) -> None:
     """From the first to the last, whenever the reader comes."""
     handle = store.start(LATER, {}, name="one")
