@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from string import Template
 from typing import Final
-from xml.sax.saxutils import escape, quoteattr
 
 from asl.core.errors import AslError
 from asl.core.printable import printable
@@ -195,7 +195,7 @@ def _state(state: State) -> _Drawn:
     drawn = _holder(state) if state.machines else _plain(state)
     about = [f"{state.name} ({state.type})", *state.details]
     about += [state.comment] if state.comment else []
-    head = f"<g class={quoteattr(state.type)}><title>{_text(chr(10).join(about))}</title>"
+    head = f'<g class="{escape(state.type)}"><title>{_text(chr(10).join(about))}</title>'
     return _Drawn(drawn.width, drawn.height, [head, *drawn.parts, "</g>"])
 
 
@@ -266,7 +266,7 @@ def _words(text: str, x: float, y: float, style: str) -> str:
 
 
 def _text(words: str) -> str:
-    return escape(printable(words, lines=True))
+    return escape(printable(words, lines=True), quote=False)
 
 
 def _width(text: str, size: float) -> float:

@@ -255,7 +255,8 @@ def test_a_narrow_terminal_gets_narrow_lines(folder: Path, environment: dict[str
     words = ["run", "ask.asl.json", "--store", "s.db", "--name", "one"]
     subprocess.run([*ASL, *words], env=environment, stderr=subprocess.DEVNULL, check=False)
     shown = on_terminal(["inbox", "--store", "s.db"], {**environment, "COLUMNS": "40"})
-    *lines, id = shown.splitlines()
+    *lines, id, digest = shown.splitlines()
+    assert digest.split()[0] == "digest"
     assert len(lines) > 3
     assert max(map(len, lines)) <= 40
     assert id.strip().endswith(":one:/Q@0.0")

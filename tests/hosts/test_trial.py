@@ -163,7 +163,9 @@ def test_a_cause_names_no_event_where_there_is_no_history(caught: bool) -> None:
 
 def test_a_fault_before_the_work_comes_before_its_mock() -> None:
     """What cannot be handed over is not answered."""
-    result = asl.test_state(task(Parameters={"x.$": "$.no"}), mock={"result": 1}, level="DEBUG")
+    result = asl.test_state(
+        task(Parameters={"FunctionName": "f", "x.$": "$.no"}), mock={"result": 1}, level="DEBUG"
+    )
     assert (result.status, result.error) == ("FAILED", "States.Runtime")
     assert result.inspection == {"input": {}, "afterInputPath": {}}
 
@@ -173,9 +175,9 @@ def test_a_fault_before_the_work_comes_before_its_mock() -> None:
 
 def test_a_task_without_a_mock_asks_its_handler() -> None:
     """What is registered answers as in an execution."""
-    state = task(Parameters={"n.$": "$.n"}, ResultSelector={"double.$": "$.x"})
+    state = task(Parameters={"FunctionName": "f", "n.$": "$.n"}, ResultSelector={"double.$": "$.x"})
     seen = debugged(state, {"n": 2}, resources={LAMBDA: lambda given: {"x": 2 * given["n"]}})
-    assert seen["afterParameters"] == {"n": 2}
+    assert seen["afterParameters"] == {"FunctionName": "f", "n": 2}
     assert (seen["result"], seen["afterResultSelector"]) == ({"x": 4}, {"double": 4})
 
 

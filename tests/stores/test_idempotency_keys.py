@@ -126,7 +126,7 @@ def test_idempotent_without_a_key_has_one_for_each_visit(
     document, data = {**LOOP, "States": states}, {"n": 0, "few": [1, 2]}
     if stored:
         with Store(tmp_path / "it.db", clock="virtual", **bindings) as opened:
-            result = opened.start(document, data, name="it")
+            result = opened.run(document, data, name="it")
     else:
         result = asl.run(document, data, name="it", clock="virtual", **bindings)
     assert result.ok, result.cause
