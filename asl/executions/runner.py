@@ -132,7 +132,8 @@ class Runner:
         self._woken = asyncio.Event()
         self._ended = asyncio.Event()
         self._is_stopping = False
-        self._beat = self._watched = -inf
+        self._beat = self._watched = self._sought = -inf
+        """When the lease was renewed, and dead workers and stuck executions were looked for."""
         self._version: tuple[int, int] | None = None
         self._failure: BaseException | None = None
 
@@ -263,9 +264,11 @@ class Runner:
         self._rest = {number: until for number, until in self._rest.items() if until > now}
         if free <= 0:
             return
-        for number, name, needs in self.workers.needing():
-            if self._tried.get(number) != needs and len(self._live) < self.concurrency:
-                self._begin(number, name)
+        if not self._polls or self._steady() - self._sought >= WATCH:
+            self._sought = self._steady()
+            for number, name, needs in self.workers.needing():
+                if self._tried.get(number) != needs and len(self._live) < self.concurrency:
+                    self._begin(number, name)
         for number, name in self.workers.ready(now, free + len(self._rest)):
             if len(self._live) < self.concurrency:
                 self._begin(number, name)
@@ -279,7 +282,7 @@ class Runner:
     def _cancel(self, request: Cancellation) -> None:
         live = self._live.get(request.number)
         if live is None:
-            with suppress(ExecutionBusy):  # whoever runs it cancels it
+            with suppress(ExecutionBusy, StoreDamaged):  # whoever runs it cancels it
                 self.running.abort(request.name, request.error, request.cause)
         elif live.cancellation is None and live.task is not None:
             live.cancellation = request

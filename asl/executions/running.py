@@ -249,7 +249,7 @@ class Running:
                 ended = kept.result(each, kept.program(each)).execution
                 StoreBudgets(self.file).leave(ended.id, ended.charged, now)
         journal.put_end("ABORTED", now, None, error, cause)
-        Workers(self.file).release(stored.number)
+        Workers(self.file).forget(stored.number)
         self.file.flush()
 
     async def resume(
@@ -490,8 +490,11 @@ class Running:
         if claim is not None:
             result.needs = claim.needs()
             workers = Workers(self.file)
-            workers.release(stored.number)
-            workers.put_needs(stored.number, result.needs)
+            if result.status == "PAUSED":
+                workers.release(stored.number)
+                workers.put_needs(stored.number, result.needs)
+            else:
+                workers.forget(stored.number)
         await journal.commit(in_event_loop and len(journal.at_work) > 1)
         if journal.saved:
             result.checkpoints = self.kept.checkpoints(stored)

@@ -162,6 +162,10 @@ class Workers:
             self.file.worker,
         )
 
+    def forget(self, number: int) -> None:
+        """Forget with the next commit what is known of an execution that has ended."""
+        self.file.write("DELETE FROM claim WHERE execution = ?", number)
+
     def ready(self, now: float, most: int) -> list[tuple[int, str]]:
         """Return executions that anybody may go on with: new ones, and paused ones that are due."""
         rows = self.file.rows
