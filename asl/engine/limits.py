@@ -231,9 +231,9 @@ class Account:
         changed = {name: held[name] - size + instead.get(name, 0) for name, size in share.items()}
         self.held = {**held, **changed}
 
-    def others(self, call: "Reservation") -> bool:
-        """Whether another call holds a reservation beside the one of *call*."""
-        return len(self.calls) > (call in self.calls)
+    def others_unproven(self, name: str, call: "Reservation") -> bool:
+        """Whether nothing proves the size of another call with a reservation here."""
+        return any(each is not call and each.is_unproven(name, None) for each in self.calls)
 
     def is_busy(self) -> bool:
         """Whether a call with a reservation here will end without waiting for a reservation."""

@@ -132,6 +132,8 @@ class SharedBudget(Account):
             entries[call.entry] = self._entry(call, share, now)
 
         self._change(now, act)
+        if share:
+            self.calls.add(call)
         return share
 
     def _entry(self, call: "Reservation", share: Amounts, since: float) -> list[Json]:
@@ -149,19 +151,12 @@ class SharedBudget(Account):
 
     def release(self, call: "Reservation", share: Amounts, now: float) -> None:
         """Give back the reservation of a call."""
+        self.calls.discard(call)
         self._change(now, lambda spent, entries: entries.pop(call.entry, None))
 
     def others(self, call: "Reservation") -> bool:
         """Whether another call holds a reservation beside the one of *call*."""
         return bool(self.entries - {call.entry})
-
-    def unproven(self, name: str, call: "Reservation | None" = None) -> bool:
-        """Return False: a call within another one does not wait for other executions."""
-        return False
-
-    def is_busy(self) -> bool:
-        """Return False: a call within another one does not wait for other executions."""
-        return False
 
     def settle(self, call: "Reservation", used: Amounts, share: Amounts, now: float) -> None:
         """Add what a call has used, and release its reservation, in one change."""
@@ -170,6 +165,7 @@ class SharedBudget(Account):
             entries.pop(call.entry, None)
             self._spend(spent, used, now)
 
+        self.calls.discard(call)
         self._change(now, act)
 
     def add(self, used: Amounts, now: float) -> None:

@@ -279,12 +279,20 @@ class _Part:
         """Return what is reserved for the calls within that are under way."""
         return sum(call.shares[self.number].get(name, 0) for call in self.nested.calls)
 
+    def left(self, name: str) -> Decimal | int:
+        """Return what of a limit no other outermost call has spent, or reserves."""
+        account, nested = self.account, self.nested
+        others = account.base.held[name] - nested.root.held[self.number][name]
+        return account.most[name] - account.used(name) - others + nested.used.get(name, 0)
+
     def free(self, name: str) -> Decimal | int:
-        """Return what of a limit is neither spent nor reserved for any other call."""
-        account, held = self.account, self.nested.root.held[self.number]
-        others = account.base.held[name] - held[name]
-        spent = account.used(name)
-        return account.most[name] - spent - others - self.own[name] - self.taken(name)
+        """Return what of that is neither spent nor reserved for any call within this one."""
+        spent = self.nested.used.get(name, 0)
+        return self.left(name) - spent - self.own[name] - self.taken(name)
+
+    def reserved(self, name: str) -> Decimal | int:
+        """Return what is left of the amount reserved beforehand for calls within this one."""
+        return self.before[name] - self.nested.used.get(name, 0) - self.taken(name)
 
     def share(self, call: Reservation) -> "Amounts | Refusal | None":
         """Return what to reserve for a call; None if it has to wait for others."""
@@ -298,11 +306,11 @@ class _Part:
             share[name] = size = known[name] if name in known else Decimal(most) / SHARES
             if not strict or (name in known and not size):
                 continue
-            free = self.free(name)
-            if size > free or (name not in known and base.unproven(name, call)):
+            fits = size <= self.free(name) or size <= self.reserved(name)
+            if not fits or (name not in known and base.unproven(name, call)):
                 if base.is_busy():
                     return None
-                if free <= 0 and base.others(self.nested.root):
+                if self.left(name) <= 0 or base.others_unproven(name, self.nested.root):
                     return Refusal(account, name)
         return share
 

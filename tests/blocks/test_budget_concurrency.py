@@ -23,25 +23,38 @@ NONSENSE: list[Json] = [-5, "many", 1e300, [8], True, {"x": 1}]
 """Reports of tokens that are no usage."""
 SIZES = {"A": 8, "B": 3, "Zero": 0}
 """Tokens that each call of an agent uses."""
-TOOL = 5
+TOOLS = {"search": 5, "fetch": 7}
+"""The same of each tool."""
 
 
 class World:
-    """Agents and a tool that count what they use, outside of the accounting under test."""
+    """Agents and tools that count what they use, outside of the accounting under test."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.used: Counter[str] = Counter()
         """Tokens by level: an execution, a visit of a state, or `all`."""
+        self.largest: Counter[str] = Counter()
+        """The largest usage of one call with the calls within it, by level."""
         self.calls: Counter[int] = Counter()
         """Tokens of the calls of agents that use a tool, with those of the tool."""
-        self.told = self.largest = 0
-        """Tokens reported, and the largest usage of one call with the calls within it."""
+        self.reported = 0
+        """Tokens reported."""
 
-    def spend(self, call: asl.Call, tokens: int) -> None:
-        """Count tokens in each level around a call."""
-        key = call.idempotency_key
-        self.used.update(dict.fromkeys(("all", *levels(key)), tokens))
+    def spend(self, call: asl.Call, tokens: int, number: int | None = None) -> None:
+        """Count tokens in each level around a call, which may be one of `calls` or within it."""
+        whole = tokens
+        if number is not None:
+            self.calls[number] += tokens
+            whole = self.calls[number]
+        for level in ("all", *levels(call.idempotency_key)):
+            self.used[level] += tokens
+            self.largest[level] = max(self.largest[level], whole)
+
+    def report(self, tokens: int) -> Json:
+        """Return the answer of a call that reports its usage."""
+        self.reported += tokens
+        return {"_tokens": tokens, "_cost": tokens / 1000}
 
     def agent(self, size: int) -> Any:
         """Return an agent whose calls use as much and take no time, or some."""
@@ -49,9 +62,7 @@ class World:
         async def answer(parameters: Json, call: asl.Call) -> Json:
             await call.sleep(self.random.choice((0, 0, 1, 1, 4)))
             self.spend(call, size)
-            self.largest = max(self.largest, size)
-            self.told += size
-            return {"_tokens": size, "_cost": size / 1000}
+            return self.report(size)
 
         return answer
 
@@ -59,7 +70,6 @@ class World:
         """Use tokens, and report nonsense."""
         await call.sleep(self.random.choice((0, 1)))
         self.spend(call, 8)
-        self.largest = max(self.largest, 8)
         return {"_tokens": self.random.choice(NONSENSE)}
 
     async def broken(self, parameters: Json, call: asl.Call) -> Json:
@@ -68,35 +78,37 @@ class World:
         error = asl.StateError("Model.Broken", "no")
         if self.random.random() < 0.5:
             self.spend(call, 4)
-            self.largest = max(self.largest, 4)
-            self.told += 4
-            error.usage = {"_tokens": 4, "_cost": 0.004}
+            error.usage = self.report(4)
         raise error
 
-    async def user(self, parameters: Json, call: asl.Call) -> Json:
-        """Use a tool some times, one after the other or at once."""
-        count, width = self.random.randint(0, 3), self.random.choice((1, 3))
-        self.calls[number := len(self.calls)] = 0
-        for first in range(0, count, width):
-            calls = [
-                call.tools.call("search", {"of": number}) for _ in range(min(width, count - first))
-            ]
-            for done in await asyncio.gather(*calls, return_exceptions=True):
-                assert not isinstance(done, BaseException) or isinstance(done, asl.StateError)
-        self.spend(call, 2)
-        self.calls[number] += 2
-        self.largest = max(self.largest, self.calls[number])
-        self.told += 2
-        return {"_tokens": 2, "_cost": 0.002}
+    def user(self, size: int) -> Any:
+        """Return an agent that uses tools some times, one after the other or at once."""
 
-    async def search(self, parameters: Json, call: asl.Call) -> Json:
-        """The tool."""
-        await call.sleep(self.random.choice((0, 1)))
-        self.spend(call, TOOL)
-        self.calls[parameters["of"]] += TOOL
-        self.largest = max(self.largest, self.calls[parameters["of"]])
-        self.told += TOOL
-        return {"_tokens": TOOL, "_cost": TOOL / 1000}
+        async def answer(parameters: Json, call: asl.Call) -> Json:
+            random, number = self.random, len(self.calls)
+            count, width = random.randint(0, 3), random.choice((1, 3))
+            self.calls[number] = 0
+            for first in range(0, count, width):
+                calls = [
+                    call.tools.call(random.choice(list(TOOLS)), {"of": number})
+                    for _ in range(min(width, count - first))
+                ]
+                for done in await asyncio.gather(*calls, return_exceptions=True):
+                    assert not isinstance(done, BaseException) or isinstance(done, asl.StateError)
+            self.spend(call, size, number)
+            return self.report(size)
+
+        return answer
+
+    def tool(self, size: int) -> Any:
+        """Return a tool whose calls use as much."""
+
+        async def answer(parameters: Json, call: asl.Call) -> Json:
+            await call.sleep(self.random.choice((0, 1)))
+            self.spend(call, size, parameters["of"])
+            return self.report(size)
+
+        return answer
 
 
 def levels(key: str) -> Iterator[str]:
@@ -123,7 +135,7 @@ class Documents:
         kind = random.choice(kinds)
         state: Json = {"Type": kind, "End": True}
         if kind == "Task":
-            state |= {"Agent": random.choice("AAABBUUHX"), "Parameters": {}}
+            state |= {"Agent": random.choice("AAABBUUVHX"), "Parameters": {}}
         elif kind == "Workflow":
             state["WorkflowId"] = "child"
         elif kind == "Map":
@@ -189,31 +201,32 @@ def test_no_level_is_exceeded_by_more_than_one_call(count: int) -> None:
             [1] * random.randint(1, 5),
             agents={
                 **{name: world.agent(size) for name, size in SIZES.items()},
-                "U": world.user,
+                "U": world.user(2),
+                "V": world.user(6),
                 "H": world.hostile,
                 "X": world.broken,
             },
-            tools={"search": world.search},
+            tools={name: world.tool(size) for name, size in TOOLS.items()},
             workflows={"child": child},
             pools={"p": POOL / 1000},
             clock=VirtualClock(),
         )
-        used, one = world.used, world.largest
+        used, largest = world.used, world.largest
         if "Budget" in document:
-            assert result.usage["tokens"] == world.told
-            assert round(result.usage["cost"] * 1000) == world.told
+            assert result.usage["tokens"] == world.reported
+            assert round(result.usage["cost"] * 1000) == world.reported
         for limit in most(document.get("Budget", {})):
             reached += used["all"] >= limit
-            assert used["all"] <= limit + one, ("workflow", limit)
+            assert used["all"] <= limit + largest["all"], ("workflow", limit)
         if "Pool" in document.get("Budget", {}):
-            assert used["all"] <= POOL + one
+            assert used["all"] <= POOL + largest["all"]
         for level, spent in used.items():
             if ":execution:child:" in level and "/" not in level:
                 for limit in most(child.get("Budget", {})):
-                    assert spent <= limit + one, (level, limit)
+                    assert spent <= limit + largest[level], (level, limit)
             state = re.search(r"/([^/@]+)@\d+$", level)
             if state is not None:
-                assert spent <= documents.limits[state[1]] + one, level
+                assert spent <= documents.limits[state[1]] + largest[level], level
 
     check()
     assert reached
