@@ -1,6 +1,7 @@
 """Calls within calls: tools, agents as tools and hooks spend what was set aside, or more is."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def uses_tools(tokens: int, at_once: bool) -> Any:
     """An agent that uses its tool as often as it is told, before it is done."""
 
     async def answer(parameters: Json, call: asl.Call) -> Json:
-        width = parameters if at_once else 1
+        width = max(parameters, 1) if at_once else 1
         for first in range(0, parameters, width):
             calls = [call.tools.call("search", {"n": first + n}) for n in range(width)]
             for done in await asyncio.gather(*calls, return_exceptions=True):
@@ -153,3 +154,128 @@ def test_what_was_used_within_a_call_is_set_aside_for_the_next(bounds: Json) -> 
     assert result.usage["tokens"] == 120
     assert result.usage["reserved"]["tokens"] == (64 if bounds else 60)
     assert result.error == "States.BudgetExceeded"
+
+
+def map_of(agent: str, budget: Json) -> Json:
+    """Return a Map with a budget."""
+    task = {"Type": "Task", "Agent": agent, "End": True}
+    processor = {"StartAt": "T", "States": {"T": task}}
+    return {"Type": "Map", "ItemProcessor": processor, "Budget": budget, "End": True}
+
+
+def in_workflow(budget: Json, state: Json) -> Json:
+    """Return a workflow of one state."""
+    return {"StartAt": "S", "Budget": budget, "States": {"S": state}}
+
+
+TOKENS: Json = {"MaxTokens": 8}
+CHILD: Json = {"Type": "Workflow", "WorkflowId": "child", "End": True}
+LIMITED: dict[str, tuple[Json, Json]] = {
+    "workflow": (in_workflow(TOKENS, map_of("Outer", {})), None),
+    "cost": (in_workflow({"MaxCost": 0.08}, map_of("Outer", {})), None),
+    "state": (in_workflow({}, map_of("Outer", TOKENS)), None),
+    "pool": (in_workflow({"Pool": "p"}, map_of("Outer", {})), None),
+    "part of a pool": (
+        in_workflow({"Pool": "p", "MaxFromPool": "0.08"}, map_of("Outer", {})),
+        None,
+    ),
+    "hour": (in_workflow({"MaxCostPerHour": 0.08}, map_of("Outer", {})), None),
+    "child": (in_workflow({}, CHILD), in_workflow(TOKENS, map_of("Outer", {}))),
+    "pool of a child": (in_workflow({}, CHILD), in_workflow({"Pool": "p"}, map_of("Outer", {}))),
+    "parent": (in_workflow(TOKENS, CHILD), in_workflow({}, map_of("Outer", {}))),
+}
+
+
+@pytest.mark.parametrize("level", LIMITED)
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("seconds", [0, 1])
+@pytest.mark.parametrize("items", [[0, 1, 1], [0, 1, 2, 1, 3]])
+def test_concurrent_calls_that_use_more_tools_than_before(
+    level: str, at_once: bool, seconds: int, items: Json
+) -> None:
+    """The limit of 8 is exceeded by no more than one call with its tools."""
+    document, child = LIMITED[level]
+    total, calls = 0, []
+
+    def spend(number: int, tokens: int) -> Json:
+        nonlocal total
+        total += tokens
+        calls[number] += tokens
+        return {"_tokens": tokens, "_cost": tokens / 100}
+
+    async def outer(parameters: Json, call: asl.Call) -> Json:
+        number = len(calls)
+        calls.append(0)
+        await call.sleep(1)
+        width = max(parameters, 1) if at_once else 1
+        for _ in range(0, parameters, width):
+            uses = [call.tools.call("search", {"of": number}) for _ in range(width)]
+            with contextlib.suppress(asl.StateError):
+                await asyncio.gather(*uses)
+        return spend(number, 2)
+
+    async def search(parameters: Json, call: asl.Call) -> Json:
+        await call.sleep(seconds)
+        return spend(parameters["of"], 5)
+
+    result = asl.run(
+        document,
+        items,
+        agents={"Outer": outer},
+        tools={"search": search},
+        workflows={} if child is None else {"child": child},
+        pools={"p": "0.08"},
+        clock="virtual",
+    )
+    assert len(calls) > 2
+    assert total <= 8 + max(calls)
+    assert result.usage["tokens"] == total
+
+
+def test_a_call_beside_one_of_unknown_size_does_not_exceed_the_limit() -> None:
+    """Both use more than what is reserved for them: only the one of unknown size may."""
+    total, calls = 0, {"First": 0, "Known": 0, "Unknown": 0}
+
+    def spend(name: str, tokens: int) -> Json:
+        nonlocal total
+        total += tokens
+        calls[name] += tokens
+        return {"_tokens": tokens}
+
+    def agent(tokens: int, tools: int, seconds: float) -> Any:
+        async def answer(parameters: Json, call: asl.Call) -> Json:
+            await call.sleep(seconds)
+            for _ in range(tools + parameters["more"]):
+                with contextlib.suppress(asl.StateError):
+                    await call.tools.call("search", {"of": parameters["name"]})
+            return spend(parameters["name"], tokens)
+
+        return answer
+
+    async def search(parameters: Json, call: asl.Call) -> Json:
+        await call.sleep(4)
+        return spend(parameters["of"], 5)
+
+    def task(agent: str, name: str, more: int, **rest: Json) -> Json:
+        return {"Type": "Task", "Agent": agent, "Parameters": {"name": name, "more": more}, **rest}
+
+    branches = [
+        {"StartAt": name, "States": {name: task(name, name, more, End=True)}}
+        for name, more in (("Unknown", 0), ("Known", 1))
+    ]
+    document = {
+        "StartAt": "First",
+        "Budget": {"MaxTokens": 16},
+        "States": {
+            "First": task("Known", "First", 0, Next="Both"),
+            "Both": {"Type": "Parallel", "Branches": branches, "End": True},
+        },
+    }
+    asl.run(
+        document,
+        agents={"Known": agent(2, 1, 1), "Unknown": agent(20, 1, 2)},
+        tools={"search": search},
+        clock="virtual",
+    )
+    assert calls == {"First": 7, "Known": 7, "Unknown": 25}
+    assert total <= 16 + 25
