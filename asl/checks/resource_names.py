@@ -49,7 +49,7 @@ def faults(resource: str, suggestions: Suggestions, express: bool = False) -> It
         message = f"{resource!r} is no resource name such as 'arn:aws:states:::sns:publish'"
         yield Fault(message, None, aws.NO_RESOURCE)
         return
-    if not resource.startswith("arn:"):
+    if not resource.lower().startswith("arn:"):
         return
     arn = _ARN.fullmatch(resource)
     if arn is None or not arn["rest"].strip(":"):
