@@ -208,6 +208,16 @@ def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Find
             at_key=True,
             aws=Wording("The field 'InputType' is required"),
         )
+    if config.get("ManifestType") == "S3_INVENTORY" and kind not in (None, "MANIFEST"):
+        yield Finding(
+            "V-MAP-16",
+            f"the manifest of an inventory lists CSV files: it has no 'InputType' {kind!r}",
+            f"{pointer}/InputType",
+            "remove 'InputType', or name the 'ManifestType' ATHENA_DATA",
+            severity=_stricter(node),
+            at_key=True,
+            aws=Wording(aws.unsupported("InputType"), at=pointer),
+        )
     if config.get("ManifestType") == "ATHENA_DATA" and kind == "JSON":
         yield Finding(
             "V-MAP-16",
