@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = {"StartAt": "Hi", "States": {"Hi": {"Type": "Pass", "Result": "hello", "End": True}}}
@@ -202,3 +204,35 @@ def test_dependencies_of_the_core_have_ceilings() -> None:
     """A new major version of a dependency breaks nobody who installs the package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert [each for each in project["dependencies"] if "<" not in each] == []
+
+
+def needs(name: str, extra: str = "") -> set[str]:
+    """Return the names of a distribution and of all that it depends on in this environment."""
+    todo, found = [(name, extra)], set()
+    while todo:
+        each, extra = todo.pop()
+        found.add(canonicalize_name(each))
+        for line in distribution(each).requires or ():
+            requirement = Requirement(line)
+            wanted = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+            if wanted and canonicalize_name(requirement.name) not in found:
+                todo.append((requirement.name, ",".join(requirement.extras)))
+    return found
+
+
+def test_the_core_has_at_most_ten_dependencies_and_thirty_megabytes(wheel: Path) -> None:
+    """`pip install .` brings few distributions, all with wheels, also for musl."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    direct = [Requirement(each).name for each in project["dependencies"]]
+    names = set().union(*map(needs, direct))
+    assert "google-re2" not in names
+    assert len(names) <= 10, sorted(names)
+    installed = sum(
+        Path(str(file.locate())).stat().st_size
+        for name in names
+        for file in distribution(name).files or ()
+        if Path(str(file.locate())).is_file()
+    )
+    with zipfile.ZipFile(wheel) as archive:
+        unpacked = sum(each.file_size for each in archive.infolist())
+    assert installed + unpacked < 30_000_000

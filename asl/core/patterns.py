@@ -11,6 +11,7 @@ from types import MappingProxyType
 from asl.core.json_text import read_data
 from asl.core.regex import linear
 from asl.core.values import Json, excerpt, json_equal, type_name
+from asl.core.work import WorkExceeded
 
 __all__ = ["matches", "mismatches"]
 
@@ -49,7 +50,12 @@ def _like(pattern: Json, value: Json, place: str) -> Iterator[str]:
     except ValueError as fault:
         yield f"{place}: {pattern!r} is no regular expression: {fault}"
         return
-    if type(value) is not str or expression.fullmatch(value) is None:
+    try:
+        fits = type(value) is str and expression.fullmatch(value) is not None
+    except WorkExceeded as excess:
+        yield f"{place}: {pattern!r} cannot be matched: {excess}"
+        return
+    if not fits:
         yield f"{place}: expected a string like {pattern!r}, got {_short(value)}"
 
 

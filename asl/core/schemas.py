@@ -15,7 +15,7 @@ from math import prod
 from typing import Any, Final
 
 from asl.core.json_schema import jsonschema
-from asl.core.regex import linear
+from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact, measure
 from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
 
@@ -68,7 +68,9 @@ class _Judgement:
             self.patterns[pattern] = self._compile(pattern)
         compiled, repeats = self.patterns[pattern]
         self.meter.spend(SEARCH + len(text) * (6 + repeats) // 150)
-        return compiled is None or compiled.search(text) is not None
+        if compiled is None:
+            return True
+        return next(find_all(compiled, text, self.meter.spend), None) is not None
 
     def _compile(self, pattern: str) -> tuple[Any, int]:
         """Return a compiled pattern, None for one that RE2 does not know, and how it repeats."""

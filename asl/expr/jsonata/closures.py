@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from asl.core.regex import linear
 from asl.expr.jsonata import grouping, operators, paths
 from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
@@ -371,8 +372,6 @@ class _Compiler:
 
 def _signature(parsed: Any) -> Signature:
     """The signature of a function in the query, matched in linear time whatever it says."""
-    import re2
-
     return Signature(
         [
             Parameter(
@@ -383,7 +382,7 @@ def _signature(parsed: Any) -> Signature:
             )
             for each in parsed._params
         ],
-        re2.compile,
+        linear,
     )
 
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from asl.core.regex import find_all, linear
+from asl.core.work import WorkExceeded
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.values import UNDEFINED, Function, Value
 
@@ -57,23 +59,16 @@ class Pattern(Function):
 
     def __init__(self, source: str, ignore_case: bool, multiline: bool, java: bool = False) -> None:
         """Compile a pattern; raises BadPattern. With *java* all blanks are of ASCII (measured)."""
-        import re2
-
         super().__init__("", 1)
         self.source = source
-        options = re2.Options()
-        options.case_sensitive = not ignore_case
-        options.log_errors = False
-        flags = "(?m)" if multiline else ""
+        flags = ("i" if ignore_case else "") + ("m" if multiline else "")
         try:
             translated = "".join(_translated(source, java))
-            self.compiled = re2.compile(flags + translated, options)
+            self.compiled = linear(translated, flags)
             self.searches_ahead, places = costs(translated)
             self.places = places if places > FEW else 0
-        except re2.error as error:
-            reason = error.args[0]
-            reason = reason.decode() if isinstance(reason, bytes) else reason
-            raise BadPattern(f"the regular expression cannot be used: {reason}") from None
+        except ValueError as error:
+            raise BadPattern(f"the regular expression cannot be used: {error}") from None
 
     def matches(self, text: str, run: "Run") -> Iterator[Match]:
         """The matches in order; raises D1004 where an empty one would repeat without end."""
@@ -81,7 +76,7 @@ class Pattern(Function):
         run.spend(len(text) * self.places // READ_BY_PLACE)
         run.spend_bytes(2 * len(text))
         try:
-            found = self.compiled.finditer(text)
+            found = find_all(self.compiled, text, run.spend)
             each = next(found, None)
             while each is not None:
                 groups = tuple(UNDEFINED if group is None else group for group in each.groups())
@@ -94,6 +89,8 @@ class Pattern(Function):
                 each = next(found, None)
                 if start == end or (each is not None and each.start() == each.end()):
                     raise fault("D1004", value=self.source)
+        except WorkExceeded as error:
+            raise fault("D1012", limit=error.limit) from None
         except UnicodeEncodeError:
             raise fault("D1014", what="half of a surrogate pair is no character") from None
 

@@ -2,9 +2,11 @@
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, NoReturn, TypeAlias
 
-from asl.core.regex import linear
+from asl.core.automaton import Spend
+from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, json_equal
 from asl.expr.paths.segments import Evaluation, Segment, Test
 from asl.expr.paths.select import nodes_of
@@ -12,6 +14,7 @@ from asl.expr.paths.select import nodes_of
 __all__ = [
     "RELATIONS",
     "Literal",
+    "Matches",
     "Operand",
     "Query",
     "Relation",
@@ -24,6 +27,8 @@ __all__ = [
 
 _NOTHING = object()
 Relation: TypeAlias = Callable[[Json, Json, Evaluation], bool]
+Matches: TypeAlias = Callable[[str, Spend], bool]
+"""Whether a text matches; the work may be counted."""
 
 
 class Literal(NamedTuple):
@@ -124,7 +129,7 @@ def compared(left: Operand, holds: Relation, right: Operand) -> Test:
     )
 
 
-def matched(left: Operand, matches: Callable[[str], bool]) -> Test:
+def matched(left: Operand, matches: Matches) -> Test:
     """Return the test whether an operand is a text that an expression matches."""
 
     def test(node: Json, evaluation: Evaluation) -> bool:
@@ -132,15 +137,15 @@ def matched(left: Operand, matches: Callable[[str], bool]) -> Test:
         if type(value) is not str:
             return False
         evaluation.meter.spend(len(value) // 64)
-        return matches(value)
+        return matches(value, evaluation.meter.spend)
 
     return test
 
 
-def linear_regex(source: str, fail: Callable[[str], NoReturn]) -> Callable[[str], bool]:
+def linear_regex(source: str, fail: Callable[[str], NoReturn]) -> Matches:
     """Compile a regular expression of a document; *fail* is told why it is none."""
     try:
         compiled = linear(source)
     except ValueError:
         fail(f"{source!r} is not a regular expression (look-around and back-references have none)")
-    return lambda text: compiled.fullmatch(text) is not None
+    return partial(fullmatch, compiled)

@@ -1,7 +1,7 @@
 """Parsing a path; a fault tells its offset in the text."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from math import isinf
 from typing import NoReturn
@@ -11,6 +11,7 @@ from asl.expr.paths.amazon import parse_amazon_path
 from asl.expr.paths.filters import (
     RELATIONS,
     Literal,
+    Matches,
     Operand,
     Query,
     all_of,
@@ -317,7 +318,7 @@ class _Parser:
         hint = f"write '{bare.group()}' for a text" if bare else None
         return self.fail("expected @, $, a string, a number, true, false or null in a filter", hint)
 
-    def pattern(self) -> "Callable[[str], bool]":
+    def pattern(self) -> Matches:
         if self.take("/"):
             end = self.text.find("/", self.at)
             while end > 0 and self.text[end - 1] == "\\":

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
-from asl.core.regex import linear
+from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact
 from asl.core.work import WorkMeter
 
@@ -125,7 +125,7 @@ def _expression(pattern: str) -> Any:
 def _scanned(meter: WorkMeter, pattern: str, text: str) -> Iterator[Any]:
     """Yield the matches; each may have looked at all of the text that is left."""
     meter.spend(1 + len(text) // SCANNED)
-    for match in _expression(pattern).finditer(text):
+    for match in find_all(_expression(pattern), text, meter.spend):
         meter.spend(1 + (len(text) - match.end()) // SCANNED)
         yield match
 

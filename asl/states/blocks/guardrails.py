@@ -8,8 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
-from asl.core.regex import linear
+from asl.core.regex import escape, linear
 from asl.core.values import Json, compact, is_integer
+from asl.core.work import WorkExceeded
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -449,11 +450,9 @@ def _words(entries: Sequence[str]) -> _Find:
 
 def _literals(entries: Sequence[str]) -> _Find:
     """Return what finds any of the entries in a text, in either case."""
-    import re2
-
     if not entries:
         return lambda text: []
-    return _expression("|".join(map(re2.escape, entries)), "i")
+    return _expression("|".join(map(escape, entries)), "i")
 
 
 def _comparable(text: str) -> tuple[str, list[int]]:
@@ -497,7 +496,10 @@ def _expression(pattern: str, flags: str) -> _Find:
     def find(text: str) -> list[Span]:
         # The places of bytes are those of characters, and cost the library less.
         searched = text.encode() if text.isascii() else text
-        return [Span(match.start(), match.end(), MASK) for match in compiled.finditer(searched)]
+        try:
+            return [Span(match.start(), match.end(), MASK) for match in compiled.finditer(searched)]
+        except WorkExceeded as error:
+            raise StateError("States.Runtime", f"pattern {pattern!r}: {error}") from None
 
     return find
 

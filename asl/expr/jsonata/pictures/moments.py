@@ -6,6 +6,7 @@ from functools import lru_cache
 from math import nan, trunc
 from typing import NamedTuple
 
+from asl.core.regex import escape, linear
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.pictures import LONGEST, integers
@@ -352,21 +353,17 @@ def _read(text: str, picture: str, now: int) -> Value:
 
 @lru_cache(maxsize=64)
 def _reading(picture: str) -> "tuple[re.Pattern[str], tuple[tuple[str, _Reader], ...]]":
-    import re2
-
-    pattern, readers = "(?i)", []
+    pattern, readers = "", []
     for part in parse(picture):
         if isinstance(part, str):
-            pattern += re2.escape(part)
+            pattern += escape(part)
             continue
         source, reader = _reader(part)
         pattern += f"({source})"
         readers.append((part.component, reader))
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(pattern, options), tuple(readers)
-    except re2.error:
+        return linear(pattern, "i"), tuple(readers)
+    except ValueError:
         raise fault("D1013", what="picture string", limit="what can be matched") from None
 
 

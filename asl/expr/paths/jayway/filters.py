@@ -13,8 +13,9 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.java import json_text
-from asl.core.regex import linear
+from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, measure
+from asl.expr.paths.filters import Matches
 from asl.expr.paths.jayway.failures import PathInvalid
 from asl.expr.paths.jayway.reading import ABSENT, Read, compile_read
 from asl.expr.paths.segments import Evaluation, Pick, Segment, Test
@@ -80,7 +81,7 @@ class _Text(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    matches: Callable[[str], bool]
+    matches: Matches
 
 
 class _Query(NamedTuple):
@@ -163,7 +164,7 @@ class _Parser:
         except ValueError:
             reason = "look-around and back-references have none"
             self.fail(f"{source!r} is not a regular expression ({reason})")
-        return _Pattern(lambda value: compiled.fullmatch(value) is not None)
+        return _Pattern(partial(fullmatch, compiled))
 
 
 # --------------------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ def _matched(left: _Operand, right: _Operand, candidate: Json, evaluation: Evalu
         raise PathInvalid("a filter with =~ needs a pattern such as /a.*/")
     if isinstance(operand, _Pattern) or value is None:
         return False
-    return pattern.matches(_printed(value, evaluation))
+    return pattern.matches(_printed(value, evaluation), evaluation.meter.spend)
 
 
 def _printed(value: Json, evaluation: Evaluation) -> str:
