@@ -39,6 +39,9 @@ class Journal(Protocol):
     """How many records each machine had written before, by its path."""
     began: dict[str, Json]
     """When each child began, and what had been spent by then, by its path."""
+    lives: dict[str, tuple[int, float | None]]
+    """How often the execution had been redriven, and when, as each child ran that ended in a single
+    stretch, by its path."""
 
     requests: dict[str, Asked]
     """Requests found at recovery, by the key of the effect."""

@@ -218,6 +218,9 @@ class KeptHost(LocalHost):
                 frame.now, usage = began
                 frame.seen_usage(read_usage(usage))
                 log.began = True
+            life = self.journal.lives.get(log.path)
+            if life is not None:  # it is over: its expressions give what they gave then
+                frame.execution = frame.execution.as_of(*life)
 
     async def machine(self, frame: EngineFrame) -> Json:
         """Run a child machine, or give what came of it before."""

@@ -13,7 +13,7 @@ from asl.core.values import Json, compact, encoded
 from asl.engine.journal import STARTED, WHOLE_PATH
 from asl.engine.record_reading import read_beginning
 from asl.engine.record_writing import tells_next, written_whole
-from asl.engine.records import TOLD
+from asl.engine.records import STRETCH, TOLD
 from asl.states.errors import Cancelled
 from asl.stores import live, requests
 from asl.stores.alive import Alive
@@ -92,6 +92,9 @@ class SqliteJournal(Log):
         self.tasks: dict[str, Awaited] = {}
         self.recorded: dict[str, int] = {}
         self.began: dict[str, Json] = {}
+        self.lives: dict[str, tuple[int, float | None]] = {}
+        self._life: tuple[int, float | None] = 0, None
+        """How often the execution had been redriven by the record read last, and when."""
         self.visits = 0
         """How many states the top machine has entered."""
         self.spending: Json = None
@@ -171,8 +174,14 @@ class SqliteJournal(Log):
         self.recorded[path] = known + 1 + more
         if path == "":
             self.visits = record[2] + 1 + more
-        elif known == 0 and path != WHOLE_PATH and record[0] != TOLD:
+        elif path == WHOLE_PATH:
+            details = record[-1]["json"]
+            if "redriveCount" in details:
+                self._life = details["redriveCount"], record[1]
+        elif known == 0 and record[0] != TOLD:
             self.began[path] = read_beginning(record)
+            if record[0] == STRETCH and record[3] is None:
+                self.lives[path] = self._life
 
     def program(self, document: str) -> Program:
         """Return the program of a document that the execution has had, by its hash."""

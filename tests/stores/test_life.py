@@ -574,3 +574,27 @@ def test_what_waits_beside_a_failure_waits_on_after_a_redrive(store: Store) -> N
     result = store.resume("it", agents=LUCK)
     assert result.output == [1, {"ok": True}, 1]
     assert types(store.result("it")) == types(result)
+
+
+@pytest.mark.parametrize("lives", [1, 2])
+def test_redrive_keeps_outputs_of_branches_that_ended(tmp_path: Path, lives: int) -> None:
+    """A branch without effects gives what it gave before; a failed one sees the new count."""
+    count = {"Parameters": {"n.$": "$$.Execution.RedriveCount"}, "End": True}
+    branches = [
+        {"StartAt": "P", "States": {"P": {"Type": "Pass", **count}}},
+        {"StartAt": "W", "States": {"W": {"Type": "Task", "Agent": "Flaky", **count}}},
+    ]
+    fork = {
+        "StartAt": "Fork",
+        "States": {"Fork": {"Type": "Parallel", "Branches": branches, "End": True}},
+    }
+    for life in range(lives):
+        with opened(tmp_path / "runs.db", agents=BOOM) as store:
+            failed = store.redrive("it") if life else store.run(fork, name="it")
+            assert failed.error == "Boom"
+    with opened(tmp_path / "runs.db", agents={"Flaky": {"echo": True}}) as store:
+        result = store.redrive("it")
+        assert result.output == [{"n": 0}, {"n": lives}]
+        (exited,) = (event for event in result.events if event.type == "PassStateExited")
+        assert exited.details["output"] == {"n": 0}
+        assert store.result("it").output == result.output
