@@ -5,14 +5,14 @@ computed once and remembered as a state of an automaton, so a text costs one loo
 the threads are followed one by one only where a match was found, for the spans of its groups.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, overload
 
 from asl.core import regex_syntax as syntax
-from asl.core.work import WorkExceeded
+from asl.core.work import Spend, WorkExceeded
 
-__all__ = ["Match", "Pattern", "Spend"]
+__all__ = ["Match", "Pattern"]
 
 MAX_INSTRUCTIONS: Final = 5_000
 """Instructions of a program."""
@@ -28,8 +28,6 @@ STATE: Final = 40
 STEPS: Final = 4
 """Steps of a `WorkMeter` that a visit costs."""
 
-Spend = Callable[[int], None]
-"""What counts steps in the name of an evaluation."""
 Span = tuple[int, int]
 _Spans = tuple[int, ...]
 _Thread = tuple[int, _Spans]
@@ -301,6 +299,9 @@ class Match:
 
 class Pattern:
     """A regular expression: the interface of `re.Pattern`, as far as it is used."""
+
+    counts_work: Final = True
+    """`finditer` and `fullmatch` take what counts their steps."""
 
     def __init__(self, pattern: str, flags: str = "") -> None:
         """Compile a pattern; raises ValueError with the reason why that is not possible."""

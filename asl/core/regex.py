@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from asl.core.automaton import Pattern, Spend
+from asl.core.work import Spend
 
 __all__ = ["escape", "find_all", "fullmatch", "linear"]
 
@@ -32,6 +32,8 @@ def linear(pattern: str, flags: str = "") -> Any:
     try:
         import re2
     except ImportError:
+        from asl.core.automaton import Pattern  # costs milliseconds to load
+
         return Pattern(pattern, flags)
     options = re2.Options()
     options.log_errors = False
@@ -44,15 +46,14 @@ def linear(pattern: str, flags: str = "") -> Any:
 
 def find_all(pattern: Any, text: str, spend: Spend) -> Iterator[Any]:
     """Yield the matches of a compiled pattern; without google-re2 *spend* counts their steps."""
-    found = pattern.finditer(text, spend) if type(pattern) is Pattern else pattern.finditer(text)
-    return iter(found)
+    counted = (spend,) if hasattr(pattern, "counts_work") else ()
+    return iter(pattern.finditer(text, *counted))
 
 
 def fullmatch(pattern: Any, text: str, spend: Spend) -> bool:
     """Whether a compiled pattern matches a whole text; *spend* as in `find_all`."""
-    if type(pattern) is Pattern:
-        return pattern.fullmatch(text, spend) is not None
-    return pattern.fullmatch(text) is not None
+    counted = (spend,) if hasattr(pattern, "counts_work") else ()
+    return pattern.fullmatch(text, *counted) is not None
 
 
 _SPECIAL = re.compile(r"[^A-Za-z0-9_\u0080-\U0010ffff]")

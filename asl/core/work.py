@@ -8,12 +8,15 @@ cannot grow with its input needs no meter.
 A language catches `WorkExceeded` where it is entered and raises its own error with the text.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, NoReturn
 
-__all__ = ["LIMITS", "STEP", "Quantity", "WorkExceeded", "WorkLimits", "WorkMeter"]
+__all__ = ["LIMITS", "STEP", "Quantity", "Spend", "WorkExceeded", "WorkLimits", "WorkMeter"]
 
 Quantity = Literal["steps", "bytes", "levels"]
+Spend = Callable[[int], None]
+"""Counts steps, as `WorkMeter.spend` does."""
 
 
 @dataclass(frozen=True, slots=True)

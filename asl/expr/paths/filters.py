@@ -5,9 +5,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, NoReturn, TypeAlias
 
-from asl.core.automaton import Spend
 from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, json_equal
+from asl.core.work import Spend
 from asl.expr.paths.segments import Evaluation, Segment, Test
 from asl.expr.paths.select import nodes_of
 
