@@ -18,7 +18,7 @@ from asl.core.errors import AslError, StateError, lost
 from asl.core.extras import needed
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider, opened
-from asl.engine.tools import Bounds, Offer, Offers
+from asl.engine.tools import Bounds, Listing, Offer, Offers
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class McpServer:
             names = await asked.tools() if self.pins is None else self.pins
             return [asked.offer(await asked.tool(name)) for name in names]
 
-        return listed
+        return Listing(listed, session.used(""), server=self.name)
 
 
 class McpTool:
@@ -114,7 +114,9 @@ class McpTool:
             asked = await session.asked_by(call)
             return [asked.offer(await asked.tool(self.name))]
 
-        return listed
+        server = self.server.name
+        names = (f"{server}/{self.name}", self.name) if server else (self.name,)
+        return Listing(listed, session.used(self.name), names)
 
 
 def _session(server: McpServer, held: Held) -> _Session:

@@ -10,7 +10,7 @@ from asl.agents.typed import input_schema
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Call, Held, opened
-from asl.engine.tools import Offer, Offers
+from asl.engine.tools import Listing, Offer, Offers
 
 __all__ = ["Tool", "Toolbox", "as_toolbox"]
 
@@ -47,7 +47,7 @@ class Tool:
         async def listed(call: Call) -> list[Offer]:
             return [offer]
 
-        return listed
+        return Listing(listed, offer.agent, offer.names)
 
 
 def as_toolbox(value: Any, name: str) -> Toolbox:
@@ -94,4 +94,8 @@ class _Named:
                 return [offer._replace(server=name) for offer in found]
             return [offer._replace(name=name, server="", also=offer.names) for offer in found]
 
-        return listed
+        if not isinstance(told, Listing):
+            return listed
+        if whole:
+            return Listing(listed, told.agent, server=name)
+        return Listing(listed, told.agent, (name, *told.names))

@@ -10,7 +10,7 @@ from asl.core.values import Json
 if TYPE_CHECKING:
     from asl.engine.agent import Agent, Call
 
-__all__ = ["Bounds", "Offer", "Offers", "Tools"]
+__all__ = ["Bounds", "Listing", "Offer", "Offers", "Tools"]
 
 
 class Offer(NamedTuple):
@@ -36,6 +36,29 @@ class Offer(NamedTuple):
 
 Offers: TypeAlias = "Callable[[Call], Awaitable[list[Offer]]]"
 """Tells what there is, to somebody who is called."""
+
+
+class Listing:
+    """The tools of one toolbox in one run, and who answers for them, known before they are listed.
+
+    Args:
+        offers: Lists the tools.
+        agent: Who answers, or any of those who do, all of one kind.
+        names: The names of the tool; none for a server, which has to be asked.
+        server: The name of the server.
+    """
+
+    def __init__(
+        self, offers: Offers, agent: Agent, names: tuple[str, ...] = (), server: str = ""
+    ) -> None:
+        self.offers = offers
+        self.agent = agent
+        self.names = names
+        self.server = server
+
+    def __call__(self, call: Call) -> Awaitable[list[Offer]]:
+        """List the tools to an agent that is called."""
+        return self.offers(call)
 
 
 class Bounds(Protocol):

@@ -14,7 +14,7 @@ from asl.core.values import Json, is_integer
 from asl.graphs.loops import loops
 from asl.graphs.model import START, Machine, State, graph_of
 from asl.graphs.ways import first_ways
-from asl.states.base import machines_of
+from asl.states.base import machines_of, scoped_states
 from asl.states.blocks.budget import amount
 
 __all__ = ["Bound", "Plan", "planned"]
@@ -24,8 +24,6 @@ STOPS: Final = ("Fail", "PauseAndNotify")
 ATTEMPTS: Final = 3
 """The retries of a retrier that does not say how many."""
 ZERO: Final = Decimal(0)
-TOOLS: Final = ("DefaultTools", "ToolCategories")
-"""What an included document says of the tools of its states."""
 _Scopes: TypeAlias = tuple[Mapping[str, Json], ...]
 """The documents around a state that say what tools it may use, the whole one first."""
 _Found: TypeAlias = tuple[str, Mapping[str, Json], _Scopes]
@@ -105,7 +103,7 @@ def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int)
     """
     document = _known(document)
     machine = graph_of(document)
-    found = list(_states(document, (document,)))
+    found = list(scoped_states(document, (document,)))
     ways, complete = _ways(machine, limit)
     budget = document.get("Budget", {})
     return Plan(
@@ -135,15 +133,6 @@ def _known(part: Json) -> Any:
     if type(states) is dict:
         part = {**part, "States": {key: states[key] for key in states if type(states[key]) is dict}}
     return {key: _known(each) for key, each in part.items()}
-
-
-def _states(machine: Mapping[str, Json], scopes: _Scopes) -> Iterator[_Found]:
-    """Yield all states of a machine and of those within."""
-    for name, state in machine["States"].items():
-        yield name, state, scopes
-        for steps, inner in machines_of(state):
-            own = steps == ("Template",) and not inner.keys().isdisjoint(TOOLS)
-            yield from _states(inner, (*scopes, inner) if own else scopes)
 
 
 def _ways(machine: Machine, limit: int) -> tuple[tuple[tuple[str, ...], ...], bool]:

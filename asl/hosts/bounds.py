@@ -7,19 +7,21 @@ which connect and open files by themselves, are watched while they run.
 
 from __future__ import annotations
 
+import _thread
 import os
 import re
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from functools import cached_property, lru_cache, partial
+from importlib import import_module
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from threading import Thread
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
-from weakref import ReferenceType
 
 from asl.core.imports import code_folders
 from asl.core.values import Json
@@ -423,6 +425,8 @@ FILES: Final = {
 }  # fmt: skip
 """The events that name files, and how many."""
 WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+LOW_LEVEL: Final = ("start_new_thread", "start_new", "start_joinable_thread")
+"""The functions of `_thread` that start a thread."""
 HARMLESS: Final = ("/dev/null", "/dev/urandom", "/dev/random")
 
 
@@ -437,6 +441,7 @@ def watching(bounds: CallBounds) -> Iterator[None]:
         _watches = True
         sys.addaudithook(_heard)
         _watch_threads()
+        _watch_processes()
     token = _WATCHED.set(bounds)
     try:
         yield
@@ -467,27 +472,63 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _watch_threads() -> None:
-    """Hold threads that a function within bounds starts to the same bounds."""
-    start: Any = Thread.start
+    """Hold threads that a function within bounds starts, and what it hands to pools, to them.
 
-    def start_in_context(thread: Thread) -> None:
-        if _WATCHED.get() is not None and not _is_of_event_loop(thread):
-            thread.run = partial(copy_context().run, thread.run)  # type: ignore[method-assign]
+    The threads of a pool outlive the call, so what is handed over is held and not the thread.
+    """
+    start: Any = Thread.start
+    submit: Any = ThreadPoolExecutor.submit
+    for name in LOW_LEVEL:
+        if hasattr(_thread, name):
+            setattr(_thread, name, partial(_start_held, getattr(_thread, name)))
+
+    def start_within_bounds(thread: Thread) -> None:
+        bounds = _WATCHED.get()
+        if bounds is not None:
+            thread.run = partial(_held, bounds, thread.run)  # type: ignore[method-assign]
         start(thread)
 
-    Thread.start = start_in_context  # type: ignore[method-assign, assignment]
+    def submit_within_bounds(
+        pool: ThreadPoolExecutor, function: Any, /, *arguments: Any, **named: Any
+    ) -> Any:
+        return submit(pool, _held, _WATCHED.get(), function, *arguments, **named)
+
+    Thread.start = start_within_bounds  # type: ignore[method-assign, assignment]
+    ThreadPoolExecutor.submit = submit_within_bounds  # type: ignore[method-assign, assignment]
 
 
-def _is_of_event_loop(thread: Thread) -> bool:
-    """Whether a thread works for the running event loop, which looks up hosts in threads."""
-    from asyncio import get_running_loop
+def _start_held(start: Callable[..., Any], function: Any, /, *arguments: Any, **named: Any) -> Any:
+    """Start a thread without `threading` within the bounds of the one that starts it."""
+    bounds = _WATCHED.get()
+    held = function if bounds is None else partial(_held, bounds, function)
+    return start(held, *arguments, **named)
 
+
+def _watch_processes() -> None:
+    """Refuse processes that are started without an audit event, as `multiprocessing` does."""
     try:
-        executor: Any = vars(get_running_loop()).get("_default_executor")
-    except RuntimeError:
-        return False
-    first, *_ = vars(thread).get("_args") or (None,)
-    return executor is not None and isinstance(first, ReferenceType) and first() is executor
+        posix: Any = import_module("_posixsubprocess")
+    except ImportError:  # a system where every start of a process is heard
+        return
+    fork = posix.fork_exec
+
+    def fork_without_bounds(*arguments: Any) -> Any:
+        if _WATCHED.get() is not None:
+            _heard("subprocess.Popen", ())
+        return fork(*arguments)
+
+    posix.fork_exec = fork_without_bounds
+
+
+def _held(
+    bounds: CallBounds | None, function: Callable[..., Any], /, *arguments: Any, **named: Any
+) -> Any:
+    """Call a function in another thread within the bounds of the one that has asked for it."""
+    token = _WATCHED.set(bounds)
+    try:
+        return function(*arguments, **named)
+    finally:
+        _WATCHED.reset(token)
 
 
 def _opened(bounds: CallBounds, event: str, arguments: tuple[Any, ...]) -> None:

@@ -29,6 +29,7 @@ from asl.hosts.rates import REQUESTS as NETWORK_REQUESTS
 from asl.hosts.rates import Counted, Counting, Demand, requests
 from asl.hosts.rights import Level, rights_of, topmost
 from asl.hosts.tool_outcome import ToolOutcome
+from asl.hosts.unenforceable import unenforceable
 from asl.states.blocks.policy import Hook, parse_size
 from asl.states.blocks.verdicts import UnclearVerdict, rejection
 from asl.states.calls import Options, Part, Target
@@ -356,18 +357,9 @@ class Broker:
                 agent = await agent.confined(settings, tool)
             finally:
                 self.host.clock.real_ends()
-        if hosts and not agent.keeps_hosts:
-            text = (
-                f"tool {tool!r}: nobody could see which hosts it connects to: run it in a sandbox "
-                "without network"
-            )
-            raise Raised("States.Permissions", text)
-        if files and agent.opens_files:
-            text = (
-                f"tool {tool!r}: 'FileSystem' cannot limit which files it opens: run it in a "
-                "sandbox 'docker' or 'wasm', whose 'Mounts' are all that it sees"
-            )
-            raise Raised("States.Permissions", text)
+        why = unenforceable(tool, agent, [level.policy for level in self.levels])
+        if why is not None:
+            raise Raised("States.Permissions", why)
         return agent, bounds
 
     def _sandbox(self, tool: str) -> Mapping[str, Json] | None:

@@ -99,6 +99,8 @@ async def execute(
         _count_events(execution)
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
+        if services is not None and services.boxes and not _has_begun(execution):
+            _refuse_unenforceable(execution, services)
         if program.settle is not None:
             _settled(execution, services)
         if program.budgeted or (within is not None and within.execution.ledger is not None):
@@ -144,10 +146,21 @@ async def execute(
 
 def _count_events(execution: Execution) -> None:
     """Hold the history against its quota; events before this process count too."""
-    goes_on = execution.earlier is not None or bool(execution.history)
+    goes_on = _has_begun(execution)
     execution.count_events()
     if execution.counter is not None and goes_on:
         execution.counter.recount()
+
+
+def _has_begun(execution: Execution) -> bool:
+    """Whether an execution goes on from what another process has done."""
+    return execution.earlier is not None or bool(execution.history)
+
+
+def _refuse_unenforceable(execution: Execution, services: Services) -> None:
+    from asl.hosts.unenforceable import refuse_unenforceable
+
+    refuse_unenforceable(execution, services)
 
 
 def _share(

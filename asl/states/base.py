@@ -7,7 +7,7 @@ interpreter.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
@@ -19,8 +19,19 @@ from asl.expr.references import Place
 from asl.expr.rules import Predicate
 from asl.program import Finish, Machine, Step, Work
 
-__all__ = ["PARAMETER", "Compiler", "Node", "StateType", "awaits", "labelled", "machines_of"]
+__all__ = [
+    "PARAMETER",
+    "Compiler",
+    "Node",
+    "StateType",
+    "awaits",
+    "labelled",
+    "machines_of",
+    "scoped_states",
+]
 
+TOOL_SCOPES: Final = ("DefaultTools", "ToolCategories")
+"""What an included document says of the tools of its states."""
 
 PARAMETER = r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})"
 """What stands for a parameter of a template, which it names (9.2); after a backslash it is text."""
@@ -73,6 +84,24 @@ def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ..
     for index, branch in enumerate(branches if type(branches) is list else ()):
         if type(branch) is dict:
             yield ("Branches", index), branch
+
+
+def scoped_states(
+    machine: Mapping[str, Json], scopes: tuple[Mapping[str, Json], ...]
+) -> Iterator[tuple[str, Mapping[str, Json], tuple[Mapping[str, Json], ...]]]:
+    """Yield all states of a machine and of those within: `(name, state, scopes)`.
+
+    Args:
+        machine: The object that has the `States`.
+        scopes: The documents around it whose blocks bind its tools, the outermost first.
+    """
+    for name, state in machine["States"].items():
+        if type(state) is not dict:
+            continue  # parameters of a template will fill it in
+        yield name, state, scopes
+        for steps, inner in machines_of(state):
+            own = steps == ("Template",) and not inner.keys().isdisjoint(TOOL_SCOPES)
+            yield from scoped_states(inner, (*scopes, inner) if own else scopes)
 
 
 def labelled(state: Mapping[str, Json], language: Json) -> bool:

@@ -1,5 +1,8 @@
 """What tools reach: addresses that are really connected to, and files after links."""
 
+import _thread
+import asyncio
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -8,7 +11,7 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from asl.states.blocks.policy import Reach
 from asl.states.errors import Raised
 
 from ..agents.servers import Exchange, HttpServer, serving
-from .workflows import answer, shows, told, use
+from .workflows import answer, shows, task, told, use
 
 Json = Any
 MCP = Path(__file__).parents[1] / "agents" / "mcp_server.py"
@@ -280,6 +283,141 @@ def test_threads_of_a_function_are_held_to_its_bounds(folder: Path) -> None:
         assert "key" not in str(use(function, policy=DATA).output)
 
 
+def test_threads_below_threading_are_held_to_its_bounds(folder: Path) -> None:
+    """Those that a function starts without a `Thread`."""
+    secret = str(folder / "secret" / "k.txt")
+
+    def low_level(arguments: Json) -> Json:
+        found: list[str] = []
+        ended = _thread.allocate_lock()
+        ended.acquire()
+
+        def read() -> None:
+            with suppress(PermissionError):
+                found.append(Path(secret).read_text())
+            ended.release()
+
+        _thread.start_new_thread(read, ())
+        with ended:
+            return found
+
+    assert "key" in str(answer(use(low_level)))
+    assert answer(use(low_level, policy=DATA)) == []
+
+
+def test_the_pool_of_the_event_loop_is_held_to_the_bounds_of_each_call(folder: Path) -> None:
+    """Its threads outlive a call, and serve what is outside of all bounds."""
+    secret = str(folder / "secret" / "k.txt")
+
+    async def in_executor(arguments: Json) -> Json:
+        return await asyncio.get_running_loop().run_in_executor(None, Path(secret).read_text)
+
+    async def in_thread(arguments: Json) -> Json:
+        return await asyncio.to_thread(Path(secret).read_text)
+
+    async def both(function: Any) -> None:
+        for _ in range(2):  # a thread that has started outside of bounds, and one within
+            for policy, found in ((None, True), (DATA, False)):
+                calls = [{"tool": "tool", "arguments": {}}]
+                agents = {"A": {"use": calls}}
+                result = await asl.arun(task(policy), agents=agents, tools={"tool": function})
+                assert ("key" in str(result.output)) == found
+                assert result.error == (None if found else "States.Permissions")
+
+    for function in (in_executor, in_thread):
+        asyncio.run(both(function))
+
+
+def run_marked(policy: Json, program: Any, default: Json = None, **fields: Json) -> asl.Result:
+    """Run a Task that marks that it has run, and then one with a policy; a tool is a program."""
+    states = {
+        "Mark": {"Type": "Task", "Agent": "Mark", "Next": "T"},
+        "T": {"Type": "Task", "Agent": "A", "End": True, "Tools": policy, **fields},
+    }
+    document: Json = {"StartAt": "Mark", "States": states}
+    if default is not None:
+        document["DefaultTools"] = default
+    agents = {"Mark": {"return": "marked"}, "A": {"return": "done"}}
+    return asl.run(document, agents=agents, tools={"tool": program})
+
+
+FILES: Json = {"DeniedPaths": ["/etc/**"]}
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"FileSystem": FILES},
+        {"FileSystem": FILES, "Sandbox": {"Environment": "process"}},
+        {"FileSystem": FILES, "Sandbox": {"Network": True}},
+        {"FileSystem": FILES, "Sandboxed": False, "Sandbox": {"Environment": "wasm"}},
+        {"FileSystem": FILES, "Allowed": ["*"]},
+        {"FileSystem": {"AllowedPaths.$": "$.paths"}},
+        {"FileSystem": FILES, "Timeout": "5s", "Parameters": {"tool": {"x.$": "$.x"}}},
+    ],
+)
+def test_a_policy_that_cannot_hold_is_refused_before_anything_runs(policy: Json) -> None:
+    """Whether the tool would be called or not; the state cannot catch it."""
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "T"}]
+    result = run_marked(policy, ProcessAgent(["cat"]), Catch=catch)
+    assert (result.error, result.output) == ("States.Permissions", None)
+    assert "state 'T': tool 'tool': 'FileSystem' cannot limit" in (result.cause or "")
+    assert not [event for event in result.events if event.type.endswith("StateEntered")]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"FileSystem": FILES, "Denied": ["to*"]},
+        {"FileSystem": FILES, "Allowed": ["other"]},
+        {"FileSystem": FILES, "Allowed": []},
+        {"FileSystem": FILES, "Sandbox": {"Environment": "wasm"}},
+        {"FileSystem": FILES, "Sandbox": {"Environment": "docker", "Image": "python:3.12"}},
+        {"Timeout": "5s"},
+    ],
+)
+def test_a_policy_that_holds_is_not_refused(policy: Json) -> None:
+    """Because the tool is denied, or runs where it sees no files of the machine."""
+    assert run_marked(policy, ProcessAgent(["cat"])).output == "done"
+
+
+def test_policies_of_the_document_and_of_the_operator_are_looked_at_first() -> None:
+    """And those of whoever has started an execution."""
+    program = ProcessAgent(["cat"])
+    assert (
+        run_marked({"Timeout": "5s"}, program, {"FileSystem": FILES}).error == "States.Permissions"
+    )
+    agents, tools = {"A": {"return": 1}}, {"tool": program}
+    operator = {"Tools": {"FileSystem": FILES}}
+    result = asl.run(task(), agents=agents, tools=tools, policy=operator)
+    assert result.error == "States.Permissions"
+    parent = {
+        "DefaultTools": {"FileSystem": FILES},
+        "StartAt": "W",
+        "States": {"W": {"Type": "Workflow", "WorkflowId": "child", "End": True}},
+    }
+    result = asl.run(parent, agents=agents, tools=tools, workflows={"child": task()})
+    assert "'FileSystem' cannot limit" in (result.cause or "")
+
+
+@pytest.mark.parametrize(
+    ("policy", "error"),
+    [
+        ({}, "States.Permissions"),
+        ({"Allowed": ["files/*"]}, "States.Permissions"),
+        ({"Allowed": ["files/add"]}, "States.Permissions"),
+        ({"Denied": ["files/*"]}, None),
+        ({"Allowed": ["other/*"]}, None),
+    ],
+)
+def test_servers_are_looked_at_before_they_start(policy: Json, error: str | None) -> None:
+    """As far as a policy means all of their tools, or some by their whole names."""
+    server = McpServer([sys.executable, str(MCP)])
+    document = task({"FileSystem": FILES, **policy})
+    result = asl.run(document, agents={"A": {"return": 1}}, tools={"files": server})
+    assert result.error == error
+
+
 @pytest.mark.parametrize(
     "tool", [ProcessAgent(["cat"]), McpServer([sys.executable, str(MCP)]).tool("add")]
 )
@@ -298,8 +436,16 @@ def test_a_function_within_bounds_starts_no_programs() -> None:
         return subprocess.run(["echo", "x"], capture_output=True).returncode
 
     assert answer(use(shell)) == 0
+
+    def process(arguments: Json) -> Json:
+        child = multiprocessing.get_context("spawn").Process(target=os.getpid)
+        child.start()
+        child.join()
+        return child.exitcode
+
     for policy in (LOCAL, {"FileSystem": {"DeniedPaths": ["/nowhere"]}}):
-        assert use(shell, policy=policy).error == "States.Permissions"
+        for function in (shell, process):
+            assert use(function, policy=policy).error == "States.Permissions"
 
 
 # Others
@@ -318,7 +464,7 @@ def test_what_cannot_be_seen_is_refused(tool: Any) -> None:
     result = use(tool, {"a": 1, "b": 2}, LOCAL)
     assert result.error == "States.Permissions"
     assert "nobody could see" in (result.cause or "")
-    assert told(result) == [("ToolRefused", "tool", "States.Permissions")]
+    assert "TaskStateEntered" not in {event.type for event in result.events}  # nothing has run
 
 
 @contextmanager
