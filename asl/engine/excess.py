@@ -25,7 +25,8 @@ def failure(account: Account, name: str, at: Frame) -> StateError | Exhausted:
 
 def excess(account: Account, name: str) -> str:
     """Say which limit is reached, and what is spent."""
-    whose = f"of '{account.limits.state}'" if account.limits.state else "of the workflow"
+    state = account.limits.state
+    whose = f"of {account.owner or (repr(state) if state else 'the workflow')}"
     most, spent = account.most[name], account.used(name)
     are = "may be" if account.doubtful else "are"
     return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} {are} spent"

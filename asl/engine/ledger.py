@@ -55,6 +55,8 @@ from asl.states.errors import Exhausted
 
 __all__ = ["Ledger"]
 
+OPERATOR = "the operator's policy"
+"""Whose limits those of a ceiling are, in messages."""
 UNSAID = {
     LOST.fault: (
         "the call ended before it said what it used: it counts as what was set aside for it"
@@ -72,6 +74,8 @@ class Ledger:
         self.workflow = Account(limits)
         self.around: list[Account] = []
         """What limits this execution and others together."""
+        self.ceiling: Account | None = None
+        """What the operator's policy allows every execution."""
         self.whole: list[Account] = [self.workflow]
         """The accounts around every call: those, and that of the workflow."""
         self.visits: WeakValueDictionary[str, Account] = WeakValueDictionary()
@@ -96,6 +100,17 @@ class Ledger:
         """What was spent in earlier periods, whose counts do not limit anything any more."""
 
     # Accounts
+
+    def hold(self, most: Amounts) -> None:
+        """Hold the execution to the limits of the operator, whatever its document says.
+
+        What it has spent before counts, as far as that is recorded.
+        """
+        ceiling = self.ceiling = Account(Limits("", most))
+        ceiling.owner = OPERATOR
+        spent = self.execution.usage
+        ceiling.add({"MaxCost": spent.cost, "MaxTokens": spent.tokens}, 0.0)
+        self._surround([ceiling], 0.0, NOTHING)
 
     def share(self, budgets: SharedBudgets, pools: Mapping[str, Decimal], now: float) -> None:
         """Take part in what limits other executions of the workflow, or those with the same pool.
@@ -220,7 +235,8 @@ class Ledger:
         for account in self.whole:
             if not isinstance(account, Lent):
                 account.refresh(at.now)
-                workflow |= account.left
+                for name, left in account.left.items():
+                    workflow[name] = min(workflow.get(name, left), left)
         return {"workflow": workflow, "state": own.left if own.frame is at else {}}
 
     # Before a call
@@ -588,12 +604,18 @@ class Ledger:
             **self.past_usage.written(),
             "reserved": kept(self.workflow.peak),
             "currency": self.workflow.limits.currency,
+            **({} if self.ceiling is None else {"ceiling": self.ceiling.written()}),
             **self.attribution.written(),
         }
 
     def restore(self, written: Json) -> None:
         """Stand as it was written."""
         self.workflow.restore(written["workflow"])
+        if self.ceiling is not None and "ceiling" in written:
+            most = self.ceiling.most  # a policy may be another one by now
+            self.ceiling.restore(written["ceiling"])
+            self.ceiling.most = most
+            self.ceiling.watch()
         self.kept = written["visits"]
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
@@ -614,6 +636,8 @@ class Ledger:
         """
         self.assumed = {**self.assumed, **summed(self.assumed, known)}
         self.workflow.recover(known)
+        if self.ceiling is not None:
+            self.ceiling.recover(known)
         for path, written in self.kept.items():
             if key.startswith(f"{path}."):
                 account = Account(Limits("", {}))

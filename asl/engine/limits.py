@@ -47,6 +47,8 @@ class Account:
     """Whether a call of unknown size has ended without a report."""
     label = ""
     """The name of the limit in messages, if it differs from the field."""
+    owner = ""
+    """Whose limits these are, if they are not those of the workflow or a state."""
     period = 0
     """How often the counts have been reset."""
     told = False
@@ -333,7 +335,7 @@ class Lent(Account):
 
     def __init__(self, account: Account, spent: Amounts) -> None:
         super().__init__(account.limits)
-        self.label = account.label
+        self.label, self.owner = account.label, account.owner
         self.quiet = False
         self.account = account
         self.total: dict[str, Decimal | int] = {}

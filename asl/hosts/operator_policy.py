@@ -7,17 +7,22 @@ from typing import Any, Final
 
 from asl.core.diagnostics import Finding, did_you_mean, insist
 from asl.core.document import Composition, Document, read
+from asl.core.errors import StateError
+from asl.core.pointers import escape
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.expr.templates import is_dynamic
 from asl.hosts.rates import Counting, counting
 from asl.hosts.rights import Level
+from asl.states.blocks.budget import ALL_CALLS, LIMITS, Amounts, ceiling_of
 from asl.states.blocks.policy import Policy, mounts_of
 
 __all__ = ["OperatorPolicy", "read_policy"]
 
-FIELDS: Final = ("Tools", "ToolCategories", "Images", "Mounts")
+FIELDS: Final = ("Tools", "ToolCategories", "Images", "Mounts", "Budget")
+CEILINGS: Final = (*LIMITS, ALL_CALLS)
+"""The fields of a policy's `Budget`."""
 OPERATOR: Final = "operator"
 """Under this name the calls of all workflows are counted for the operator's rate limits."""
 
@@ -30,6 +35,7 @@ class OperatorPolicy:
         categories: `ToolCategories` for its patterns.
         images: Patterns of the images that a sandbox may run; None for any.
         mounts: Folders that a sandbox may show, each with all that is below; None for any.
+        budget: What each execution may spend, by the limits of a budget; None for anything.
     """
 
     def __init__(
@@ -38,11 +44,13 @@ class OperatorPolicy:
         categories: Mapping[str, list[str]] | None = None,
         images: Sequence[str] | None = None,
         mounts: Sequence[str] | None = None,
+        budget: Amounts | None = None,
     ) -> None:
         self.levels: tuple[Level, ...] = ()
         if tools:
             counts: Counting = counting({"DefaultTools": dict(tools)})
             self.levels = (Level(Policy(tools, categories or {}), {}, OPERATOR, counts),)
+        self.budget = budget or None
         self.images = None if images is None else [compile_glob(each) for each in images]
         self.mounts = None if mounts is None else [realpath(each) for each in mounts]
 
@@ -71,7 +79,8 @@ def read_policy(policy: str | os.PathLike[str] | Mapping[str, Any]) -> OperatorP
 
     Args:
         policy: The path of a JSON or YAML file, or its content: `Tools` and `ToolCategories` as in
-            a document, `Images` (patterns of images) and `Mounts` (folders) for sandboxes.
+            a document, `Images` (patterns of images) and `Mounts` (folders) for sandboxes, `Budget`
+            (the most that each execution may spend).
 
     Returns:
         The policy, which no document can widen.
@@ -81,11 +90,15 @@ def read_policy(policy: str | os.PathLike[str] | Mapping[str, Any]) -> OperatorP
         DocumentNotFound: There is no such file.
     """
     document = read(dict(policy) if isinstance(policy, Mapping) else policy)
-    insist(document, [*_wrong_fields(document.value), *_dynamic_parts(document.value)])
-    _check_tools(document)
     value = document.value
+    insist(document, [*_wrong_fields(value), *_dynamic_parts(value), *_wrong_budget(value)])
+    _check_tools(document)
     return OperatorPolicy(
-        value.get("Tools"), value.get("ToolCategories"), value.get("Images"), value.get("Mounts")
+        value.get("Tools"),
+        value.get("ToolCategories"),
+        value.get("Images"),
+        value.get("Mounts"),
+        ceiling_of(value.get("Budget", {})),
     )
 
 
@@ -96,6 +109,23 @@ def _wrong_fields(value: Mapping[str, Json]) -> Iterator[Finding]:
             yield Finding("POLICY-01", f"a policy has no field {name!r}", f"/{name}", hint)
         elif name in ("Images", "Mounts") and not _are_texts(given):
             yield Finding("POLICY-01", f"{name!r} must be a list of texts", f"/{name}")
+
+
+def _wrong_budget(value: Mapping[str, Json]) -> Iterator[Finding]:
+    budget = value.get("Budget", {})
+    if type(budget) is not dict:
+        yield Finding("POLICY-01", "'Budget' must be an object", "/Budget")
+        return
+    for name, given in budget.items():
+        pointer = f"/Budget/{escape(name)}"
+        if name not in CEILINGS:
+            hint = did_you_mean(name, CEILINGS) or f"it has {', '.join(CEILINGS)}"
+            yield Finding("POLICY-01", f"the 'Budget' of a policy has no {name!r}", pointer, hint)
+            continue
+        try:
+            ceiling_of({name: given})
+        except StateError as error:
+            yield Finding("POLICY-01", str(error.cause), pointer)
 
 
 def _are_texts(value: Json) -> bool:

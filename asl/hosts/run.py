@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from asl.engine.past import Past
     from asl.hosts.delivery import Delivery
     from asl.hosts.services import Services
+    from asl.states.blocks.budget import Amounts
 
 __all__ = ["Listener", "drawn_name", "execute", "uncancel"]
 
@@ -103,8 +104,10 @@ async def execute(
             _refuse_unenforceable(execution, services)
         if program.settle is not None:
             _settled(execution, services)
-        if program.budgeted or (within is not None and within.execution.ledger is not None):
-            _watch(host, frame, past, within, counted)
+        ceiling = None if services is None or services.policy is None else services.policy.budget
+        borrows = within is not None and within.execution.ledger is not None
+        if program.budgeted or borrows or ceiling is not None:
+            _watch(host, frame, past, within, counted, None if borrows else ceiling)
         output = await interpret(frame)
         if execution.counter is not None:
             execution.counter.insist()
@@ -249,6 +252,7 @@ def _watch(
     past: Past | None,
     within: Frame | None,
     counted: Spent,
+    ceiling: Amounts | None,
 ) -> None:
     """Open the ledger of an execution; raises StateError where its limits are no limits."""
     from asl.engine.ledger import Ledger
@@ -259,6 +263,8 @@ def _watch(
     budget = execution.program.budget
     limits = Limits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
+    if ceiling is not None:
+        ledger.hold(ceiling)
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
     host.watch(ledger)

@@ -34,6 +34,7 @@ __all__ = [
     "Pool",
     "Window",
     "amount",
+    "ceiling_of",
     "compile_state",
     "compile_workflow",
     "counts_calls",
@@ -149,6 +150,15 @@ def amount(value: Json) -> Decimal | None:
         return min(Decimal(str(value)), Decimal(NO_BOUND)) if value >= 0 else None
     found = re.fullmatch(_AMOUNT, value) if type(value) is str else None
     return None if found is None else min(Decimal(found[1]), Decimal(NO_BOUND))
+
+
+def ceiling_of(block: Mapping[str, Json]) -> Amounts:
+    """Return the limits of a constant Budget block that has nothing else.
+
+    Raises:
+        StateError: An amount is none.
+    """
+    return {name: most for field in block for name, most in _limits(field, block[field])}
 
 
 def counts_calls(limit: str) -> bool:
