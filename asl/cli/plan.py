@@ -66,15 +66,17 @@ def _lines(plan: "Plan") -> Iterator[str]:
 
 
 def _bound(bound: "Bound", unit: str) -> str:
-    states = " or ".join(bound.states[:NAMED])
-    if len(bound.states) > NAMED:
-        states += f" or {len(bound.states) - NAMED} more"
     if bound.most is None:
-        return f"any number of {unit}: nothing limits {states}"
+        return f"any number of {unit}: nothing limits {_names(bound.states)}"
     most = f"at most {bound.most.normalize():f} {unit}"
-    if not states:
-        return most
-    if bound.at_once == 1:
-        return f"{most}, and what one call of {states} comes to"
-    calls = "any number of" if bound.at_once is None else bound.at_once
-    return f"{most}, and what {calls} calls of {states} at once come to"
+    if bound.states:
+        return f"{most}, and one call of {_names(bound.states)}"
+    if bound.visits:
+        return f"{most}, and one call in each visit of {_names(bound.visits)}"
+    return most
+
+
+def _names(states: tuple[str, ...]) -> str:
+    """Return the names of states as a list of alternatives."""
+    names = " or ".join(states[:NAMED])
+    return names if len(states) <= NAMED else f"{names} or {len(states) - NAMED} more"

@@ -7,7 +7,6 @@ estimate: where nothing limits a state there is none.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from math import inf
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json, is_integer
@@ -38,19 +37,23 @@ class Bound:
     """What may be spent at most.
 
     `most` is None where there is no bound; then `states` are those that nothing limits. Otherwise
-    they are those of which calls under way may come on top, whose size nothing limits: so many as
-    run at the same time (`at_once`, None for any number).
+    one call of one of them may come on top, and one call in each visit of a state in `visits`: a
+    limit is exceeded by one call at most.
     """
 
     most: Decimal | None
     states: tuple[str, ...] = ()
-    at_once: int | None = 1
+    visits: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
         """Return it as a JSON object."""
         if self.most is None:
             return {"most": None, "unlimited": list(self.states)}
-        return {"most": float(self.most), "callsOf": list(self.states), "atOnce": self.at_once}
+        return {
+            "most": float(self.most),
+            "callsOf": list(self.states),
+            "callPerVisitOf": list(self.visits),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +295,8 @@ class _Measure:
         self.prices = prices
         self.unlimited: dict[str, None] = {}
         """The states that nothing limits, in order."""
+        self.exceeded: dict[str, None] = {}
+        """The states of several agents, whose own limits one call may exceed, in order."""
         self.largest = ZERO
         """The most that one visit of a state may come to, of those that are limited."""
 
@@ -299,11 +304,11 @@ class _Measure:
         """Return the bound of the whole document."""
         most = self._machine(self.document)
         limit = self._limit(self.document.get("Budget", {}))
-        states = tuple(self.unlimited)
         if limit is not None and (most is None or most > limit):
-            at_once = self._at_once(self.document)
-            return Bound(limit + self.largest, states, None if at_once == inf else int(at_once))
-        return Bound(most, states if most is None else ())
+            return Bound(limit + self.largest, tuple({**self.unlimited, **self.exceeded}))
+        if most is None:
+            return Bound(None, tuple(self.unlimited))
+        return Bound(most, visits=tuple(self.exceeded))
 
     def _limit(self, budget: Mapping[str, Json]) -> Decimal | None:
         """Return the limit of a budget that stops whoever exceeds it."""
@@ -365,10 +370,13 @@ class _Measure:
         if limit is not None and (size is None or size > limit):
             for name in (node.name, *(each.name for m in node.machines for each in m.all_states())):
                 self.unlimited.pop(name, None)
+                self.exceeded.pop(name, None)
+            if within or kind == "Debate":
+                self.exceeded[node.name] = None
             size = limit
         if size is None and not within:
             self.unlimited[node.name] = None
-        if size is not None and not within:
+        if size is not None and not within and node.name not in self.exceeded:
             self.largest = max(self.largest, size)
         return size
 
@@ -393,25 +401,6 @@ class _Measure:
         asked: Decimal = max(each.input for each in models) * given
         answered: Decimal = max(each.output for each in models) * made * attempts
         return asked + answered
-
-    def _at_once(self, machine: Mapping[str, Json]) -> float:
-        """Return how many calls that nothing limits may run at the same time, in a machine."""
-        calls = (self._calls(name, state) for name, state in machine["States"].items())
-        return max(calls, default=0)
-
-    def _calls(self, name: str, state: Mapping[str, Json]) -> float:
-        """Return the same of a state."""
-        within = sum(self._at_once(inner) for _, inner in machines_of(state))
-        if state.get("Type") == "Map" and within:
-            most, items = state.get("MaxConcurrency"), _items(state)
-            at_once: float = most if is_integer(most) and most else inf
-            return within * min(at_once, inf if items is None else items)
-        if name not in self.unlimited or within:
-            return within
-        if state.get("Type") == "Debate":
-            together = state.get("Communication", {}).get("Style") == "simultaneous"
-            return len(state["Agents"]) if together else 1
-        return inf if state.get("Type") == "Workflow" else 1
 
     def _price(self, model: str) -> Any:
         return self.prices.get(model)

@@ -163,21 +163,31 @@ ONE = document(T={**TASK, "End": True})
 DEBATE = {"Type": "Debate", "Agents": ["A", "B", "C"], "Topic": "t"}
 
 
-@pytest.mark.parametrize(
-    ("state", "calls"),
-    [
-        (TASK, 1),
-        ({"Type": "Parallel", "Branches": [ONE, document(U={**TASK, "End": True})]}, 2),
-        ({"Type": "Map", "MaxConcurrency": 4, "ItemProcessor": ONE}, 4),
-        ({"Type": "Map", "ItemProcessor": ONE}, None),
-        (DEBATE, 1),
-        ({**DEBATE, "Communication": {"Style": "simultaneous"}}, 3),
-    ],
-)
-def test_so_many_calls_may_come_on_top(state: Json, calls: int | None) -> None:
-    """Calls whose size nobody knows run beside each other until one has told it."""
+SEVERAL = [
+    {"Type": "Parallel", "Branches": [ONE, document(U={**TASK, "End": True})]},
+    {"Type": "Map", "ItemProcessor": ONE},
+    DEBATE,
+    {**DEBATE, "Communication": {"Style": "simultaneous"}},
+]
+"""States that make several calls."""
+
+
+@pytest.mark.parametrize("state", [TASK, *SEVERAL])
+def test_one_call_may_exceed_the_limit_of_the_workflow(state: Json) -> None:
+    """However many run at the same time."""
     found = asl.plan(document({"MaxCost": 10}, S={**state, "End": True})).cost
-    assert (found.most, found.at_once) == (10, calls)
+    assert (found.most, len(found.states) > 0, found.visits) == (10, True, ())
+    limited = {**state, "Budget": {"MaxCost": 12}, "End": True}
+    found = asl.plan(document({"MaxCost": 10}, S=limited)).cost
+    assert (found.most, found.states) == ((22, ()) if state is TASK else (10, ("S",)))
+
+
+@pytest.mark.parametrize("state", SEVERAL)
+def test_one_call_may_exceed_the_limit_of_a_state(state: Json) -> None:
+    """Of several in its visit."""
+    found = asl.plan(document(S={**state, "Budget": {"MaxCost": 10}, "End": True})).cost
+    assert (found.most, found.states, found.visits) == (10, (), ("S",))
+    assert found.to_json() == {"most": 10.0, "callsOf": [], "callPerVisitOf": ["S"]}
 
 
 def test_calls_aside_are_counted() -> None:
