@@ -129,7 +129,9 @@ class Runner:
         """Executions that somebody else holds, and when to look at them again."""
         self._tried: dict[int, list[str]] = {}
         """What executions needed when they were last tried here."""
-        self._woken = asyncio.Event()
+        self._nap: asyncio.Future[None] | None = None
+        """What the runner awaits while nothing is to be done."""
+        self._is_woken = False
         self._ended = asyncio.Event()
         self._is_stopping = False
         self._beat = self._watched = self._sought = -inf
@@ -173,11 +175,19 @@ class Runner:
     def stop(self) -> None:
         """Let `run` return; what runs here is cut off where it stands, as if the process died."""
         self._is_stopping = True
-        self._woken.set()
+        self._wake_up()
 
     def wake(self) -> None:
         """Let the runner look at the store at once; any thread may call it."""
-        self._loop.call_soon_threadsafe(self._woken.set)
+        self._loop.call_soon_threadsafe(self._wake_up)
+
+    def _wake_up(self) -> None:
+        self._is_woken = True
+        self._end_nap()
+
+    def _end_nap(self) -> None:
+        if self._nap is not None and not self._nap.done():
+            self._nap.set_result(None)
 
     @property
     def busy(self) -> int:
@@ -227,16 +237,22 @@ class Runner:
         """Return when there may be something to do."""
         await asyncio.sleep(0)  # what was begun goes on
         file, until = self.running.file, self._next_look()
-        while not self._woken.is_set() and file.version == self._version:
+        while not self._is_woken and file.version == self._version:
             seconds = until - self.clock.now()
             if seconds <= 0:
                 return
-            if self._polls:
-                seconds = min(seconds, POLL)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(None if seconds == inf else seconds):
-                    await self._woken.wait()
-        self._woken.clear()
+            await self._sleep(min(seconds, POLL) if self._polls else seconds)
+        self._is_woken = False
+
+    async def _sleep(self, seconds: float) -> None:
+        """Return when the time has passed, or somebody wakes the runner."""
+        self._nap = self._loop.create_future()
+        timer = None if seconds == inf else self._loop.call_later(seconds, self._end_nap)
+        try:
+            await self._nap
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def _next_look(self) -> float:
         now = self.clock.now()
@@ -314,7 +330,7 @@ class Runner:
             self.report(name, result)
         finally:
             del self._live[number]
-            self._woken.set()
+            self._wake_up()
 
     def _cannot(self, number: int, name: str, reason: str) -> None:
         """Leave an execution to a runner that has what it needs."""

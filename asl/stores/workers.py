@@ -45,27 +45,29 @@ FORGOTTEN = (
     "AND id NOT IN (SELECT owner FROM claim WHERE owner IS NOT NULL)"
 )
 FREE = "(owner IS NULL OR owner IN (SELECT id FROM worker WHERE fenced = 1))"
+PAUSED = "+status = 'PAUSED'"
+"""The sign keeps SQLite from going through all that are paused instead of those that are due."""
 _READY = (
     "SELECT number, name FROM execution LEFT JOIN claim ON execution = number WHERE parent IS NULL "
     f"AND needs IS NULL AND {FREE} AND"
 )
 NEW = f"{_READY} status = 'RUNNING' ORDER BY number LIMIT ?"
-DUE = f"{_READY} status = 'PAUSED' AND wake <= ? ORDER BY wake LIMIT ?"
+DUE = f"{_READY} {PAUSED} AND wake <= ? ORDER BY wake LIMIT ?"
 _TOPS = (
     "WITH RECURSIVE above (number, parent) AS (SELECT number, parent FROM execution "
-    "WHERE status = 'PAUSED' AND parent IS NOT NULL AND wake <= ? UNION "
+    f"WHERE {PAUSED} AND parent IS NOT NULL AND wake <= ? UNION "
     "SELECT e.number, e.parent FROM execution e JOIN above ON e.number = above.parent) "
-    "SELECT above.number, name FROM above JOIN execution USING (number) "
+    "SELECT above.number, name FROM above CROSS JOIN execution USING (number) "
     "LEFT JOIN claim ON execution = above.number WHERE above.parent IS NULL "
-    f"AND status = 'PAUSED' AND needs IS NULL AND {FREE} LIMIT ?"
+    f"AND {PAUSED} AND needs IS NULL AND {FREE} LIMIT ?"
 )
 """The executions that have started one that is due."""
 NEEDING = (
-    "SELECT number, name, needs FROM claim JOIN execution ON execution = number "
+    "SELECT number, name, needs FROM claim CROSS JOIN execution ON execution = number "
     f"WHERE needs IS NOT NULL AND {FREE} ORDER BY number"
 )
 CANCELLED = (
-    "SELECT number, name, cancel FROM claim JOIN execution ON execution = number "
+    "SELECT number, name, cancel FROM claim CROSS JOIN execution ON execution = number "
     "WHERE cancel IS NOT NULL AND status IN ('RUNNING', 'PAUSED')"
 )
 OWN = (
@@ -174,7 +176,7 @@ class Workers:
 
     def next_wake(self, now: float) -> float | None:
         """Return the epoch second, later than *now*, at which the next execution is due."""
-        query = "SELECT min(wake) FROM execution WHERE wake > ? AND status = 'PAUSED'"
+        query = f"SELECT min(wake) FROM execution WHERE wake > ? AND {PAUSED}"
         ((wake,),) = self.file.rows(query, now)
         return wake  # type: ignore[no-any-return]
 
