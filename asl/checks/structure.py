@@ -26,7 +26,15 @@ from asl.states import KNOWN_TYPES
 from asl.states.base import awaits
 from asl.states.blocks import BLOCKS
 
-__all__ = ["computed_form", "declares", "known_fields", "shape", "structure", "verbatim"]
+__all__ = [
+    "computed_form",
+    "declares",
+    "inert_fields",
+    "known_fields",
+    "shape",
+    "structure",
+    "verbatim",
+]
 
 URN = "urn:asl:schema:"
 _Schema: TypeAlias = Mapping[str, Any]
@@ -115,7 +123,7 @@ _OF_AWS = "Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map"
 # Schemas. References are replaced by what they lead to when a schema is first used: that makes
 # validating twice as fast, and nothing can ever be fetched.
 
-_HOVER = ("title", "description", "$id", "$schema", "$defs", "$ref", "x-rule")
+_HOVER = ("title", "description", "$id", "$schema", "$defs", "$ref", "x-rule", "x-inert")
 _MAPS = ("properties", "patternProperties")
 _LISTS = ("allOf", "anyOf")
 
@@ -194,6 +202,13 @@ def _validator(name: str) -> Any:
 def known_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema names: `known_fields("states:Task")`."""
     return frozenset(_written(URN + name)["properties"])
+
+
+@cache
+def inert_fields(name: str) -> frozenset[str]:
+    """Return the fields that a schema marks as without effect on a run (`x-inert`)."""
+    properties = _written(URN + name)["properties"]
+    return frozenset(field for field, schema in properties.items() if "x-inert" in schema)
 
 
 def declares(name: str, field: str) -> bool:

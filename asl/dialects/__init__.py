@@ -21,7 +21,8 @@ from asl.core.errors import AslError, InvalidDocument
 from asl.core.pointers import resolved
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
-from asl.dialects.base import Conversion, Dialect
+from asl.dialects.base import Conversion, Coverage, Dialect
+from asl.dialects.coverage import write
 from asl.dialects.logic import simplify
 from asl.dialects.plain import Plain
 from asl.sources import Foreign
@@ -30,6 +31,7 @@ __all__ = [
     "BUILT_IN",
     "NATIVE",
     "Conversion",
+    "Coverage",
     "Dialect",
     "converted",
     "detect",
@@ -247,7 +249,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
         simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
     prompts = {"prompts": made.prompts} if target.defining else {}
-    written = target.write(said, **(writing or {}), **prompts)
+    written = write(target, said, **(writing or {}), **prompts)
     given = (made.placed(written.given),) if written.given else tuple(filter(None, (made.given,)))
     if to != NATIVE:  # nothing is kept there
         listed = (each for each in lost if each.code != "L-ACTOR" or not target.defining)

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any, Final
 
 from asl.checks import check
-from asl.checks.structure import known_fields
+from asl.checks.structure import inert_fields, known_fields
 from asl.checks.workflow import objects
 from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
@@ -20,10 +20,9 @@ from asl.core.pointers import escape
 from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.dialects.base import Dialect, Written
+from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.formats import Path, inserted, said
 from asl.dialects.layout import laid_out
-from asl.dialects.missing import reads
 from asl.dialects.names import NAMES, Names, fresh, renamed
 from asl.dialects.plain import reached
 from asl.expr.times import parse_duration
@@ -103,7 +102,7 @@ class _Writer:
 
     def written(self) -> dict[str, Json]:
         for field in self.value:
-            if field not in _OF_DOCUMENT and field not in ("Metadata", "Observability"):
+            if field not in _OF_DOCUMENT and field not in inert_fields("asl"):
                 self.lost("L-BLOCK", f"Amazon's language has no {field!r}", f"/{field}")
         language = self.value.get("QueryLanguage", "JSONPath")
         kept = {key: self.value[key] for key in self.value if key in _OF_DOCUMENT}
@@ -140,9 +139,8 @@ class _Writer:
         made: dict[str, Json] = {}
         for field, value in state.items():
             if field.removesuffix(".$") in _BLOCKS:
-                if field != "Metadata" or reads(value):
-                    message = f"Amazon's language has no {field.removesuffix('.$')!r}"
-                    self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
+                message = f"Amazon's language has no {field.removesuffix('.$')!r}"
+                self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
             elif field == "Iterator":
                 made["ItemProcessor"] = value
             elif not {field, field.removesuffix(".$")} & known_fields(f"states:{state['Type']}"):
@@ -409,6 +407,20 @@ _KINDS: Final[Mapping[str, _Handler]] = {
     "Workflow": _Writer.stand_in,
 }
 
+_THEIRS: Final = ("Task", "Choice", "Map", "Parallel", "Pass", "Wait", "Succeed", "Fail")
+"""The state types of Amazon's language, whose fields are written as they stand."""
+
+
+def _coverage() -> Coverage:
+    states = {kind: known_fields(f"states:{kind}") - _BLOCKS for kind in _THEIRS}
+    states["Approval"] = _ASKED | _COMMON
+    states["Checkpoint"] = frozenset(("Type", *_OF_PASS, *_RECORDED, "Retry", "Catch"))
+    for kind in ("Debate", "Include", "Workflow"):
+        states[kind] = _COMMON
+    replaced = frozenset(("Checkpoint", "Debate", "Include", "Workflow"))
+    return Coverage(states, _OF_DOCUMENT, replaced)
+
+
 DIALECT = Dialect(
     "amazon",
     "Amazon States Language",
@@ -417,4 +429,5 @@ DIALECT = Dialect(
     None,
     _write,
     writing=frozenset((NAMES,)),
+    coverage=_coverage,
 )

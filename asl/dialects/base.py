@@ -10,7 +10,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.dialects.plain import Plain
 
-__all__ = ["Conversion", "Dialect", "Written", "listed"]
+__all__ = ["Conversion", "Coverage", "Dialect", "Written", "listed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,28 @@ class Written:
     losses: tuple[Finding, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     given: Finding | None = None
+    restored: bool = False
+    """Whether it is the text that the document was once read from: then nothing is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The fields that a writer deals with: it writes them in some form, or reports them itself.
+
+    Every other field of a document is a loss (`asl.dialects.coverage`). Fields without effect on a
+    run, such as `Comment`, need no declaration.
+
+    Attributes:
+        states: The fields by state type. A type that is not there is unknown to the writer.
+        document: The fields of the document.
+        replaced: State types that are lost as a whole, which the writer reports at the state.
+        complete: Whether the writer keeps every field of every type as it stands.
+    """
+
+    states: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    document: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+    complete: bool = False
 
 
 def _nothing(document: Document) -> Iterable[Finding]:
@@ -35,6 +57,10 @@ def _nothing(document: Document) -> Iterable[Finding]:
 
 def _texts(document: Document) -> Iterable[tuple[Json, Json]]:
     return ("text", "text"), ({}, {})
+
+
+def _undeclared() -> Coverage | None:
+    return None
 
 
 def _no_words(part: Mapping[str, Json], written: Json) -> str | None:
@@ -58,6 +84,7 @@ class Dialect(NamedTuple):
     state does; *written* is what either was read from, null where nothing is. None leaves the part
     to speak for itself. What is `defining` says what its agents are made of: its `write` takes
     `prompts`, the system prompts of agents by their names, and tells of what is not known.
+    `coverage()` declares what its `write` carries; without it every conversion is an error.
     """
 
     name: str
@@ -74,6 +101,7 @@ class Dialect(NamedTuple):
     unsaid: Callable[[Document], Iterable[tuple[Json, Json]]] = _texts
     words: Callable[[Mapping[str, Json], Json], str | None] = _no_words
     defining: bool = False
+    coverage: Callable[[], Coverage | None] = _undeclared
 
 
 @dataclass(frozen=True, slots=True)

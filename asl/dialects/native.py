@@ -1,13 +1,14 @@
 """The language itself, in JSON; with names for resources, their Tasks ask agents."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.base import Dialect, Written
+from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, lost_integration, renamed
 from asl.states.base import machines_of
@@ -78,4 +79,5 @@ DIALECT = Dialect(
     _write,
     writing=frozenset((NAMES,)),
     unsaid=_objects,
+    coverage=partial(Coverage, complete=True),
 )

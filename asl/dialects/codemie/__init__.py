@@ -8,7 +8,7 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
-from asl.dialects.base import Dialect, Written
+from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.plain import Plain
 
@@ -75,6 +75,12 @@ def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
     return plain(document)
 
 
+def _coverage() -> Coverage:
+    from asl.dialects.codemie.writing import COVERAGE
+
+    return COVERAGE
+
+
 DIALECT = Dialect(
     "codemie",
     "CodeMie workflow",
@@ -87,4 +93,5 @@ DIALECT = Dialect(
     TOOLS,
     _plain,
     defining=True,
+    coverage=_coverage,
 )

@@ -8,7 +8,7 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
-from asl.dialects.base import Dialect, Written, listed
+from asl.dialects.base import Coverage, Dialect, Written, listed
 from asl.dialects.plain import Plain
 
 __all__ = ["DIALECT"]
@@ -89,6 +89,12 @@ def _words(part: Mapping[str, Any], written: Json) -> str | None:
     return words(part, written)
 
 
+def _coverage() -> Coverage:
+    from asl.dialects.contenox.writing import COVERAGE
+
+    return COVERAGE
+
+
 DIALECT = Dialect(
     "contenox",
     "Contenox task chain",
@@ -102,4 +108,5 @@ DIALECT = Dialect(
     plain=_plain,
     unsaid=_unsaid,
     words=_words,
+    coverage=_coverage,
 )

@@ -9,7 +9,7 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
-from asl.dialects.base import Dialect, Written
+from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.flujo.options import NAMES, options_of
 from asl.dialects.plain import Plain
 
@@ -73,6 +73,12 @@ def _words(part: Mapping[str, Any], written: Json) -> str | None:
     return words(part, written)
 
 
+def _coverage() -> Coverage:
+    from asl.dialects.flujo.writing import COVERAGE
+
+    return COVERAGE
+
+
 DIALECT = Dialect(
     "flujo",
     "Flujo blueprint",
@@ -86,4 +92,5 @@ DIALECT = Dialect(
     importing=True,
     words=_words,
     defining=True,
+    coverage=_coverage,
 )

@@ -8,14 +8,15 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from asl.core.document import Document
-from asl.dialects.base import Written
+from asl.dialects.base import Coverage, Written
 from asl.dialects.codemie.restoring import restored
 from asl.dialects.codemie.writing import branches, choices, gates, tasks, transforms
+from asl.dialects.codemie.writing.fields import REPORTED
 from asl.dialects.codemie.writing.machine import Kind, Machine
 from asl.dialects.codemie.writing.workflow import Workflow
 from asl.dialects.yaml_writer import written
 
-__all__ = ["write"]
+__all__ = ["COVERAGE", "write"]
 
 _TASK: Final = ("Agent", "Resource", "Parameters", "Arguments", "ResultPath", "Retry")
 _MAP: Final = (
@@ -44,6 +45,20 @@ KINDS: Final[Mapping[str, Kind]] = {
     "Workflow": Kind(tasks.stand_in),
 }
 """How each state type is written."""
+_REPLACED: Final = frozenset(("Wait", "Checkpoint", "Debate", "Include", "Workflow"))
+"""State types that are left out, or that an assistant stands in for."""
+_OF_STAND_IN: Final = frozenset(("Type", "QueryLanguage", "Next", "End", "ResultPath", "Retry"))
+COVERAGE: Final = Coverage(
+    {
+        **{name: kind.fields | REPORTED for name, kind in KINDS.items() if kind.fields is not None},
+        **dict.fromkeys(("Include", "Workflow"), _OF_STAND_IN),
+        "Debate": _OF_STAND_IN | {"Topic"},
+        **dict.fromkeys(("Wait", "Checkpoint"), REPORTED),
+    },
+    frozenset(("StartAt", "States", "QueryLanguage")),
+    _REPLACED,
+)
+"""What is carried, or reported by the writer itself."""
 
 
 def write(
@@ -59,7 +74,7 @@ def write(
     """
     found = restored(document.value)
     if found is not None:
-        return Written(found, written(found))
+        return Written(found, written(found), restored=True)
     workflow = Workflow(document.whole, frozenset(tools), prompts)
     workflow.begun()
     if type(document.whole.get("States")) is dict:

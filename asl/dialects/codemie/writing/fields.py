@@ -9,7 +9,7 @@ from asl.dialects.codemie.writing.results import steps
 if TYPE_CHECKING:
     from asl.dialects.codemie.writing.machine import Machine
 
-__all__ = ["report"]
+__all__ = ["REPORTED", "report"]
 
 _SHAPING: Final = {
     "InputPath": "$",
@@ -48,6 +48,8 @@ _LIMITS: Final = frozenset(
     ("TimeoutSeconds", "HeartbeatSeconds", "TimeoutSecondsPath", "HeartbeatSecondsPath")
 )
 _OF_ALL: Final = frozenset(("Type", "Comment", "QueryLanguage", "Next", "End", "Catch"))
+REPORTED: Final = (_OF_ALL - {"Comment"}) | _SHAPING.keys()
+"""Fields of all states that are carried, or reported where they have an effect."""
 
 
 def report(

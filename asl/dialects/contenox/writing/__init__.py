@@ -14,15 +14,16 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
 from asl.core.profile import LENIENT
 from asl.core.values import Json
-from asl.dialects.base import Written
+from asl.dialects.base import Coverage, Written
 from asl.dialects.contenox.restoring import reading_of, restored
 from asl.dialects.contenox.writing import approvals, choices, ends, passes, tasks
 from asl.dialects.contenox.writing.chain import Chain, pointer
+from asl.dialects.contenox.writing.fields import OF_ALL
 from asl.dialects.contenox.writing.machine import GIVEN, Kind, Machine
 from asl.dialects.contenox.writing.values import Members, Part, Value
 from asl.dialects.foreign import unsaid
 
-__all__ = ["write"]
+__all__ = ["COVERAGE", "write"]
 
 _TASK: Final = ("Agent", "Resource", "TimeoutSeconds", "Retry", "Catch")
 KINDS: Final[Mapping[str, Kind]] = {
@@ -41,7 +42,20 @@ KINDS: Final[Mapping[str, Kind]] = {
     "Workflow": Kind(tasks.stand_in),
 }
 """How each state type is written."""
-
+_OF_CALL: Final = (OF_ALL - {"Parameters", "Arguments"}) | {"TimeoutSeconds", "Retry", "Catch"}
+_UNSHAPED: Final = frozenset(("InputPath", "OutputPath", "Output", "Assign"))
+"""Fields that have no effect where a tool asks people."""
+COVERAGE: Final = Coverage(
+    {
+        **{name: kind.fields | OF_ALL for name, kind in KINDS.items() if kind.fields is not None},
+        **{name: _OF_CALL for name, kind in KINDS.items() if kind.fields is None},
+        **dict.fromkeys(("Wait", "Checkpoint"), OF_ALL - {"Parameters", "Arguments"}),
+        "Approval": (_OF_CALL - _UNSHAPED) | {"Choices", "Default"},
+    },
+    frozenset(("StartAt", "States", "QueryLanguage")),
+    frozenset(name for name, kind in KINDS.items() if kind.fields is None),
+)
+"""What is carried, or reported by the writer itself."""
 
 _OTHERS: Final = "fields of the input"
 """Stands for what a document may read beside the `input` in its input."""
@@ -57,7 +71,8 @@ def write(document: Document, *, profile: str = "union") -> Written:
     """
     found = restored(document.whole)
     if found is not None:
-        return Written(found, _text(found), tuple(unsaid(reading_of(document.whole))))
+        reading = tuple(unsaid(reading_of(document.whole)))
+        return Written(found, _text(found), reading, restored=True)
     check(document, LENIENT).raise_for_errors()
     plain, named = (_written(document.whole, profile, given) for given in (GIVEN, NAMED))
     if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):

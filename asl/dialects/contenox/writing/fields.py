@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from asl.checks.structure import inert_fields
 from asl.dialects.contenox.writing.chain import LEFT
 from asl.dialects.contenox.writing.state import State
 
-__all__ = ["report"]
+__all__ = ["OF_ALL", "report"]
 
 _DATA: Final = frozenset(
     (
@@ -13,14 +14,16 @@ _DATA: Final = frozenset(
         *("Parameters", "Arguments", "Output", "Assign"),
     )
 )
-_OF_ALL: Final = frozenset(("Type", "Comment", "QueryLanguage", "Next", "End")) | _DATA
+OF_ALL: Final = frozenset(("Type", "QueryLanguage", "Next", "End")) | _DATA
+"""Fields of all states that are carried, or reported where they have an effect."""
 
 
 def report(state: State, said: frozenset[str] | None) -> None:
     """Report every field of a state beside *said*; nothing where that is None."""
     if said is None:
         return  # all of it is reported by what stands in
+    inert = inert_fields(f"states:{state.value['Type']}")
     for field in state.value:
         plain = field.removesuffix(".$")
-        if field not in _OF_ALL and field not in said and plain != "Metadata":
+        if field not in OF_ALL and field not in said and field not in inert:
             state.lost("CX-META", f"no task has {plain!r}", state.at(field), *LEFT)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects import yaml_writer
-from asl.dialects.base import Written
+from asl.dialects.base import Coverage, Written
 from asl.dialects.flujo.restoring import imported, kept, restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import written_machine
@@ -19,11 +19,38 @@ from asl.dialects.flujo.writing.pipeline import is_line, written_line
 from asl.dialects.foreign import unsaid
 from asl.dialects.missing import missing
 
-__all__ = ["write"]
+__all__ = ["COVERAGE", "write"]
 
 _OF_MACHINE: Final = frozenset(
     ("StartAt", "States", "Comment", "QueryLanguage", "Version", "Metadata")
 )
+
+_OF_ALL: Final = ("Type", "QueryLanguage", "Next", "End", "Catch", "Retry")
+_RESULT: Final = ("ResultPath", "Output")
+_GIVEN: Final = ("Parameters", "Arguments")
+COVERAGE: Final = Coverage(
+    {
+        kind: frozenset((*_OF_ALL, *fields))
+        for kind, fields in {
+            "Task": ("Agent", "Resource", "TimeoutSeconds", *_GIVEN, *_RESULT),
+            "Pass": ("Result", "Parameters", *_RESULT),
+            "Parallel": ("Branches", *_GIVEN, *_RESULT),
+            "Map": ("ItemProcessor", "Iterator", "Items", "ItemsPath", *_RESULT),
+            "Choice": ("Choices", "Default"),
+            "Approval": ("Prompt", "Prompt.$", "Options", "Choices", "Default", "ResultPath"),
+            "Succeed": (),
+            "Fail": (),
+            "Wait": (),
+            "Checkpoint": (),
+            "Debate": (),
+            "Include": (),
+            "Workflow": (),
+        }.items()
+    },
+    frozenset(("StartAt", "States", "QueryLanguage")),
+    frozenset(("Fail", "Wait", "Checkpoint", "Debate", "Include", "Workflow")),
+)
+"""What is carried, or reported by the writer itself."""
 
 
 def write(document: Document, *, prompts: Mapping[str, str]) -> Written:
@@ -36,7 +63,8 @@ def write(document: Document, *, prompts: Mapping[str, str]) -> Written:
     if blueprint is not None:
         files = {path: yaml_writer.written(each) for path, each in imported(value).items()}
         reading = unsaid((kept(value) or {}).get("reading", {}))
-        return Written(blueprint, yaml_writer.written(blueprint), tuple(reading), files)
+        text = yaml_writer.written(blueprint)
+        return Written(blueprint, text, tuple(reading), files, restored=True)
     losses = Losses()
     if kept(value) is not None:
         losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")

@@ -18,7 +18,7 @@ __all__ = ["Steps", "asides", "steps_of_line"]
 
 _SAID: Final = frozenset(
     (
-        *("Type", "Comment", "QueryLanguage", "Next", "End", "Metadata", "Catch", "Retry"),
+        *("Type", "Comment", "QueryLanguage", "Next", "End", "Catch", "Retry"),
         *("Agent", "Resource", "Parameters", "Arguments", "Result", "ResultPath", "Output"),
         *("Choices", "Default", "Branches", "ItemProcessor", "Iterator", "Items", "ItemsPath"),
         *("MaxConcurrency", "Seconds", "SecondsPath", "Timestamp", "TimestampPath"),
@@ -297,7 +297,9 @@ class Steps:
             message = "the items are a field of the context"
             self.losses.add("FL-MAP", message, f"{pointer}/{key}" if key in state else pointer)
         if state.get("MaxConcurrency") != 1:
-            self.losses.add("FL-MAP", "items come one after the other", pointer)
+            limit = "MaxConcurrency" in state
+            place = f"{pointer}/MaxConcurrency" if limit else pointer
+            self.losses.add("FL-MAP", "items come one after the other", place, at_key=limit)
         holder = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
         items = self.held.of_items(state.get("ItemSelector", state.get("Parameters")))
         body = steps_of_line(state[holder], f"{pointer}/{holder}", self, items)
