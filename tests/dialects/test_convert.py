@@ -174,8 +174,8 @@ def test_a_document_becomes_a_workflow_with_a_report() -> None:
     )
     lost = next(each for each in conversion.losses if each.code == "L-APPROVAL")
     assert lost.severity is Severity.ERROR
-    assert lost.pointer == "/States/Human"
-    assert (lost.line, lost.column) == (32, 5)
+    assert lost.pointer == "/States/Human/Options"
+    assert (lost.line, lost.column) == (35, 7)
 
 
 @pytest.mark.parametrize("amount", [50, 500])

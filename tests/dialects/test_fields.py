@@ -41,8 +41,11 @@ MEANINGLESS: Final = {
 }
 """Fields whose presence cannot be compared, with the reason."""
 
-INNER = {"StartAt": "I", "States": {"I": {"Type": "Task", "Agent": "worker", "End": True}}}
-OTHER = {"StartAt": "J", "States": {"J": INNER["States"]["I"]}}
+INNER: Final[dict[str, Json]] = {
+    "StartAt": "I",
+    "States": {"I": {"Type": "Task", "Agent": "worker", "End": True}},
+}
+OTHER: Final[dict[str, Json]] = {"StartAt": "J", "States": {"J": INNER["States"]["I"]}}
 MODULE = {
     "Module": True,
     "Exports": ["I", "J"],
@@ -51,7 +54,7 @@ MODULE = {
 }
 RETRY = [{"ErrorEquals": ["E"], "MaxAttempts": 2}]
 CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "Y"}]
-STATES: Final[Mapping[str, dict[str, Json]]] = {
+STATES: Final[dict[str, dict[str, Json]]] = {
     "Task": {"Agent": "worker"},
     "Choice": {"Choices": [{"Variable": "$.a", "StringEquals": "x", "Next": "Z"}], "Default": "Y"},
     "Map": {"ItemProcessor": INNER},
@@ -68,7 +71,7 @@ STATES: Final[Mapping[str, dict[str, Json]]] = {
 }
 """The least state of each type, without what follows it."""
 ENDS: Final = ("Choice", "Succeed", "Fail")
-VALUES: Final[Mapping[str, Json]] = {
+VALUES: Final[dict[str, Json]] = {
     "Comment": "a remark",
     "QueryLanguage": "JSONata",
     "InputPath": "$.a",
@@ -363,7 +366,15 @@ HELD = {"Variable": "$.r.approval", "StringEquals": "hold", "Next": "Hold"}
     [
         ({"Options": ["ship", "hold"], "Next": "Which"}, "'hold'"),
         ({"Options": ["ship", "hold", "ask"], "Next": "Which"}, "'hold', 'ask'"),
-        ({"Options": ["*"], "Next": "Which"}, "'*'"),
+        ({"Options": ["*"], "Next": "Which"}, None),
+        (
+            {
+                "Options": ["*"],
+                "Choices": [{"Variable": "$.approval", "StringEquals": "hold", "Next": "Hold"}],
+                "Default": "Ship",
+            },
+            "'*'",
+        ),
         ({"Options": ["ship"], "Next": "Which"}, None),
         (
             {

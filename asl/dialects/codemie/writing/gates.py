@@ -49,12 +49,12 @@ def _unreachable(machine: Machine, state: State, granted: str) -> list[str]:
     """
     options = state.get("Options")
     first, *others = map(repr, options if type(options) is list and options else _OPTIONS)
-    if first == repr(ANY):
-        return [first]
     rules = {rule.get("Next") for rule in state.get("Choices", ())} - {granted}
-    targets = rules | {state.get("Default", state.get("Next"))}
+    targets = rules if not others else rules | {state.get("Default", state.get("Next"))}
     ends = all(
         machine.states.get(str(each), {}).get("Type") in ("Fail", "Succeed")
         for each in targets - {None}
     )
-    return [] if ends and len(others) <= 1 else others
+    if not others:
+        return [] if ends or first != repr(ANY) else [first]
+    return [] if ends and len(others) == 1 else others
