@@ -1,8 +1,10 @@
 """What documents, agents and people write never controls the terminal that shows it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -146,6 +148,25 @@ def test_mermaid_obeys_no_directive_in_a_name(asl: Any, tmp_path: Path) -> None:
     drawn = asl("graph", str(path)).stdout
     assert "%%{" not in drawn
     assert "#lt;" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("form", "raw"),
+    [("svg", "<script>"), ("svg", "<img"), ("dot", "script")],
+)
+def test_drawings_quote_markup_in_a_name(asl: Any, tmp_path: Path, form: str, raw: str) -> None:
+    """No element of SVG and no statement of DOT begins in the name of a state."""
+    name = '</text><script>alert(1)</script>&<img src=x onerror=1>"]; x -> y; ["'
+    path = tmp_path / "name.asl.json"
+    path.write_text(json.dumps({"StartAt": name, "States": {name: {"Type": "Pass", "End": True}}}))
+    drawn = asl("graph", str(path), "--format", form).stdout
+    if form == "svg":
+        ElementTree.fromstring(drawn)
+        assert raw not in drawn
+    else:
+        unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', "", drawn)
+        assert "x -> y" not in unquoted
+        assert raw not in unquoted
 
 
 @given(st.text())
