@@ -126,7 +126,7 @@ def test_values_in_place_of_texts_are_refused() -> None:
 
 def test_a_task_without_a_mock_asks_whoever_is_registered() -> None:
     asked = asl.StepFunctions(resources={TASK["Resource"]: lambda parameters: parameters["n"]})
-    definition = json.dumps({**TASK, "Parameters": {"n": 5}})
+    definition = json.dumps({**TASK, "Parameters": {"n": 5, "Message": "m"}})
     answer = asked.test_state(definition=definition, roleArn="arn:aws:iam::1:role/r")
     assert answer["output"] == "5"
 

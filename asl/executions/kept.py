@@ -265,6 +265,7 @@ class EventFeed:
             self._begun = True
             log.begin(self._reader)
             yield expander.start()
+            log.store = kept.file  # whoever comes for more may be another thread
         stored = kept.get(self._name)  # what was written before its end is read after this
         for number, _, entries in log.read(self._read):
             for record in log.retold(entries, self._reader):
@@ -272,7 +273,7 @@ class EventFeed:
                 for event in expander.feed(record):
                     if not (is_told and event.type == CHUNK):
                         yield event
-                log.store = kept.file  # whoever comes for more may be another thread
+                log.store = kept.file
             self._read = number
         if stored.status == "RUNNING" or stored.status == "PAUSED":
             yield from self._live_chunks(stored.number)

@@ -110,9 +110,9 @@ def test_prune_refuses_what_is_no_duration(tmp_path: Path, keep: Any) -> None:
 def test_a_large_value_that_another_process_deletes_is_written_again(tmp_path: Path) -> None:
     """A store that has written it before does not rely on its being there."""
     with opened(tmp_path / "runs.db") as long, opened(tmp_path / "runs.db") as other:
-        long.start(DONE, {"in": LARGE}, name="one")
+        long.run(DONE, {"in": LARGE}, name="one")
         other.delete("one")
-        assert long.start(DONE, {"in": LARGE}, name="two").ok
+        assert long.run(DONE, {"in": LARGE}, name="two").ok
         assert list(other.faults()) == []
 
 

@@ -84,11 +84,11 @@ def test_two_stores_exclude_each_other_per_execution(path: Path) -> None:
 
         def meddle(data: Any) -> Any:
             with pytest.raises(asl.ExecutionBusy):
-                second.start(DOCUMENT, {}, name="one")
-            return second.start(DOCUMENT, {}, name="two").status
+                second.run(DOCUMENT, {}, name="one")
+            return second.run(DOCUMENT, {}, name="two").status
 
         with opened(path, agents={"W": meddle}) as first:
-            assert first.start(DOCUMENT, {}, name="one").status == "SUCCEEDED"
+            assert first.run(DOCUMENT, {}, name="one").status == "SUCCEEDED"
 
 
 def test_who_cannot_run_an_execution_does_not_begin_it(path: Path) -> None:
@@ -108,9 +108,9 @@ def test_an_execution_is_in_the_file_before_its_lock_is_free(path: Path) -> None
 
     with opened(path) as one, opened(path) as other:
         with pytest.raises(KeyError):
-            one.start(DOCUMENT, {}, name="one", listener=fails)
-        assert other.start(DOCUMENT, {}, name="one").ok
-        assert one.start(DOCUMENT, {}, name="one").ok
+            one.run(DOCUMENT, {}, name="one", listener=fails)
+        assert other.run(DOCUMENT, {}, name="one").ok
+        assert one.run(DOCUMENT, {}, name="one").ok
 
 
 def test_what_contradicts_the_file_is_no_damage(path: Path) -> None:
@@ -121,7 +121,7 @@ def test_what_contradicts_the_file_is_no_damage(path: Path) -> None:
         other.file.flush()
         for _ in range(2):
             with pytest.raises(asl.StoreError, match=r"contradicts this.*open it again") as refused:
-                one.start(DOCUMENT, {}, name="one")
+                one.run(DOCUMENT, {}, name="one")
             assert not isinstance(refused.value, asl.StoreDamaged)
     with opened(path) as store:
         assert store.run(DOCUMENT, {}, name="two").ok

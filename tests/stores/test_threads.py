@@ -293,7 +293,7 @@ one = child(work)
 opened()
 store.close()
 with asl.open_store(path, agents={"Work": lambda data: data}) as again:
-    again.start(DOCUMENT, 2, name="another")
+    again.run(DOCUMENT, 2, name="another")
     closed()
     assert ended(one) == 0
 with asl.open_store(path) as store:
@@ -320,7 +320,7 @@ def dies(data):
     os._exit(9)
 
 def work():
-    asl.open_store(path, agents={"Work": dies}).start(DOCUMENT, 1, name="e")
+    asl.open_store(path, agents={"Work": dies}).run(DOCUMENT, 1, name="e")
 
 assert ended(child(work)) == 9
 with asl.open_store(path, agents={"Work": lambda data: data}) as store:
