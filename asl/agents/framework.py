@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from asl.agents.conversation import Conversation, Message, message_json
-from asl.core.errors import StateError, causes
+from asl.core.errors import StateError, cause_for, causes
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call
 from asl.engine.blame import described
@@ -16,7 +17,7 @@ from asl.states.errors import Raised
 __all__ = [
     "FrameworkAgent",
     "RequestLog",
-    "failure_of",
+    "failures_reported",
     "framework_result",
     "named_exception",
     "prompt_parts",
@@ -147,7 +148,29 @@ def waits_for_person(what: str) -> Raised:
     )
 
 
-def failure_of(
+@contextmanager
+def failures_reported(call: Call, log: RequestLog, errors: Mapping[str, str]) -> Iterator[None]:
+    """Turn what a framework raises into an error of the state, and keep what the call has used.
+
+    Args:
+        call: The call.
+        log: Its requests to models.
+        errors: Errors of the state by the names of the framework's exceptions.
+
+    Raises:
+        StateError: The framework, a provider or a tool of the agent has raised something.
+    """
+    try:
+        yield
+    except Exception as error:  # all of it is foreign code
+        failure = _failure(error, call, log, errors)
+        raise failure from cause_for(failure, error)
+    except BaseException:  # cancelled in the middle of a request, which has used something
+        call.usage = log.usage(call, complete=False) or None
+        raise
+
+
+def _failure(
     error: Exception, call: Call, log: RequestLog, names: Mapping[str, str]
 ) -> StateError:
     """Return the failure of a state for an exception of a framework, with the usage before it.

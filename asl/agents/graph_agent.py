@@ -10,12 +10,11 @@ from asl.agents.conversation import Conversation, Message, ToolUse, read_convers
 from asl.agents.framework import (
     FrameworkAgent,
     RequestLog,
-    failure_of,
+    failures_reported,
     framework_result,
     prompt_parts,
     waits_for_person,
 )
-from asl.core.errors import cause_for
 from asl.core.values import Json
 from asl.engine.agent import Call
 from asl.states.errors import Raised
@@ -65,14 +64,8 @@ class GraphAgent(FrameworkAgent):
         talks = MESSAGES in self.graph.channels
         conversation = read_conversation(payload) if talks else Conversation((), None, False)
         given = self._input(payload, conversation, call)
-        try:
+        with failures_reported(call, log, ERRORS):
             state = await self.graph.ainvoke(given, self._config(call, log))
-        except Exception as error:  # of the framework, a provider, or a node of the graph
-            failure = failure_of(error, call, log, ERRORS)
-            raise failure from cause_for(failure, error)
-        except BaseException:  # cancelled in the middle of a request
-            call.usage = log.usage(call, complete=False) or None
-            raise
         return _result(state, given, conversation, log, call)
 
     def _input(self, payload: Json, conversation: Conversation, call: Call) -> Json:

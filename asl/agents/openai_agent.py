@@ -10,12 +10,11 @@ from asl.agents.conversation import Message, ToolUse, read_conversation
 from asl.agents.framework import (
     FrameworkAgent,
     RequestLog,
-    failure_of,
+    failures_reported,
     framework_result,
     prompt_parts,
     waits_for_person,
 )
-from asl.core.errors import cause_for
 from asl.core.values import Json, compact
 from asl.engine.agent import Call
 
@@ -70,7 +69,7 @@ class OpenAiAgent(FrameworkAgent):
         conversation, log = read_conversation(payload), RequestLog()
         asked = [Message("user", part) for part in prompt_parts(conversation, call.context)]
         given: Any = [*_items((*conversation.history, *asked))]
-        try:
+        with failures_reported(call, log, ERRORS):
             run = await Runner.run(
                 self.agent,
                 given,
@@ -83,12 +82,6 @@ class OpenAiAgent(FrameworkAgent):
                     tracing_disabled=not self.tracing,
                 ),
             )
-        except Exception as error:  # of the framework, a provider, or a tool of the agent
-            failure = failure_of(error, call, log, ERRORS)
-            raise failure from cause_for(failure, error)
-        except BaseException:  # cancelled in the middle of a request
-            call.usage = log.usage(call, complete=False) or None
-            raise
         if run.interruptions:
             failure = waits_for_person("a tool of the agent")
             failure.usage = log.usage(call) or None

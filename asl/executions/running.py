@@ -118,20 +118,6 @@ class Running:
         for listener in [*self.listeners]:
             listener()
 
-    async def arecord(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-    ) -> str:
-        """Do what `record` does; many at a time share each commit."""
-        name = self._record(name, program, data, express, requestor)
-        await self.file.flush_soon()
-        self.notify()
-        return name
-
     def record(
         self,
         name: str | None,
@@ -140,23 +126,10 @@ class Running:
         express: bool,
         requestor: str | None,
     ) -> str:
-        """Record an execution for a runner to take up, and return its name.
+        """Record with the next commit an execution for a runner to take up, and return its name.
 
         One of this name on the same document and input is found again. Raises ExecutionExists.
         """
-        name = self._record(name, program, data, express, requestor)
-        self.file.flush()
-        self.notify()
-        return name
-
-    def _record(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-    ) -> str:
         if name is None:  # nobody else can have this one
             name = os.urandom(16).hex()
             return self._create_new(name, program, data, express, requestor)
@@ -477,7 +450,7 @@ class Running:
                 )
             if journal.is_cancelled():
                 raise Cancelled
-        except BaseException as stop:  # whatever flies out of an execution that is cancelled
+        except BaseException as stop:  # asyncio's own may not be named: it is loaded late
             cut = isinstance(stop, Cancelled) or is_cancellation(stop)
             if journal.cancellation is None or not cut:
                 raise

@@ -141,7 +141,10 @@ class Store:
             ExecutionExists: The name is that of an execution of another document or input.
         """
         program, data = self._checked(workflow, input, name, profile)
-        return self.handle(self._running.record(name, program, data, express, requestor))
+        name = self._running.record(name, program, data, express, requestor)
+        self.file.flush()
+        self._running.notify()
+        return self.handle(name)
 
     async def astart(
         self,
@@ -155,7 +158,10 @@ class Store:
     ) -> Handle:
         """Do what `start` does on the running event loop; many at a time share each commit."""
         program, data = self._checked(workflow, input, name, profile)
-        return self.handle(await self._running.arecord(name, program, data, express, requestor))
+        name = self._running.record(name, program, data, express, requestor)
+        await self.file.flush_soon()
+        self._running.notify()
+        return self.handle(name)
 
     def fork(
         self,

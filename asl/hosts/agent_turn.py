@@ -91,7 +91,7 @@ class AgentTurn:
         self._cancelling = self._task.cancelling()
         try:
             found = await answer()
-        except BaseException as error:
+        except BaseException as error:  # of foreign code, which a pause has cancelled perhaps
             if self.pausing and not is_own(error):
                 self._pause(error)
             self._end(withdraw=not (is_own(error) or is_cancellation(error)))
