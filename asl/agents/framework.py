@@ -170,9 +170,7 @@ def failures_reported(call: Call, log: RequestLog, errors: Mapping[str, str]) ->
         raise
 
 
-def _failure(
-    error: Exception, call: Call, log: RequestLog, names: Mapping[str, str]
-) -> StateError:
+def _failure(error: Exception, call: Call, log: RequestLog, names: Mapping[str, str]) -> StateError:
     """Return the failure of a state for an exception of a framework, with the usage before it.
 
     Args:

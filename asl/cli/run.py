@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+UNBOUND = "V-TASK-03"
+"""The finding for a name that nobody answers for."""
 ACTIVITIES = "arn:*:states:*:activity:*"
 """The resources whose workers may ask a store for their tasks."""
 STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:start*")
@@ -153,7 +155,7 @@ def command(
         *(() if store_file is None else (ACTIVITIES,)),
     ]
     read_as = chosen_profile(profile, quotas)
-    program = _compiled(loaded, bound, served, read_as, strict, ignore_blocks, quiet)
+    program = _compiled(loaded, bound, served, read_as, strict, ignore_blocks, quiet, detach)
     if requestor is None and not quiet:
         _say_unexcluded(program)
     with ExitStack() as stack:  # a store is open until all is told: some of it stands there
@@ -281,8 +283,12 @@ def _compiled(
     strict: bool,
     ignore_blocks: bool,
     quiet: bool,
+    detach: bool,
 ) -> "Program":
-    """Check and compile; names that nobody answers for draw a warning before the run."""
+    """Check and compile; names that nobody answers for draw a warning before the run.
+
+    What is left to a worker is bound there.
+    """
     from asl.checks import check
     from asl.compiler import compile_workflow
     from asl.core.diagnostics import Report, Severity
@@ -298,7 +304,12 @@ def _compiled(
         ignore_blocks=ignore_blocks,
     )
     report = Report(
-        tuple(each for each in report if not _mocked(each.code, each.pointer, bound)), document
+        tuple(
+            each
+            for each in report
+            if not (_mocked(each.code, each.pointer, bound) or (detach and each.code == UNBOUND))
+        ),
+        document,
     )
     if not report.ok:
         raise InvalidDocument(report)
@@ -310,7 +321,7 @@ def _compiled(
 
 def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
     """Whether a name that nobody answers for stands in a state that has a mock."""
-    if code != "V-TASK-03" or not bound["mocks"]:
+    if code != UNBOUND or not bound["mocks"]:
         return False
     *_, state, _field = tokens(pointer)
     return state in bound["mocks"]
