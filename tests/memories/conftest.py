@@ -89,7 +89,7 @@ def redis_url(redis_port: int) -> str:
 def dynamodb_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server that speaks as DynamoDB does."""
     folder, port = tmp_path_factory.mktemp("dynamodb"), free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("dynamodb_server.py")), str(port)]
     with server(command, "Running on", folder):
         yield f"http://127.0.0.1:{port}"
 
