@@ -47,17 +47,23 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
         if as_json:
             streams.result(streams.as_text({**request, "digest": request_digest(request)}))
             continue
-        for line in _lines(name, request, go_on.get(name)):
+        for line in _lines(_label(name, request), request, go_on.get(name)):
             streams.line(line, fold=True)
     for name, task in tasks:
         if as_json:
             streams.result(streams.as_text(task))
             continue
-        for line in _task(name, task):
+        for line in _task(_label(name, task), task):
             streams.line(line, fold=True)
     if not (requests or tasks or damaged):
         streams.say("asl: nothing waits for a decision")
     return Exit.OK
+
+
+def _label(top: str, request: dict[str, Json]) -> str:
+    """Name the execution that waits, and the one that has led to it."""
+    name = request["execution"]
+    return top if name == top else f"{name} (started by {top})"
 
 
 def _task(name: str, task: dict[str, Json]) -> Iterator[str]:

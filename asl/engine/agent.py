@@ -118,6 +118,11 @@ class Call:
         return None if self._options is None else self._options.credentials
 
     @property
+    def options(self) -> Options | None:
+        """The limits of the state and what its blocks hand over, None for neither."""
+        return self._options
+
+    @property
     def limited(self) -> bool:
         """Whether the state has a timeout or a heartbeat."""
         return self._options is not None and self._options.limited

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from asl.states.decisions import Asked, Verdict
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["answer", "asking", "request"]
+__all__ = ["answer", "asking", "request", "requester"]
 
 
 def request(file: SqliteStore, id: str) -> Asked:
@@ -22,14 +22,19 @@ def request(file: SqliteStore, id: str) -> Asked:
     return found[0]
 
 
-def asking(file: SqliteStore, id: str) -> str:
-    """Return the name of the topmost execution that a request is to be answered for."""
+def requester(file: SqliteStore, id: str) -> str:
+    """Return the name of the execution that has made a request, or waits for a task token."""
     found = file.rows(
         "SELECT name FROM execution JOIN request ON execution = number WHERE id = ?", id
     )
     if not found:
         raise RequestNotFound(f"there is no request {id!r} in {file.path}")
-    return file.top(found[0][0])
+    return str(found[0][0])
+
+
+def asking(file: SqliteStore, id: str) -> str:
+    """Return the name of the topmost execution that a request is to be answered for."""
+    return file.top(requester(file, id))
 
 
 def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Json:

@@ -45,6 +45,7 @@ BOUND = "UPDATE execution SET bound = ? WHERE number = ?"
 BOUND_AS = (
     "UPDATE execution SET bound = (SELECT bound FROM execution WHERE number = ?) WHERE number = ?"
 )
+DETACHED = "UPDATE execution SET parent = NULL WHERE number = ? AND status IN ('RUNNING', 'PAUSED')"
 Again: TypeAlias = Callable[[Stored, Callable[["Program", str | None], object]], None]
 """Lets an execution that has ended begin anew; the second argument refuses a program that lacks
 bindings from a state on, and is called before anything changes."""
@@ -537,6 +538,11 @@ class Running:
             self.file.write(BOUND_AS, journal.number, stored.number)
         journal.put_started(key, child.name, stored.started)
         return Begun(program, child.data, stored.started, own)
+
+    def detach(self, journal: SqliteJournal, child: SqliteJournal) -> None:
+        """Make an execution independent of the one that has started it."""
+        self.file.write(DETACHED, child.number)
+        self.file.write(BOUND_AS, journal.number, child.number)
 
     def _elsewhere(self, name: str) -> Begun:
         """Return an execution of its own that somebody else goes on with."""

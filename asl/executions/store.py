@@ -421,13 +421,17 @@ class Store:
         """Return the open requests as people see them, the oldest first.
 
         Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
-        all that it has started.
+        all that it has started. Each has the name of its `execution`.
         """
         if name is None:
             found = self.file.requests("status = 'open'", damaged=[])
         else:
             found = self._kept.open(self.get(name))
-        return [asked.shown for asked in found]
+        return [self._listed(asked.shown, asked.id) for asked in found]
+
+    def _listed(self, request: dict[str, Json], id: str) -> dict[str, Json]:
+        """Return an open request with the name of the execution that waits for its answer."""
+        return {**request, "execution": people.requester(self.file, id)}
 
     def damaged_requests(self) -> list[str]:
         """Return a sentence on each open request whose row is not as it was written."""
@@ -490,13 +494,13 @@ class Store:
         """Return the tasks that wait for the answer to their token, the oldest first.
 
         Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
-        all that it has started.
+        all that it has started. Each has the name of its `execution`.
         """
         if name is None:
             found = self.file.tasks("status = 'open'", damaged=[])
         else:
             found = self._kept.awaited(self.get(name))
-        return [task.shown for task in found]
+        return [self._listed(task.shown, task.token) for task in found]
 
     def due(self) -> list[str]:
         """Return the names of the paused executions that have something to go on with.

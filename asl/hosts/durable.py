@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError, lost
 from asl.core.values import Json
@@ -32,6 +33,9 @@ from asl.states.decisions import Asked
 from asl.states.errors import Raised
 from asl.states.forks import Fan, Joined
 from asl.states.host import Child, Frame, Question, Saving
+
+if TYPE_CHECKING:
+    from asl.hosts.jobs import Ending, Job
 
 __all__ = ["DurableHost"]
 
@@ -463,10 +467,10 @@ class DurableHost(KeptHost):
         return await self._once(at, "call", self._received, request)
 
     async def _received(self, at: Frame, request: Request) -> Json:
-        task = self.journal.tasks.pop(at.key, None)
+        task = self.journal.tasks.get(at.key)
         agent = self._answers(request.target, task)
         if isinstance(agent, Messenger | Polled):
-            return await self._awaited(at, request, agent, task)
+            return await self._awaited(at, request, agent)
         return await super().receive(at, request)
 
     def _answers(self, target: Target, task: Awaited | None) -> Agent:
@@ -481,34 +485,64 @@ class DurableHost(KeptHost):
                 return Polled(target.name)
             raise
 
-    async def _awaited(
-        self, at: Frame, request: Request, agent: Messenger | Polled, task: Awaited | None
-    ) -> Json:
+    async def _awaited(self, at: Frame, request: Request, agent: Messenger | Polled) -> Json:
         options = request.options
-        if task is None:
-            task = self._task(at, request, agent)
-            self.journal.put_task(task)
-            self.journal.reached("request.put")
-            await self.journal.commit(self.shares)
+        kind = TOKEN if isinstance(agent, Messenger) else ACTIVITY
+        task = await self._opened(at, self._task(at, request, kind, self.now()))
         if options is not None:
             options.began = task.created
         kept = kept_agent(self, task, options, agent)
         try:
-            return await super().invoke(at, request.target, request.payload, options, kept)
+            with self._settling(task):
+                return await super().invoke(at, request.target, request.payload, options, kept)
+        finally:
+            at.now = self.now() if kept.ended is None else kept.ended
+
+    async def await_job(self, call: Call, job: Job) -> Ending:
+        """Return the result of a job, or the answer to the token of its state, once and for all."""
+        from asl.hosts.jobs import KeptJob
+
+        request = Request(call.target, job.payload, job.options)
+        task = self._task(call.at, request, TOKEN, job.began)
+        task.beat = None  # a job need not give signs of life, but may
+        task = await self._opened(call.at, task)
+        with self._settling(task):
+            return await KeptJob(self, task, job).ending(call)
+
+    def detach(self, begun: Begun) -> None:
+        """Let a job go on by itself: the state that has started it has ended without it."""
+        keeper = self.serving().keeper
+        assert keeper is not None
+        keeper.detach(self.journal, begun.journal)
+
+    @staticmethod
+    def _task(at: Frame, request: Request, kind: str, created: float) -> Awaited:
+        target, options = request.target, request.options
+        limits = (None, None) if options is None else (options.timeout, options.heartbeat)
+        return Awaited(
+            at.token, at.key, kind, target.name, target.state, request.payload, created, *limits
+        )
+
+    async def _opened(self, at: Frame, task: Awaited) -> Awaited:
+        """Return a task of the journal: the one that is there, or the new one, made durable."""
+        known = self.journal.tasks.pop(at.key, None)
+        if known is not None:
+            return known
+        self.journal.put_task(task)
+        self.journal.reached("request.put")
+        await self.journal.commit(self.shares)
+        return task
+
+    @contextmanager
+    def _settling(self, task: Awaited) -> Iterator[None]:
+        """Keep what became of a task when the block ends."""
+        try:
+            yield
         except StateError:
             task.status = "closed" if task.status == "open" else task.status
             raise
         finally:
-            at.now = self.now() if kept.ended is None else kept.ended
             if task.outcome is not None:
                 self.journal.take_up(task.token)
             elif task.status != "open":
                 self.journal.put_outcome(task)
-
-    def _task(self, at: Frame, request: Request, agent: Messenger | Polled) -> Awaited:
-        target, options = request.target, request.options
-        kind = TOKEN if isinstance(agent, Messenger) else ACTIVITY
-        limits = (None, None) if options is None else (options.timeout, options.heartbeat)
-        return Awaited(
-            at.token, at.key, kind, target.name, target.state, request.payload, self.now(), *limits
-        )

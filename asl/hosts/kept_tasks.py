@@ -7,7 +7,7 @@ state that answers tokens.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Messenger
@@ -18,16 +18,18 @@ from asl.states.calls import Options
 from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspended
 
 if TYPE_CHECKING:
+    from asyncio import Future
+
     from asl.hosts.durable import DurableHost
     from asl.hosts.tokens import Wait
 
-__all__ = ["KeptCallback", "KeptPolled", "kept_agent"]
+__all__ = ["KeptCallback", "KeptPolled", "KeptTask", "kept_agent"]
 
 LOOK = 1.0
 """Seconds between two looks at what other processes have answered, where this one waits."""
 
 
-class _Kept:
+class KeptTask:
     """A task that a journal keeps, on its way to its answer."""
 
     ended: float | None = None
@@ -61,11 +63,8 @@ class _Kept:
         from asyncio import sleep
 
         await sleep(0)  # what the handler has answered by itself comes now
-        host, task, journal = self.kept_by, self.task, self.kept_by.journal
-        while not (wait.answer.done() or self.given()):
-            journal.look(task)
-            if self.given():
-                break
+        host, task = self.kept_by, self.task
+        while not (wait.answer.done() or self.has_come()):
             parking = host.serving().parking
             if parking is not None:
                 try:
@@ -74,20 +73,28 @@ class _Kept:
                     host.awaited += ((task.key, task),)
                     raise
             elif host.serving().answerable():
-                await self._until_something(wait)
+                await self.until_something(wait.answer)
             else:
                 host.awaited += ((task.key, task),)
                 raise Suspended
         return task.answer()
 
-    async def _until_something(self, wait: Wait) -> None:
+    def has_come(self) -> bool:
+        """Whether the answer is there, also from another process; raises as `given` does."""
+        if self.task.outcome is None:
+            self.kept_by.journal.look(self.task)
+        return self.given()
+
+    async def until_something(self, *others: Future[Any]) -> None:
+        """Return when one of *others* is done, or it is time to look for the answer."""
+        from asyncio import FIRST_COMPLETED
         from asyncio import wait as first_of
 
         host, due = self.kept_by, self.task.due
         times = [] if due is None else [max(0.0, due - host.now())]
         if isinstance(host.clock, WallClock):
             times.append(LOOK)
-        await first_of({wait.answer}, timeout=min(times, default=None))
+        await first_of(others, timeout=min(times, default=None), return_when=FIRST_COMPLETED)
 
     def keep(self, answer: Json, failure: Reported | None) -> None:
         """Keep what was answered at the desk of this run before anybody is thanked for it."""
@@ -103,7 +110,7 @@ class _Kept:
         self.kept_by.journal.put_sign(self.task)
 
 
-class KeptCallback(Callback, _Kept):
+class KeptCallback(Callback, KeptTask):
     """A handler that passes a request on, once, and the wait for the answer to its token."""
 
     keeps_time = True
@@ -112,7 +119,7 @@ class KeptCallback(Callback, _Kept):
         self, host: DurableHost, task: Awaited, options: Options | None, handler: Agent
     ) -> None:
         Callback.__init__(self, host, handler)
-        _Kept.__init__(self, host, task, options)
+        KeptTask.__init__(self, host, task, options)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Call the handler if nobody has, and return the answer to the token."""
@@ -132,7 +139,7 @@ class KeptCallback(Callback, _Kept):
             return await self.heard(wait)
 
 
-class KeptPolled(Polled, _Kept):
+class KeptPolled(Polled, KeptTask):
     """An activity whose workers ask for its tasks, at the desk of the run or of the store."""
 
     keeps_time = True
@@ -141,7 +148,7 @@ class KeptPolled(Polled, _Kept):
         self, host: DurableHost, task: Awaited, options: Options | None, activity: str
     ) -> None:
         Polled.__init__(self, activity)
-        _Kept.__init__(self, host, task, options)
+        KeptTask.__init__(self, host, task, options)
         self.told = False
 
     async def answer(self, payload: Json, call: Call | None) -> Json:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from asl.hosts.agent_turn import AgentTurn
     from asl.hosts.broker import Broker
     from asl.hosts.children import Begun
+    from asl.hosts.jobs import Ending, Job
     from asl.hosts.parking import Parking
     from asl.hosts.services import Started
     from asl.program import Program
@@ -336,6 +337,15 @@ class LocalHost(CallingHost):
         from asl.hosts.children import Begun
 
         return Begun(program, child.data)
+
+    async def await_job(self, call: Call, job: Job) -> Ending:
+        """Return the result of a job, or the answer to the token of its state."""
+        from asl.hosts.jobs import await_job
+
+        return await await_job(self, call, job)
+
+    def detach(self, begun: Begun) -> None:
+        """Let a job outlive the execution that has started it; here nothing does."""
 
     def counted(self, child: Child) -> Spent:
         """Return what of a child's spending was counted already: nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
@@ -13,6 +13,7 @@ from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+from asl.hosts.jobs import Ending, Job, JobAnswer
 from asl.hosts.life import MAX_NESTED
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
@@ -20,8 +21,6 @@ from asl.states.calls import Target
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
-    from asyncio import Task
-
     from asl.hosts.children import Begun
     from asl.hosts.local import LocalHost
     from asl.hosts.run import Listener
@@ -48,12 +47,6 @@ class _Child:
     data: Json
     text: str
     """The input as JSON text."""
-
-
-class _Answer(NamedTuple):
-    """The answer to the token of a state that waits for a job."""
-
-    output: Json
 
 
 class Start(Service):
@@ -89,47 +82,41 @@ class Start(Service):
         if self.express:
             return self._described(child, await execution)
         if not awaited:
+            services.count(execution)
             services.leave(execution)
             return started
         host.advance(call.at, "Submitted", {"output": started})
+        job = Job(execution, payload, call.options, began)
         try:
-            result = await self._result(host, child, execution, call)
+            result = await self._ending(host, child, job, call)
         except BaseException:  # cut off with its parent, whatever has cut that off; it flies on
             over = call.deadline is not None and host.now() >= call.deadline
             if begun.journal is not None and (over or host.is_over()):
                 begun.journal.put_end("ABORTED", host.now(), None, None, None)
             raise
-        if not isinstance(result, Result):
-            return result.output
+        if isinstance(result, JobAnswer):
+            services.leave(execution)
+            host.detach(begun)
+            return result.value()
         if result.status == "PAUSED":
             host.wait_for(result, call.at.key)
         if not result.ok:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
 
-    async def _result(
-        self, host: LocalHost, child: _Child, execution: Task[Result], call: Call
-    ) -> Result | _Answer:
-        """Wait for the end of an execution, or for the answer to the token that it was given.
+    async def _ending(self, host: LocalHost, child: _Child, job: Job, call: Call) -> Ending:
+        """Wait for the end of an execution, or for the answer to the token that it was given."""
+        if call.token not in child.text and call.token != child.name:
+            return await job.execution
+        self.services.count(job.execution)
+        try:
+            return await host.await_job(call, job)
+        except BaseException:  # as one that awaits the execution itself would; it flies on
+            from asyncio import wait
 
-        The answer to its token ends the state of a job, too; the job goes on by itself (AWS, API
-        reference of SendTaskSuccess).
-        """
-        if call.token not in child.text:
-            return await execution
-        from asyncio import FIRST_COMPLETED, wait
-
-        with host.serving().desk.waiting(call, host.clock) as answer:
-            try:
-                await wait({execution, answer.answer}, return_when=FIRST_COMPLETED)
-            except BaseException:  # as one that awaits the execution itself would; it flies on
-                execution.cancel()
-                await wait({execution})
-                raise
-            if not answer.answer.done():
-                return execution.result()
-            self.services.leave(execution)
-            return _Answer(answer.answer.result())
+            job.execution.cancel()
+            await wait({job.execution})
+            raise
 
     async def _execution(
         self,

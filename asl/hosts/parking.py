@@ -56,15 +56,13 @@ class Parking:
         finally:
             self.enter()
 
-    async def wait(
-        self, what: str, until: float | None, other: asyncio.Future[Any] | None = None
-    ) -> None:
+    async def wait(self, what: str, until: float | None, *others: asyncio.Future[Any]) -> None:
         """Return when something may have come.
 
         Args:
             what: The id of a request or a token, as `wake` gets it; "" for time alone.
             until: The epoch second at which to look in any case.
-            other: Something else that is worth a look when it is done.
+            others: Whatever else is worth a look when it is done.
 
         Raises:
             Suspended: Every branch of the execution waits.
@@ -80,7 +78,7 @@ class Parking:
         def heard(_: object) -> None:
             _wake(woken)
 
-        if other is not None:
+        for other in others:
             other.add_done_callback(heard)
         self._waiting[woken] = what
         try:
@@ -90,7 +88,7 @@ class Parking:
             del self._waiting[woken]
             if timer is not None:
                 timer.cancel()
-            if other is not None:
+            for other in others:
                 other.remove_done_callback(heard)
 
     async def stand_by(self, other: asyncio.Future[Any]) -> None:

@@ -62,6 +62,10 @@ class Keeper(Protocol):
         """Do it for one that goes by a name of its own; None where another one has that."""
         ...
 
+    def detach(self, journal: Any, child: Any) -> None:
+        """Make an execution independent of the one that has started it, by their journals."""
+        ...
+
 
 __all__ = ["Keeper", "Notify", "Service", "Services", "Started", "host_of", "refusal"]
 
@@ -234,6 +238,9 @@ class Services:
         """Let an execution run on by itself; the run ends when it has ended, too."""
         self.left.add(execution)
         execution.add_done_callback(self._forget)
+
+    def count(self, execution: Task[Result]) -> None:
+        """Let an execution wait or work independently of the state that has started it."""
         if self.parking is not None:
             self.parking.enter()
             execution.add_done_callback(self.parking.leave)

@@ -30,7 +30,7 @@ __all__ = [
 OWN_KEYS = frozenset(
     {"approval", "approver", "timestamp", "comment", "edited_content", "roles", "digest"}
 )
-CHANGING = frozenset({"requestId", "createdAt", "expiresAt", "escalatedTo", "digest"})
+CHANGING = frozenset({"requestId", "createdAt", "expiresAt", "escalatedTo", "digest", "execution"})
 """The keys of a request that say nothing of what is asked."""
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """Categories of characters that no name consists of: controls, formats and the unassigned."""

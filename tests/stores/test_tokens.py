@@ -60,7 +60,7 @@ def test_an_answer_comes_from_another_process(world: World) -> None:
     assert task["payload"]["of"] == {"n": 1}
     with world.store() as other:
         assert other.due() == []
-        assert other.awaited("e") == other.awaited() == [task]
+        assert other.awaited("e") == other.awaited() == [{**task, "execution": "e"}]
         world.clock.elapsed += 5
         other.tokens.send_task_success(task["taskToken"], '{"yes": true}')
         assert other.due() == ["e"]
