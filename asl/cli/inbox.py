@@ -1,6 +1,7 @@
 """`asl inbox`: what people are asked and have not decided, and the task tokens that are open."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from asl.cli.stores import (
     prompt_of,
 )
 from asl.core.values import Json, compact, excerpt
+
+if TYPE_CHECKING:
+    from asl.executions import Store
 
 __all__ = ["command"]
 
@@ -36,7 +40,7 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
 
     with opened(store_file) as store:
         of = None if execution is None else found(store, execution).name
-        requests, due = store.pending(of), set(store.due())
+        requests, due = [_named(store, each) for each in store.pending(of)], set(store.due())
         tops = [store.asking(request["requestId"]) for request in requests]
         go_on = {name: continue_command(store, "resume", name) for name in {*tops} & due}
         tasks = [(store.asking(task["taskToken"]), task) for task in store.awaited(of)]
@@ -58,6 +62,11 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
     if not (requests or tasks or damaged):
         streams.say("asl: nothing waits for a decision")
     return Exit.OK
+
+
+def _named(store: "Store", request: dict[str, Json]) -> dict[str, Json]:
+    """Return a request with the name of the execution that has made it."""
+    return {**request, "execution": store.requester(request["requestId"])}
 
 
 def _label(top: str, request: dict[str, Json]) -> str:

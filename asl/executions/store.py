@@ -421,17 +421,13 @@ class Store:
         """Return the open requests as people see them, the oldest first.
 
         Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
-        all that it has started. Each has the name of its `execution`.
+        all that it has started.
         """
         if name is None:
             found = self.file.requests("status = 'open'", damaged=[])
         else:
             found = self._kept.open(self.get(name))
-        return [self._listed(asked.shown, asked.id) for asked in found]
-
-    def _listed(self, request: dict[str, Json], id: str) -> dict[str, Json]:
-        """Return an open request with the name of the execution that waits for its answer."""
-        return {**request, "execution": people.requester(self.file, id)}
+        return [asked.shown for asked in found]
 
     def damaged_requests(self) -> list[str]:
         """Return a sentence on each open request whose row is not as it was written."""
@@ -453,6 +449,13 @@ class Store:
         Raises RequestNotFound.
         """
         return people.request(self.file, request_id).shown
+
+    def requester(self, request_id: str) -> str:
+        """Return the name of the execution that has made a request or waits for a task token.
+
+        `asking` names the topmost one. Raises RequestNotFound.
+        """
+        return people.requester(self.file, request_id)
 
     def asking(self, request_id: str) -> str:
         """Return the name of the execution that a request is to be answered for: the topmost one.
@@ -500,7 +503,7 @@ class Store:
             found = self.file.tasks("status = 'open'", damaged=[])
         else:
             found = self._kept.awaited(self.get(name))
-        return [self._listed(task.shown, task.token) for task in found]
+        return [{**task.shown, "execution": self.requester(task.token)} for task in found]
 
     def due(self) -> list[str]:
         """Return the names of the paused executions that have something to go on with.

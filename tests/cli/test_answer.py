@@ -58,6 +58,31 @@ def test_tokens_are_listed_and_answered(asl: Asl) -> None:
     assert (done.exit_code, "it FAILED Ink: none left" in done.stderr) == (1, True)
 
 
+def test_inbox_names_the_execution_that_waits(asl: Asl, folder: Path) -> None:
+    """A child of its own, beside the one that has started it."""
+    parameters = {
+        "StateMachineArn": "arn:aws:states:us-east-1:123456789012:stateMachine:Child",
+        "Name": "kid",
+        "Input": {"token.$": "$$.Task.Token"},
+    }
+    start = {"Type": "Task", "Resource": "arn:aws:states:::states:startExecution.sync:2"}
+    start |= {"Parameters": parameters, "End": True}
+    parent = {"StartAt": "Start", "States": {"Start": start}}
+    child = {"StartAt": "Ask", "States": {"Ask": {"Type": "Approval", "Prompt": "Go?"}}}
+    child["States"]["Ask"]["End"] = True
+    for name, document in (("parent", parent), ("child", child)):
+        (folder / f"{name}.asl.json").write_text(json.dumps(document))
+    words = ("--name", "top", "--store", "mine.db", "--workflow", "Child=child.asl.json")
+    assert asl("run", "parent.asl.json", *words).exit_code == 4
+    listed = asl("inbox").stdout
+    assert "kid (started by top)  Go?" in listed
+    assert "top  Start" in listed
+    shown = [json.loads(line) for line in asl("inbox", "--json").stdout.splitlines()]
+    assert [each["execution"] for each in shown] == ["kid", "top"]
+    assert asl("approve", "kid").exit_code == 0
+    assert asl("inbox", "kid").stdout == ""
+
+
 def test_an_output_that_is_no_json_is_shown(asl: Asl) -> None:
     """The fault is shown where it was written."""
     asl("run", "ask.asl.json", "--agents", "sqs.yaml", "--store", "mine.db")
