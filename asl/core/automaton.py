@@ -1,11 +1,12 @@
 """Regular expressions matched in linear time, for where RE2 is not installed.
 
 A pattern becomes a program of instructions (Thompson). What its threads do with a character is
-computed once and remembered as a state of an automaton, so a text costs one look-up a character;
-the threads are followed one by one only where a match was found, for the spans of its groups.
+computed once and remembered as a step from one state of an automaton to another. A text is read
+twice, each time with a look-up a character: once for the end of a match, and once from its
+beginning for the spans of its groups, which each step moves from thread to thread.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, overload
 
@@ -16,47 +17,85 @@ __all__ = ["Match", "Pattern"]
 
 MAX_INSTRUCTIONS: Final = 5_000
 """Instructions of a program."""
-MAX_WORK: Final = 1_000_000
-"""Instructions that the search for one match may visit, each about a microsecond."""
-READ: Final = 16
+MAX_WORK: Final = 400_000
+"""Instructions that the search for all matches may visit, each about a microsecond."""
+READ: Final = 8
 """Characters with a known next state that cost as much as an instruction."""
+MOVED: Final = 8
+"""Threads that move with their spans and cost as much as an instruction."""
+COPIED: Final = 64
+"""Spans that are copied in the time of such a move."""
+CHUNK: Final = 1_024
+"""Characters that are read between two counts of the work."""
 MAX_REMEMBERED: Final = 100_000
-"""Instructions in all remembered states of a program."""
-STATE: Final = 40
+"""Words of memory, of eight bytes, for all remembered states of a program."""
+STATE: Final = 80
 """What a state takes beside its instructions, in those."""
+ENTRY: Final = 10
+"""What an entry of a dictionary takes, and a thread in a step, in those."""
 
 STEPS: Final = 4
 """Steps of a `WorkMeter` that a visit costs."""
 
+OTHER, WORD, NEWLINE, EDGE = range(4)
+"""What an assertion wants to know of a character; an edge is the start or the end of a text."""
+KIND_BITS: Final = 2
+
 Span = tuple[int, int]
-_Spans = tuple[int, ...]
-_Thread = tuple[int, _Spans]
+_Spans = list[int]
+_Move = tuple[int, tuple[int, ...]]
+"""The thread that another one comes from, and which spans begin or end between them."""
+_Moves = tuple[_Move, ...] | None
+"""Where each thread comes from, None where all stay what they are."""
 
 
 class _Instruction(NamedTuple):
     kind: Literal["character", "split", "save", "assert", "match"]
     following: int = 0
     other: int = 0
-    """Where a split leads with less priority; the index of what a save records."""
-    test: syntax.Test | None = None
+    """Where a split leads with less priority; the index of what a save records; a bit of a test."""
     place: syntax.Place | None = None
 
 
 class _State(dict[str, "_State"]):
     """The threads of a program between two characters, and the states that follow it."""
 
-    __slots__ = ("before", "fresh", "matched", "threads")
+    __slots__ = ("before", "event", "fresh", "matched", "moves", "steps", "threads")
 
-    def __init__(self, threads: tuple[int, ...], before: str, matched: bool, fresh: bool) -> None:
+    def __init__(self, threads: tuple[int, ...], before: int, matched: bool, fresh: bool) -> None:
         self.threads = threads
         self.before = before
         self.matched = matched
         """Whether a match ended before the last character."""
         self.fresh = fresh
         """Whether no match has begun."""
+        self.event = matched or fresh or not threads
+        self.moves: dict[str, _Track] = {}
+        self.steps: dict[int, _Step] = {}
+
+    def forget(self) -> None:
+        """Forget the states that follow."""
+        self.clear()
+        self.moves.clear()
+        self.steps.clear()
+
+
+class _Step(NamedTuple):
+    """What the threads of a state do with a character."""
+
+    following: _State
+    moves: _Moves
+    matched: _Move | None
+    """Where the thread comes from that ends a match before the character."""
+
+
+_Track = tuple[_State, _Moves, int]
+"""The state behind a character, where its threads come from, and what their moves cost."""
 
 
 class _Work:
+    """The work that is left for a search."""
+
     def __init__(self, spend: Spend | None) -> None:
         self.left = MAX_WORK
         self.share = spend
@@ -66,7 +105,7 @@ class _Work:
             self.share(STEPS * amount)
         self.left -= amount
         if self.left < 0:
-            raise WorkExceeded("steps", MAX_WORK)
+            raise WorkExceeded("steps", STEPS * MAX_WORK)
 
 
 class _Program:
@@ -75,7 +114,8 @@ class _Program:
     def __init__(self, node: syntax.Node, groups: int, mode: Literal["search", "match", "full"]):
         self.code: list[_Instruction] = []
         self.emitted = 0
-        self.slots: _Spans = (-1,) * (2 * groups + 2)
+        self.slots = 2 * groups + 2
+        self.tests: dict[syntax.Test, int] = {}
         end = self._add(_Instruction("save", self._add(_Instruction("match")), 1))
         if mode == "full":
             end = self._add(_Instruction("assert", end, place="text end"))
@@ -83,11 +123,12 @@ class _Program:
         self.loop = -1
         if mode == "search":
             self.loop = self._add(_Instruction("split"))
-            skip = self._add(_Instruction("character", self.loop, test=lambda each: True))
+            skip = self._character(syntax.any_character, self.loop)
             self.code[self.loop] = _Instruction("split", self.start, skip)
             self.start = self.loop
         self.places = any(each.kind == "assert" for each in self.code)
-        self.states: dict[tuple[tuple[int, ...], str, bool], _State] = {}
+        self.states: dict[tuple[tuple[int, ...], int, bool], _State] = {}
+        self.symbols: dict[str, int] = {}
         self.remembered = 0
 
     def _add(self, instruction: _Instruction) -> int:
@@ -96,6 +137,10 @@ class _Program:
         self.code.append(instruction)
         return len(self.code) - 1
 
+    def _character(self, test: syntax.Test, following: int) -> int:
+        index = self.tests.setdefault(test, len(self.tests))
+        return self._add(_Instruction("character", following, 1 << index + KIND_BITS))
+
     def _emit(self, node: syntax.Node, following: int) -> int:
         """Add the instructions of a node, and return where they begin."""
         self.emitted += 1
@@ -103,7 +148,7 @@ class _Program:
             raise ValueError("pattern too large")
         match node:
             case syntax.Characters(test):
-                return self._add(_Instruction("character", following, test=test))
+                return self._character(test, following)
             case syntax.Assertion(place):
                 return self._add(_Instruction("assert", following, place=place))
             case syntax.Group(index, item):
@@ -142,95 +187,160 @@ class _Program:
     def find(self, text: str, begin: int, work: _Work) -> Span | None:
         """Return a place from which the first match is found, and where that ends."""
         work.spend(1)
-        state = self._state((self.start,), self._kind(text[begin - 1]) if begin else "start")
+        state = self._first(text, begin)
         since, end, at = begin, -1, begin
-        for at in range(begin, len(text)):
-            try:
-                state = state[text[at]]
-            except KeyError:
-                state = self._follow(state, text[at], work)
-            if state.fresh:
-                since = at + 1
-            elif state.matched:
-                end = at
-            if not state.threads:
-                break
-        else:
-            at = len(text)
-            if self._follow(state, "", work).matched:
-                end = at
-        work.spend((at - begin) // READ)
+        while at < len(text):
+            start = at
+            for at, character in enumerate(text[start : start + CHUNK], start):
+                try:
+                    state = state[character]
+                except KeyError:
+                    state = self._follow(state, character, work)
+                if state.event:
+                    if state.fresh:
+                        since = at + 1
+                        continue
+                    if state.matched:
+                        end = at
+                    if not state.threads:
+                        work.spend((at - start) // READ)
+                        return None if end < 0 else (since, end)
+            at += 1
+            work.spend((at - start) // READ)
+        if self._step(state, EDGE, work).matched:
+            end = len(text)
         return None if end < 0 else (since, end)
 
     def spans(self, text: str, since: int, end: int, work: _Work) -> _Spans:
         """Return the places of a match and of its groups."""
-        threads: list[_Thread] = [(self.start, self.slots)]
-        before, found = self._kind(text[since - 1]) if since else "start", self.slots
-        for at in range(since, end + 1):
-            character = text[at : at + 1]
-            threads, matched = self._step(threads, before, character, at, work)
-            found = matched or found
-            before = self._kind(character)
-        return found
+        state = self._first(text, since)
+        threads: list[_Spans] = [[-1] * self.slots]
+        for start in range(since, end, CHUNK):
+            part = text[start : min(start + CHUNK, end)]
+            work.spend(len(part) // READ)
+            moved = 0
+            for at, character in enumerate(part, start):
+                try:
+                    state, moves, cost = state.moves[character]
+                except KeyError:
+                    state, moves, cost = self._track(state, character, work)
+                if moves is not None:
+                    threads = [
+                        _saved(threads[origin], saves, at) if saves else threads[origin]
+                        for origin, saves in moves
+                    ]
+                    moved += cost
+                    if moved > CHUNK:
+                        work.spend(moved // MOVED)
+                        moved = 0
+            work.spend(moved // MOVED)
+        symbol = self._symbol(text[end], work) if end < len(text) else EDGE
+        matched = self._step(state, symbol, work).matched
+        assert matched is not None, "the first reading has found a match here"
+        return _saved(threads[matched[0]], matched[1], end)
 
-    def _kind(self, character: str) -> str:
-        """Return what an assertion may want to know of the character before it."""
-        if not self.places:
-            return ""
-        return "word" if _is_word(character) else character if character == "\n" else ""
+    def _first(self, text: str, begin: int) -> _State:
+        """Return the state in which a search begins."""
+        return self._state((self.start,), _kind(text[begin - 1]) if begin else EDGE)
 
-    def _state(self, threads: tuple[int, ...], before: str, matched: bool = False) -> _State:
-        before = before if self.places else ""
+    def _state(self, threads: tuple[int, ...], before: int, matched: bool = False) -> _State:
+        before = before if self.places else OTHER
         key = threads, before, matched
         state = self.states.get(key)
         if state is None:
-            if self.remembered > MAX_REMEMBERED:
-                self.states, self.remembered = {}, 0
-            self.remembered += len(threads) + STATE
+            self._remember(len(threads) + STATE)
             state = self.states[key] = _State(*key, fresh=threads == (self.loop,))
         return state
 
+    def _symbol(self, character: str, work: _Work) -> int:
+        """Return all that a program can tell of a character: its kind and the tests it passes."""
+        symbol = self.symbols.get(character)
+        if symbol is None:
+            work.spend(len(self.tests))
+            symbol = _kind(character) if self.places else OTHER
+            for test, index in self.tests.items():
+                if test(character):
+                    symbol |= 1 << index + KIND_BITS
+            self._remember(ENTRY)
+            self.symbols[character] = symbol
+        return symbol
+
     def _follow(self, state: _State, character: str, work: _Work) -> _State:
-        """Compute the state behind a character."""
-        before = [(each, ()) for each in state.threads]
-        threads, matched = self._step(before, state.before, character, 0, work)
-        unique = tuple(dict.fromkeys(each for each, _ in threads))
-        following = self._state(unique, self._kind(character), matched is not None)
-        if self.remembered > MAX_REMEMBERED:
-            state.clear()
-        self.remembered += STATE // 4
+        """Return the state behind a character."""
+        work.spend(1)
+        following = self._step(state, self._symbol(character, work), work).following
+        self._remember(ENTRY)
         state[character] = following
         return following
 
-    def _step(
-        self, threads: Sequence[_Thread], before: str, character: str, at: int, work: _Work
-    ) -> tuple[list[_Thread], _Spans | None]:
-        """Return the threads behind a character, and the spans of a match that ends before it."""
+    def _track(self, state: _State, character: str, work: _Work) -> _Track:
+        """Return the state behind a character, and where its threads come from."""
+        work.spend(1)
+        following, moves, _ = self._step(state, self._symbol(character, work), work)
+        saves = sum(len(each) for _, each in moves or ())
+        cost = len(moves or ()) + saves * (2 + self.slots // COPIED)
+        self._remember(ENTRY)
+        state.moves[character] = track = following, moves, cost
+        return track
+
+    def _step(self, state: _State, symbol: int, work: _Work) -> _Step:
+        """Return what the threads of a state do with a character."""
+        known = state.steps.get(symbol)
+        if known is not None:
+            return known
+        after, matched = self._run(state, symbol, work)
+        moves: _Moves = tuple(after.values())
+        if moves == tuple((each, ()) for each in range(len(state.threads))):
+            moves = None
+        following = self._state(tuple(after), symbol & 3, matched is not None)
+        words = ENTRY * len(moves) + sum(len(saves) for _, saves in moves) if moves else 0
+        self._remember(ENTRY + words)
+        step = state.steps[symbol] = _Step(following, moves, matched)
+        return step
+
+    def _remember(self, words: int) -> None:
+        """Count memory before it is used; forget all states if it is too much."""
+        self.remembered += words
+        if self.remembered > MAX_REMEMBERED:
+            for state in self.states.values():
+                state.forget()
+            self.states.clear()
+            self.symbols.clear()
+            self.remembered = words
+
+    def _run(
+        self, state: _State, symbol: int, work: _Work
+    ) -> tuple[dict[int, _Move], _Move | None]:
+        """Return the threads behind a character, and the one that ends a match before it."""
         seen: set[int] = set()
-        after: list[_Thread] = []
-        matched: _Spans | None = None
-        stack = list(reversed(threads))
+        after: dict[int, _Move] = {}
+        matched: _Move | None = None
+        before, code = state.before, self.code
+        stack: list[tuple[int, int, tuple[int, ...]]] = [
+            (index, origin, ()) for origin, index in enumerate(state.threads)
+        ]
+        stack.reverse()
         visits = 0
         while stack:
-            index, spans = stack.pop()
+            index, origin, saves = stack.pop()
             visits += 1
             if index in seen:
                 continue
             seen.add(index)
-            kind, following, other, test, place = self.code[index]
+            kind, following, other, place = code[index]
             if kind == "character":
-                if character and test is not None and test(character):
-                    after.append((following, spans))
+                if symbol & other:
+                    after.setdefault(following, (origin, saves))
             elif kind == "split":
-                stack += ((other, spans), (following, spans))
+                stack += ((other, origin, saves), (following, origin, saves))
             elif kind == "save":
-                saved = (*spans[:other], at, *spans[other + 1 :]) if spans else spans
-                stack.append((following, saved))
+                visits += len(saves) // COPIED
+                stack.append((following, origin, (*saves, other)))
             elif kind == "match":
-                matched = spans
+                matched = origin, saves
                 break
-            elif place is not None and _holds(place, before, character):
-                stack.append((following, spans))
+            elif place is not None and _holds(place, before, symbol & 3):
+                stack.append((following, origin, saves))
         work.spend(visits)
         return after, matched
 
@@ -239,20 +349,30 @@ def _split(start: int, end: int, greedy: bool) -> _Instruction:
     return _Instruction("split", *((start, end) if greedy else (end, start)))
 
 
-def _holds(place: syntax.Place, before: str, after: str) -> bool:
+def _saved(spans: _Spans, saves: tuple[int, ...], at: int) -> _Spans:
+    """Return spans of which some begin or end at a place."""
+    spans = spans.copy()
+    for index in saves:
+        spans[index] = at
+    return spans
+
+
+def _kind(character: str) -> int:
+    if character.isascii() and (character.isalnum() or character == "_"):
+        return WORD
+    return NEWLINE if character == "\n" else OTHER
+
+
+def _holds(place: syntax.Place, before: int, after: int) -> bool:
     if place == "text start":
-        return before == "start"
+        return before == EDGE
     if place == "text end":
-        return not after
+        return after == EDGE
     if place == "line start":
-        return before in ("start", "\n")
+        return before in (EDGE, NEWLINE)
     if place == "line end":
-        return after in ("", "\n")
-    return ((before == "word") != _is_word(after)) == (place == "boundary")
-
-
-def _is_word(character: str) -> bool:
-    return character.isascii() and (character.isalnum() or character == "_")
+        return after in (EDGE, NEWLINE)
+    return ((before == WORD) != (after == WORD)) == (place == "boundary")
 
 
 class Match:
@@ -327,28 +447,25 @@ class Pattern:
 
     def match(self, text: str | bytes) -> Match | None:
         """Return the match at the beginning."""
-        return self._find(self._matching, _decoded(text), 0)
+        return self._find(self._matching, _decoded(text), 0, _Work(None))
 
     def fullmatch(self, text: str | bytes, spend: Spend | None = None) -> Match | None:
         """Return the match of the whole text."""
-        return self._find(self._filling, _decoded(text), 0, spend)
+        return self._find(self._filling, _decoded(text), 0, _Work(spend))
 
     def finditer(self, text: str | bytes, spend: Spend | None = None) -> Iterator[Match]:
         """Yield the matches that do not overlap."""
-        searched = _decoded(text)
+        searched, work = _decoded(text), _Work(spend)
         at = 0
         while at <= len(searched):
-            match = self._find(self._searching, searched, at, spend)
+            match = self._find(self._searching, searched, at, work)
             if match is None:
                 return
             yield match
             start, end = match.span()
             at = end + 1 if start == end else end
 
-    def _find(
-        self, program: _Program, text: str, begin: int, spend: Spend | None = None
-    ) -> Match | None:
-        work = _Work(spend)
+    def _find(self, program: _Program, text: str, begin: int, work: _Work) -> Match | None:
         found = program.find(text, begin, work)
         if found is None:
             return None

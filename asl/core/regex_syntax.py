@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 from unicodedata import category
 
 __all__ = [
@@ -225,7 +225,7 @@ class _Parser:
             return self.set(start)
         if self.take("."):
             newline = "s" in self.flags
-            return Characters(_any if newline else "\n".__ne__)
+            return Characters(any_character if newline else "\n".__ne__)
         if self.take("^"):
             return Assertion("line start" if "m" in self.flags else "text start")
         if self.take("$"):
@@ -368,7 +368,9 @@ class _Parser:
                 "invalid character class range (scripts need the package google-re2)",
                 self.text[start : self.at],
             )
-        found: Test = _any if name == "Any" else lambda each: category(each).startswith(name)
+        found: Test = (
+            any_character if name == "Any" else lambda each: category(each).startswith(name)
+        )
         return _negated(found) if negated else found
 
     def outside(self, ranges: Ranges) -> Test:
@@ -385,7 +387,7 @@ class _Parser:
             def found(each: str) -> bool:
                 return only(each) or any(test(each) for test in others)
 
-        return Characters(_folded(found, ranges) if "i" in self.flags else found)
+        return Characters(_folded(found) if "i" in self.flags else found)
 
 
 _OCTAL = frozenset("01234567")
@@ -395,7 +397,7 @@ def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _any(character: str) -> bool:
+def any_character(character: str) -> bool:
     return True
 
 
@@ -407,20 +409,30 @@ def _negated(test: Test) -> Test:
     return lambda each: not test(each)
 
 
-def _folded(test: Test, ranges: Ranges) -> Test:
+def _folded(test: Test) -> Test:
     """Return the test of a set in either case."""
-    single = {_fold(low) for low, high in ranges if low == high}
-
-    def found(each: str) -> bool:
-        fold = _fold(each)
-        upper = fold.upper()
-        return fold in single or test(each) or test(fold) or (len(upper) == 1 and test(upper))
-
-    return found
+    return lambda character: any(map(test, _cases(character)))
 
 
-def _fold(character: str) -> str:
-    """Return the character that stands for all of its cases (Unicode, simple case folding)."""
-    upper = character.upper()
-    lower = upper.lower() if len(upper) == 1 and character != "ı" else character.lower()
-    return lower if len(lower) == 1 else character
+_MANY_CASES: Final = (
+    "Kk\u212a Ss\u017f \u00b5\u039c\u03bc \u00c5\u00e5\u212b \u01c4\u01c5\u01c6 "
+    "\u01c7\u01c8\u01c9 \u01ca\u01cb\u01cc \u01f1\u01f2\u01f3 "
+    "\u0345\u0399\u03b9\u1fbe \u0392\u03b2\u03d0 \u0395\u03b5\u03f5 "
+    "\u0398\u03b8\u03d1\u03f4 \u039a\u03ba\u03f0 \u03a0\u03c0\u03d6 "
+    "\u03a1\u03c1\u03f1 \u03a3\u03c2\u03c3 \u03a6\u03c6\u03d5 \u03a9\u03c9\u2126 "
+    "\u0412\u0432\u1c80 \u0414\u0434\u1c81 \u041e\u043e\u1c82 \u0421\u0441\u1c83 "
+    "\u0422\u0442\u1c84\u1c85 \u042a\u044a\u1c86 \u0462\u0463\u1c87 "
+    "\u1c88\ua64a\ua64b \u1e60\u1e61\u1e9b \u00df\u1e9e \u0390\u1fd3 \u03b0\u1fe3 "
+    "\ufb05\ufb06 \u0131"
+)
+"""Characters with cases that `str.upper`, `lower` and `title` of one of them do not return."""
+_CASES: Final = {each: cases for cases in _MANY_CASES.split() for each in cases}
+
+
+def _cases(character: str) -> Iterable[str]:
+    """Return a character in all of its cases (Unicode, simple case folding)."""
+    known = _CASES.get(character)
+    if known is not None:
+        return known
+    cases = {character, character.upper(), character.lower(), character.title()}
+    return [each for each in cases if len(each) == 1]
