@@ -19,6 +19,8 @@ MAX_INSTRUCTIONS: Final = 5_000
 """Instructions of a program."""
 MAX_WORK: Final = 400_000
 """Instructions that the search for all matches may visit, each about a microsecond."""
+SEARCH: Final = 6
+"""What the search for one match costs, in instructions."""
 READ: Final = 8
 """Characters with a known next state that cost as much as an instruction."""
 MOVED: Final = 8
@@ -186,7 +188,7 @@ class _Program:
 
     def find(self, text: str, begin: int, work: _Work) -> Span | None:
         """Return a place from which the first match is found, and where that ends."""
-        work.spend(1)
+        work.spend(SEARCH)
         state = self._first(text, begin)
         since, end, at = begin, -1, begin
         while at < len(text):

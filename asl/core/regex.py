@@ -13,6 +13,11 @@ from asl.core.work import Spend
 
 __all__ = ["escape", "find_all", "fullmatch", "linear"]
 
+FEW = 20
+"""Places of a pattern whose automaton RE2 builds as a whole."""
+READ_BY_PLACE = 27
+"""Characters that RE2 reads in a step for a single place of a larger pattern."""
+
 
 @lru_cache(maxsize=256)
 def linear(pattern: str, flags: str = "") -> Any:
@@ -29,9 +34,8 @@ def linear(pattern: str, flags: str = "") -> Any:
     Raises:
         ValueError: It is not a regular expression; the message says why.
     """
-    try:
-        import re2
-    except ImportError:
+    re2 = _re2()
+    if re2 is None or r"\B" in pattern:  # RE2 finds \B between the bytes of a character
         from asl.core.automaton import Pattern  # costs milliseconds to load
 
         return Pattern(pattern, flags)
@@ -44,14 +48,39 @@ def linear(pattern: str, flags: str = "") -> Any:
         raise ValueError(said.decode() if isinstance(said, bytes) else str(said)) from None
 
 
-def find_all(pattern: Any, text: str, spend: Spend) -> Iterator[Any]:
-    """Yield the matches of a compiled pattern; without google-re2 *spend* counts their steps."""
-    counted = (spend,) if hasattr(pattern, "counts_work") else ()
-    return iter(pattern.finditer(text, *counted))
+def _re2() -> Any:
+    """Return the module of google-re2, None where it is not installed."""
+    try:
+        import re2
+    except ImportError:
+        return None
+    return re2
+
+
+def find_all(pattern: Any, text: str | bytes, spend: Spend) -> Iterator[Any]:
+    """Return the matches of a compiled pattern; *spend* counts the steps of the search."""
+    if hasattr(pattern, "counts_work"):
+        return iter(pattern.finditer(text, spend))
+    return _metered(pattern, text, spend)
+
+
+def _metered(pattern: Any, text: str | bytes, spend: Spend) -> Iterator[Any]:
+    """Yield the matches that RE2 finds; its package yields some empty ones twice."""
+    searches_ahead, places = _costs(pattern.pattern)
+    if places > FEW:
+        spend(len(text) * places // READ_BY_PLACE)
+    last = None
+    for match in pattern.finditer(text):
+        span = match.span()
+        if span != last:
+            last = span
+            if searches_ahead:
+                spend(len(text) - span[1] >> 7)
+            yield match
 
 
 def fullmatch(pattern: Any, text: str, spend: Spend) -> bool:
-    """Whether a compiled pattern matches a whole text; *spend* as in `find_all`."""
+    """Whether a compiled pattern matches a whole text; without google-re2 *spend* counts that."""
     counted = (spend,) if hasattr(pattern, "counts_work") else ()
     return pattern.fullmatch(text, *counted) is not None
 
@@ -62,3 +91,56 @@ _SPECIAL = re.compile(r"[^A-Za-z0-9_\u0080-\U0010ffff]")
 def escape(text: str) -> str:
     """Return the regular expression of a literal text."""
     return _SPECIAL.sub(lambda found: rf"\x{ord(found[0]):02x}", text)
+
+
+_ATOM = re.compile(
+    r"\\x\{[^}]*\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\{(?P<least>\d+)(?P<comma>,?)(?P<most>\d*)\}|.",
+    re.DOTALL,
+)
+
+
+class _Group:
+    """A part of a pattern: a group, or the whole."""
+
+    def __init__(self) -> None:
+        self.endless = False
+        """Whether a repetition without end stands in it."""
+        self.choice = False
+        """Whether it has alternatives."""
+        self.places = 0
+        """Characters that it matches when no repetition goes on without end."""
+
+
+@lru_cache(maxsize=256)
+def _costs(pattern: str) -> tuple[bool, int]:
+    """Return what makes a pattern of RE2 expensive.
+
+    Returns:
+        Whether its matches may end long before the place where their search does, so that to find
+        all of them takes quadratic time: `.*b|a` in a text without `b`. It can only be so where a
+        repetition without end stands in an alternative, or in a group that is repeated itself. And
+        the number of its places: RE2 may need time for each of them at each character of a text.
+    """
+    groups, ahead = [_Group()], False
+    ended = _Group()
+    """What a repetition that stands here repeats."""
+    for match in _ATOM.finditer(pattern):
+        atom = match[0]
+        if match["least"] or atom in "*+?":
+            ahead = ahead or ended.endless
+            groups[-1].endless |= atom in "*+" or (match["comma"] == "," and not match["most"])
+            groups[-1].places += ended.places * (int(match["most"] or match["least"] or 1) - 1)
+            ended = _Group()
+        elif atom == "(":
+            groups.append(_Group())
+        elif atom == ")" and len(groups) > 1:
+            ended = groups.pop()
+            ahead = ahead or (ended.choice and ended.endless)
+            groups[-1].endless |= ended.endless
+            groups[-1].places += ended.places
+        else:
+            groups[-1].choice |= atom == "|"
+            groups[-1].places += 1
+            ended = _Group()
+            ended.places = 1
+    return ahead or (groups[0].choice and groups[0].endless), groups[0].places

@@ -4,7 +4,6 @@ A pattern is translated for RE2. Look-around and back-references, which need unb
 refused; everything else means what it means in JavaScript.
 """
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,11 +29,6 @@ _BLANKS_OF_JAVA = (r"\s\x0b", r"\x00-\x08\x0e-\x1f!-\x{10ffff}")
 
 MATCH, GROUP = 70, 10
 """What a match costs, and each of its groups, in steps."""
-FEW = 20
-"""Places of a pattern whose automaton is small enough to be there as a whole."""
-READ_BY_PLACE = 27
-"""Characters that a step reads for a single place of a pattern, where the automaton is not."""
-
 _KEPT = "dDwWbBtnvfr"
 """Escapes with the same meaning on both sides."""
 
@@ -55,7 +49,7 @@ class Match(NamedTuple):
 class Pattern(Function):
     """A regular expression, which is also a function from a string to a chain of matches."""
 
-    __slots__ = ("compiled", "places", "searches_ahead", "source")
+    __slots__ = ("compiled", "source")
 
     def __init__(self, source: str, ignore_case: bool, multiline: bool, java: bool = False) -> None:
         """Compile a pattern; raises BadPattern. With *java* all blanks are of ASCII (measured)."""
@@ -65,22 +59,19 @@ class Pattern(Function):
         try:
             translated = "".join(_translated(source, java))
             self.compiled = linear(translated, flags)
-            self.searches_ahead, places = costs(translated)
-            self.places = places if places > FEW else 0
         except ValueError as error:
             raise BadPattern(f"the regular expression cannot be used: {error}") from None
 
     def matches(self, text: str, run: "Run") -> Iterator[Match]:
         """The matches in order; raises D1004 where an empty one would repeat without end."""
         cost = MATCH + GROUP * self.compiled.groups
-        run.spend(len(text) * self.places // READ_BY_PLACE)
         run.spend_bytes(2 * len(text))
         try:
             found = find_all(self.compiled, text, run.spend)
             each = next(found, None)
             while each is not None:
                 groups = tuple(UNDEFINED if group is None else group for group in each.groups())
-                run.spend(cost + ((len(text) - each.end() >> 7) if self.searches_ahead else 0))
+                run.spend(cost)
                 run.spend_bytes(2 * sum(map(len, filter(None, each.groups("")))) + 200)
                 yield Match(each.group(), each.start(), each.end(), groups)
                 start, end = each.span()
@@ -206,55 +197,3 @@ def _is_hex(digits: str) -> bool:
 
 def _literal(character: str) -> str:
     return "\\" + character if character.isascii() else character
-
-
-_ATOM = re.compile(
-    r"\\x\{[^}]*\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\{(?P<least>\d+)(?P<comma>,?)(?P<most>\d*)\}|.",
-    re.DOTALL,
-)
-
-
-class _Group:
-    """A part of a pattern: a group, or the whole."""
-
-    def __init__(self) -> None:
-        self.endless = False
-        """Whether a repetition without end stands in it."""
-        self.choice = False
-        """Whether it has alternatives."""
-        self.places = 0
-        """Characters that it matches when no repetition goes on without end."""
-
-
-def costs(pattern: str) -> tuple[bool, int]:
-    """Return what makes a pattern of RE2 expensive.
-
-    Returns:
-        Whether its matches may end long before the place where their search does, so that to find
-        all of them takes quadratic time: `.*b|a` in a text without `b`. It can only be so where a
-        repetition without end stands in an alternative, or in a group that is repeated itself. And
-        the number of its places: RE2 may need time for each of them at each character of a text.
-    """
-    groups, ahead = [_Group()], False
-    ended = _Group()
-    """What a repetition that stands here repeats."""
-    for match in _ATOM.finditer(pattern):
-        atom = match[0]
-        if match["least"] or atom in "*+?":
-            ahead = ahead or ended.endless
-            groups[-1].endless |= atom in "*+" or (match["comma"] == "," and not match["most"])
-            groups[-1].places += ended.places * (int(match["most"] or match["least"] or 1) - 1)
-            ended = _Group()
-        elif atom == "(":
-            groups.append(_Group())
-        elif atom == ")" and len(groups) > 1:
-            ended = groups.pop()
-            ahead = ahead or (ended.choice and ended.endless)
-            groups[-1].endless |= ended.endless
-            groups[-1].places += ended.places
-        else:
-            groups[-1].choice |= atom == "|"
-            groups[-1].places += 1
-            ended = _Group()
-            ended.places = 1
-    return ahead or (groups[0].choice and groups[0].endless), groups[0].places

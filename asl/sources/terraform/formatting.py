@@ -123,11 +123,14 @@ def _expression(pattern: str) -> Any:
 
 
 def _scanned(meter: WorkMeter, pattern: str, text: str) -> Iterator[Any]:
-    """Yield the matches; each may have looked at all of the text that is left."""
+    """Yield the matches as Go does: no empty one behind another match."""
     meter.spend(1 + len(text) // SCANNED)
+    end = -1
     for match in find_all(_expression(pattern), text, meter.spend):
         meter.spend(1 + (len(text) - match.end()) // SCANNED)
-        yield match
+        if match.start() < match.end() or match.end() != end:
+            yield match
+        end = match.end()
 
 
 def _found(meter: WorkMeter, pattern: str, text: str) -> Iterator[Json]:

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
-from asl.core.regex import escape, linear
+from asl.core.regex import escape, find_all, linear
 from asl.core.values import Json, compact, is_integer
-from asl.core.work import WorkExceeded
+from asl.core.work import WorkExceeded, WorkMeter
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -35,6 +35,8 @@ CUTS: Final = ("redact", "mask")
 CUTTABLE: Final = ("pattern", "regex", "pii")
 """The types of rules that find something which can be cut out."""
 FLAGS: Final = "ims"
+MATCH: Final = 20
+"""Steps that a match of a regular expression costs."""
 GAP: Final = "\0"
 """Stands between two texts: in nothing that is found by its digits, letters and signs."""
 LITERAL: Final = re.compile(r"[A-Za-z0-9 _@#%&=~:;,<>/!'\"-]*")
@@ -496,10 +498,15 @@ def _expression(pattern: str, flags: str) -> _Find:
     def find(text: str) -> list[Span]:
         # The places of bytes are those of characters, and cost the library less.
         searched = text.encode() if text.isascii() else text
+        meter = WorkMeter()
+        found: list[Span] = []
         try:
-            return [Span(match.start(), match.end(), MASK) for match in compiled.finditer(searched)]
+            for match in find_all(compiled, searched, meter.spend):
+                meter.spend(MATCH)
+                found.append(Span(match.start(), match.end(), MASK))
         except WorkExceeded as error:
             raise StateError("States.Runtime", f"pattern {pattern!r}: {error}") from None
+        return found
 
     return find
 
