@@ -35,7 +35,7 @@ CUTS: Final = ("redact", "mask")
 CUTTABLE: Final = ("pattern", "regex", "pii")
 """The types of rules that find something which can be cut out."""
 FLAGS: Final = "ims"
-MATCH: Final = 20
+MATCH: Final = 40
 """Steps that a match of a regular expression costs."""
 GAP: Final = "\0"
 """Stands between two texts: in nothing that is found by its digits, letters and signs."""
