@@ -18,7 +18,7 @@ from asl.states.blocks.budget import Amounts, Limits
 if TYPE_CHECKING:
     from asl.engine.reservations import Reservation
 
-__all__ = ["PoolReservation", "SharedBudget", "SharedBudgets", "without"]
+__all__ = ["PoolReservation", "SharedBudget", "SharedBudgets", "without", "without_calls"]
 
 PARTS: Final = 60
 """The number of parts of a window: what was spent counts until its whole part is over."""
@@ -283,6 +283,25 @@ def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
             _, _, known, length, *_ = held
             kept = _charged(kept, Decimal(known), length, now)
         elif not entry.startswith(f"{execution} "):  # the call of a tool (`asl.hosts.rates`)
+            entries[entry] = held
+    return {**kept, "open": entries}
+
+
+def without_calls(kept: Json, execution: str) -> Json:
+    """Return a shared budget without the calls of an execution that nobody runs any more.
+
+    What is known of each call counts as spent. The reservation of the execution itself stays.
+
+    Args:
+        kept: The shared budget.
+        execution: The id of the execution.
+    """
+    entries = {}
+    for entry, held in kept["open"].items():
+        if entry.startswith(f"{execution}:"):
+            _, since, known, length, *_ = held
+            kept = _charged(kept, Decimal(known), length, since)
+        else:
             entries[entry] = held
     return {**kept, "open": entries}
 

@@ -638,14 +638,17 @@ class Store:
         return faults(self.file, report)
 
     def release_reservations(self) -> list[str]:
-        """Release what executions that have ended still hold of shared budgets.
+        """Release what is held of shared budgets for nothing.
+
+        That is all that executions hold that have ended, and what is held for the calls of those
+        whose process has died.
 
         Returns:
             The names of the budgets of which something was held.
         """
         from asl.stores.pools import StoreBudgets
 
-        released = list(StoreBudgets(self.file).release_ended())
+        released = list(StoreBudgets(self.file).release_lost())
         self.file.flush()
         return released
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from asl.engine.checkpoints import Checkpoint
 from asl.stores.histories import History, chain_faults, read_histories
+from asl.stores.pools import StoreBudgets, holder_of
 from asl.stores.schema import GUARDED
 from asl.stores.sqlite import STORED, TASKS, SqliteStore, StoreDamaged, StoreError, is_hashed
 
@@ -219,14 +220,23 @@ def _large(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str
 
 
 def _reservations(store: SqliteStore) -> Iterator[str]:
-    """An execution that has ended holds no reservation in a pool or in the money of an hour."""
+    """An execution holds nothing of a pool, or of the money of an hour, once it has ended; once its
+    process has died, nothing for calls."""
+    budgets = StoreBudgets(store)
     ended = set(store.rows(f"SELECT workflow, name FROM execution WHERE status IN {ENDED}"))
     for budget, body in store.rows("SELECT name, body FROM tab WHERE name NOT LIKE 'Tools %'"):
         for entry in store.unpacked(body)["open"]:
-            execution = tuple(entry.split(":")[6:8])
-            if execution in ended:
-                left = f"a reservation is left of {execution[1]}, which has ended"
-                yield f"{budget}: {left}; --release gives it back"
+            holder = holder_of(entry)
+            if holder is None:
+                continue
+            if (holder.workflow, holder.name) in ended:
+                why = "which has ended"
+            elif entry != holder.id and not budgets.is_at_work(holder.name):
+                why = "whose process has died"
+            else:
+                continue
+            left = f"a reservation is left of {holder.name}, {why}"
+            yield f"{budget}: {left}; --release gives it back"
 
 
 def _pools(store: SqliteStore) -> Iterator[str]:

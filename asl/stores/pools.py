@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from asl.core.values import Json, encoded
 from asl.engine.execution import ZERO
-from asl.engine.pools import without
+from asl.engine.pools import without, without_calls
 from asl.engine.written import read_usage
+from asl.stores.locks import lock_of
+from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
     from asl.stores.sqlite import SqliteStore
 
-__all__ = ["StoreBudgets"]
+__all__ = ["Holder", "StoreBudgets", "holder_of"]
 
 ENDED = (
     "SELECT ended, usage FROM execution WHERE workflow = ? AND name = ? "
@@ -29,6 +31,23 @@ def _charged(spending: Json) -> Decimal:
     return read_usage(usage).cost + Decimal(assumed.get("MaxCost", 0))
 
 
+class Holder(NamedTuple):
+    """An execution that holds something of a shared budget."""
+
+    id: str
+    workflow: str
+    name: str
+
+
+def holder_of(entry: str) -> Holder | None:
+    """Return the execution of an entry, None for a name that is no id of an execution."""
+    parts = entry.split(":")
+    count = 9 if parts[5:6] == ["express"] else 8
+    if len(parts) < count:
+        return None
+    return Holder(":".join(parts[:count]), parts[6], parts[7])
+
+
 class StoreBudgets:
     """Protocol `asl.engine.pools.SharedBudgets`: each change is a transaction."""
 
@@ -40,25 +59,52 @@ class StoreBudgets:
         file = self.file
         with file.transaction():
             found = file.rows("SELECT body FROM tab WHERE name = ?", name)
-            kept = self._without_ended(file.unpacked(found[0][0])) if found else None
+            kept = self._without_lost(file.unpacked(found[0][0])) if found else None
             body = file.packed(encoded(make(kept)))
             file.write("INSERT OR REPLACE INTO tab (name, body) VALUES (?, ?)", name, body)
 
-    def _without_ended(self, kept: Json) -> Json:
-        """Return a shared budget without what executions that have ended still hold of it."""
-        held = {tuple(entry.split(":")[:8]) for entry in kept["open"]}
-        for parts in held:
-            for ended, usage in self.file.rows(ENDED, *parts[6:]) if len(parts) == 8 else ():
+    def _without_lost(self, kept: Json) -> Json:
+        """Return a shared budget without what is held for nothing.
+
+        That is all that executions hold that have ended, and what is held for the calls of those
+        whose process has died.
+        """
+        holders: dict[Holder, bool] = {}
+        for entry in kept["open"]:
+            holder = holder_of(entry)
+            if holder is not None:
+                holders[holder] = holders.get(holder, False) or entry != holder.id
+        for holder, has_calls in holders.items():
+            ends = self.file.rows(ENDED, holder.workflow, holder.name)
+            for ended, usage in ends:
                 spent = ZERO if usage is None else _charged(self.file.unpacked(usage))
-                kept = without(kept, ":".join(parts), spent, ended)
+                kept = without(kept, holder.id, spent, ended)
+            if not ends and has_calls and not self.is_at_work(holder.name):
+                kept = without_calls(kept, holder.id)
         return kept
 
-    def release_ended(self) -> Iterator[str]:
-        """Release what executions that have ended still hold; yields the budgets concerned."""
+    def is_at_work(self, name: str) -> bool:
+        """Whether a process runs an execution, by its lock and the lease of its worker.
+
+        One that is not in the file yet counts as run.
+        """
+        file = self.file
+        if lock_of(name) in file.at_work:
+            return True
+        top = file.execution(file.top(name))
+        if top is None:
+            return True
+        place = lock_of(top.name)
+        if place in file.at_work:
+            return True
+        return file.locks.is_held(place) and not Workers(file).is_fenced(top.number)
+
+    def release_lost(self) -> Iterator[str]:
+        """Release what is held for nothing; yields the names of the budgets concerned."""
         for (name,) in self.file.rows("SELECT name FROM tab WHERE name NOT LIKE 'Tools %'"):
             ((body,),) = self.file.rows("SELECT body FROM tab WHERE name = ?", name)
             held = self.file.unpacked(body)["open"]
-            if self._without_ended({"spent": {}, "open": held})["open"] != held:
+            if self._without_lost({"spent": {}, "open": held})["open"] != held:
                 self.change(name, lambda kept: kept)
                 yield name
 

@@ -156,6 +156,11 @@ class Workers:
         found = self.file.look(query, number, self.file.worker)
         return found is not None and self.file.locks.is_held(lock_of(found[0]))
 
+    def is_fenced(self, number: int) -> bool:
+        """Whether the worker that runs an execution is fenced."""
+        query = "SELECT 1 FROM claim JOIN worker ON id = owner WHERE execution = ? AND fenced = 1"
+        return self.file.look(query, number) is not None
+
     def release(self, number: int) -> None:
         """Record with the next commit that this worker runs an execution no more."""
         self.file.write(
