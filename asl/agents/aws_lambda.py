@@ -43,6 +43,12 @@ CLIENT: Final = (
     *("installation_id", "app_title", "app_version_name", "app_version_code", "app_package_name"),
 )
 """The attributes of a client in a client context."""
+SHOWN: Final = (
+    *("aws_request_id", "log_group_name", "log_stream_name", "function_name"),
+    *("memory_limit_in_mb", "function_version", "invoked_function_arn", "client_context"),
+    "identity",
+)
+"""The attributes in the text of a context, as Lambda's Python runtime writes it."""
 OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """Where the frames of a traceback are that no handler has made."""
 NO_TYPE: Final = "The cause could not be determined because Lambda did not return an error type."
@@ -99,7 +105,15 @@ class LambdaContext:
         print(message)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.call, name)
+        try:
+            return getattr(self.call, name)
+        except AttributeError:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self) from None
+
+    def __repr__(self) -> str:
+        shown = ",".join(f"{name}={getattr(self, name)}" for name in SHOWN)
+        return f"LambdaContext([{shown}])"
 
 
 def _client_context(value: Json) -> Any:
@@ -269,7 +283,8 @@ def _marshalled(value: Any, call: Call) -> Json:
     if plain is not None:
         return plain
     try:
-        text = json.dumps(value, default=_number, allow_nan=False)
+        text = json.dumps(value, default=_number, allow_nan=False, ensure_ascii=False)
+        text.encode()  # which half of a surrogate pair does not survive
     except (TypeError, ValueError, RecursionError) as error:
         message = f"Unable to marshal response: {error}"
         cause = _cause("Runtime.MarshalError", message, [], call)

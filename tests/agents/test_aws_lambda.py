@@ -137,6 +137,23 @@ def test_context_has_what_lambda_documents() -> None:
     assert (found["left"], found["spent"], found["state"]) == (20_000, 2500, "A")
 
 
+def test_text_of_the_context_is_that_of_lambda() -> None:
+    text = run(DIRECT, lambda event, context: repr(context)).output
+    assert re.fullmatch(
+        r"LambdaContext\(\[aws_request_id=\S{36},log_group_name=/aws/lambda/Charge,"
+        r"log_stream_name=\S+,function_name=Charge,memory_limit_in_mb=128,"
+        rf"function_version=\$LATEST,invoked_function_arn={ARN},client_context=None,identity=.*\]\)",
+        text,
+    )
+
+
+def test_unknown_attribute_of_the_context() -> None:
+    result = run(DIRECT, lambda event, context: context.tenant)
+    assert result.error == "AttributeError"
+    message = json.loads(result.cause)["errorMessage"]
+    assert message == "'LambdaContext' object has no attribute 'tenant'"
+
+
 CONTEXT = {"custom": {"tenant": "acme"}, "env": {"locale": "de"}, "client": {"app_title": "shop"}}
 
 
@@ -229,6 +246,7 @@ def test_result_is_what_its_json_says() -> None:
         ({"a": [b"x"]}, "Object of type bytes is not JSON serializable"),
         ([Decimal("NaN")], "Object of type Decimal is not JSON serializable"),
         (float("nan"), "Out of range float values are not JSON compliant"),
+        ("\ud800", "'utf-8' codec can't encode character"),
     ],
 )
 def test_result_that_is_no_json(value: Any, said: str) -> None:
