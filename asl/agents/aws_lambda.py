@@ -259,7 +259,9 @@ def _failure(error: BaseException, call: Call) -> StateError:
     frames = extract_tb(error.__traceback__)
     while frames and frames[0].filename.startswith(OWN):
         del frames[0]
-    return Raised(name, _cause(name, message_of(error), format_list(frames), call))
+    # Tuples have no columns, which Lambda does not mark either.
+    lines = [(each.filename, each.lineno or 0, each.name, each.line) for each in frames]
+    return Raised(name, _cause(name, message_of(error), format_list(lines), call))
 
 
 def _cause(name: str, message: str, trace: list[str], call: Call) -> str:

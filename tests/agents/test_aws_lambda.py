@@ -95,6 +95,14 @@ def test_functions_of_other_resources_under_profile_aws_only() -> None:
     assert names == ["States.TaskFailed", "CardDeclined"]
 
 
+def test_stack_trace_marks_no_columns() -> None:
+    def handler(event: Any, context: Any) -> Any:
+        return str(event["missing"])
+
+    (line,) = json.loads(run(DIRECT, handler).cause)["stackTrace"]
+    assert line.endswith(', in handler\n    return str(event["missing"])\n')
+
+
 def test_switch() -> None:
     assert run(DIRECT, function_agent(charge, aws_lambda=False)).error == "States.TaskFailed"
     task = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "A", "End": True}}}
