@@ -1,7 +1,7 @@
 """Regular expressions of documents, which may come from strangers, are matched in linear time.
 
 The package google-re2 matches them where it is installed (extra `re2`), else `asl.core.automaton`,
-which takes the same syntax without the scripts of Unicode, and bounds the work of a search.
+which takes the same syntax without rare scripts of Unicode, and bounds the work of a search.
 """
 
 import re

@@ -1,9 +1,11 @@
-"""The syntax of regular expressions: a parser of what RE2 accepts, without Unicode scripts."""
+"""The syntax of regular expressions: a parser of what RE2 accepts, without rare Unicode scripts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, NoReturn
 from unicodedata import category
+
+from asl.core.regex_scripts import script
 
 __all__ = [
     "Alternatives",
@@ -362,15 +364,16 @@ class _Parser:
             name, self.at = self.text[self.at : self.at + 1], self.at + 1
         negated ^= name.startswith("^")
         name = name.removeprefix("^")
-        known = name[:1] in _CATEGORIES and name[1:] in ("", *_CATEGORIES[name[:1]])
-        if not known and name != "Any":
+        found: Test | None
+        if name[:1] in _CATEGORIES and name[1:] in ("", *_CATEGORIES[name[:1]]):
+            found = lambda each: category(each).startswith(name)  # noqa: E731
+        else:
+            found = any_character if name == "Any" else script(name)
+        if found is None:
             self.fail(
-                "invalid character class range (scripts need the package google-re2)",
+                "invalid character class range (rare scripts need the package google-re2)",
                 self.text[start : self.at],
             )
-        found: Test = (
-            any_character if name == "Any" else lambda each: category(each).startswith(name)
-        )
         return _negated(found) if negated else found
 
     def outside(self, ranges: Ranges) -> Test:

@@ -152,6 +152,23 @@ def test_cases_of_characters_are_those_of_unicode(
     assert [each.span() for each in Pattern(pattern, "i").finditer(text)] == spans
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"\p{Greek}+", "\u03b1\u03b2"),
+        (r"\p{Han}+", "\u65e5\u672c"),
+        (r"\p{Hiragana}+", "\u306e"),
+        (r"\p{^Latin}", " "),
+        (r"[\p{Cyrillic}\d]+", "\u0436"),
+    ],
+)
+def test_scripts_of_unicode(pattern: str, expected: str) -> None:
+    text = "ab \u03b1\u03b2 \u65e5\u672c\u306e \u0436"
+    match = Pattern(pattern).search(text)
+    assert match is not None
+    assert match[0] == expected
+
+
 def test_no_boundary_is_between_the_bytes_of_a_character() -> None:
     assert [each.span() for each in find_all(linear(r"\B"), "\u65e5b", lambda steps: None)] == [
         (0, 0)
@@ -172,7 +189,7 @@ def test_no_boundary_is_between_the_bytes_of_a_character() -> None:
         ("a**", "bad repetition"),
         ("a{1001}", "repetition size"),
         ("a\\", "trailing"),
-        (r"\p{Greek}", "google-re2"),
+        (r"\p{Runic}", "google-re2"),
         ("(" * 60 + ")" * 60, "too deeply"),
         ("((a{100}){100}){100}", "too large"),
         ("((){1000}){1000}", "too large"),
