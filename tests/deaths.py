@@ -2,11 +2,21 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 from asl.executions import Store
 
 T = TypeVar("T")
+
+
+def instants(each: range, quick: int) -> list[Any]:
+    """Return parameters for deaths at these instants; without `--full` at one of so many."""
+    return [
+        n if index % quick == 0 else pytest.param(n, marks=pytest.mark.full)
+        for index, n in enumerate(each)
+    ]
 
 
 class Died(KeyboardInterrupt):

@@ -12,6 +12,7 @@ import asl
 from asl.hosts.clock import VirtualClock
 from asl.hosts.prices import Prices
 from tests.deaths import Died, lived
+from tests.examples import examples
 
 Json = Any
 
@@ -71,7 +72,7 @@ def _renamed(each: Json, name: str) -> Json:
     return {**each, "ItemProcessor": {"StartAt": name, "States": {name: task}}}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(calls, st.integers(1, 120), st.integers(1, 3), st.integers(1, 8), st.integers(1, 2))
 def test_never_over_the_limit_and_one_call(
     amounts: list[tuple[int, float]], limit: int, branches: int, items: int, levels: int
@@ -87,7 +88,7 @@ def test_never_over_the_limit_and_one_call(
         assert result.error == "States.BudgetExceeded"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(calls, st.integers(1, 120), st.integers(1, 3), st.integers(1, 8))
 def test_every_end_is_an_end(
     amounts: list[tuple[int, float]], limit: int, branches: int, items: int
@@ -147,7 +148,7 @@ def everywhere(budget: Json, branches: int, children: int) -> Json:
     return {"StartAt": "P", "Budget": budget, "States": {"P": one}}
 
 
-@settings(max_examples=10_000 if settings().max_examples > 100 else 150)
+@settings(max_examples=examples(50, 10_000))
 @given(calls, LIMITED, st.integers(1, 120), st.integers(0, 2), st.integers(0, 2), st.integers(1, 5))
 def test_never_over_whatever_runs_at_once(
     amounts: list[tuple[int, float]],

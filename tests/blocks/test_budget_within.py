@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
+from tests.examples import examples
 
 Json = Any
 
@@ -59,7 +60,7 @@ def uses_tools(tokens: int, at_once: bool) -> Any:
     return answer
 
 
-@settings(max_examples=10_000 if settings().max_examples > 100 else 100, deadline=None)
+@settings(max_examples=examples(30, 10_000), deadline=None)
 @given(
     st.integers(1, 40),
     st.lists(st.integers(0, 3), min_size=1, max_size=40),
@@ -105,7 +106,7 @@ def test_never_over(
     assert usage["cost"] <= (limit / 100) + usage["reserved"]["cost"] + 1e-9, usage
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(1, 60), st.lists(st.integers(0, 3), min_size=1, max_size=20), st.booleans())
 def test_what_a_state_may_spend_is_for_its_calls_and_all_within(
     limit: int, items: list[int], at_once: bool

@@ -343,9 +343,17 @@ LOOKS: tuple[Callable[[asl.Store], object], ...] = (
 """What can be asked of a store."""
 
 
-@pytest.mark.parametrize("value", [None, "text", b"bytes"])
-def test_a_column_of_another_type_is_damage(tmp_path: Path, value: Any) -> None:
-    """Whichever it is: a bit of a row makes a number, a text or nothing of it."""
+VALUES = [None, "text", b"bytes"]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_column_of_another_type_is_damage(
+    tmp_path: Path, value: Any, pytestconfig: pytest.Config
+) -> None:
+    """Whichever it is: a bit of a row makes a number, a text or nothing of it.
+
+    Without `--full` each column takes one of the values.
+    """
     path = tmp_path / "runs.db"
     document = {
         "StartAt": "Save",
@@ -362,7 +370,10 @@ def test_a_column_of_another_type_is_damage(tmp_path: Path, value: Any) -> None:
 
     with opened(path) as store:
         assert store.run(document, {}, name="e").pending
-    for table, column in _columns(path):
+    columns = _columns(path)
+    if not pytestconfig.getoption("--full"):
+        columns = columns[VALUES.index(value) :: len(VALUES)]
+    for table, column in columns:
         other = tmp_path / "other.db"
         shutil.copy(path, other)
         _put(other, table, column, value)

@@ -11,6 +11,7 @@ import pytest
 
 import asl
 from asl.executions import Store
+from tests.deaths import instants
 
 DEBATE = {
     "Type": "Debate",
@@ -33,12 +34,6 @@ LAST = {"Type": "Pass", "End": True}
 STYLES = ("turn_based", "simultaneous", "reactive")
 INPUT = {"topic": "Tea?"}
 INSTANTS = 215
-
-
-def instants(step: int) -> list[Any]:
-    """Every instant; those between the steps take long all together."""
-    full = pytest.mark.full
-    return [n if n % step == 0 else pytest.param(n, marks=full) for n in range(1, INSTANTS + 1)]
 
 
 def workflow(style: str) -> dict[str, Any]:
@@ -124,7 +119,7 @@ def told(result: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("die_at", instants(7))
+@pytest.mark.parametrize("die_at", instants(range(1, INSTANTS + 1), 16))
 def test_a_debate_goes_on_where_it_was(die_at: int, style: str, tmp_path: Path) -> None:
     """The result is the same; only turns that were in flight are taken a second time."""
     document, (whole, once) = workflow(style), undisturbed(style)
@@ -159,7 +154,7 @@ def undisturbed(style: str) -> tuple[Any, list[str]]:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("die_at", range(1, 300, 17))
+@pytest.mark.parametrize("die_at", instants(range(1, 300, 17), 3))
 def test_debates_of_a_map_go_on(die_at: int, style: str, tmp_path: Path) -> None:
     """Every iteration has its own debate, and keeps its own answers."""
     document, data = in_a_map(style), {"items": [{"topic": "Tea?"}, {"topic": "Milk?"}]}
@@ -174,7 +169,7 @@ def test_debates_of_a_map_go_on(die_at: int, style: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("die_at", range(1, 16))
+@pytest.mark.parametrize("die_at", instants(range(1, 16), 2))
 def test_a_debate_keeps_its_budget(die_at: int, style: str, tmp_path: Path) -> None:
     """What was spent before a death counts, and what calls under way then may have spent."""
     document = workflow(style)

@@ -15,9 +15,9 @@ from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
 POINTS = {*kept.FAIL_POINTS, *journal.FAIL_POINTS, *sqlite.FAIL_POINTS}
-KILLS = {"chain": 15, "whole": 40, "wide": 30, "group": 20, "free": 20}
+KILLS = {"chain": 8, "whole": 20, "wide": 12, "group": 8, "free": 8}
 """How many lives are killed in each scene."""
-FULL = 10
+FULL = 25
 """How many times as many are in the full run."""
 
 

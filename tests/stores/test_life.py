@@ -7,7 +7,7 @@ import pytest
 
 import asl
 from asl.executions import Store
-from tests.deaths import lived
+from tests.deaths import instants, lived
 
 SAVING = {
     "StartAt": "A",
@@ -444,8 +444,10 @@ def life(path: Path, world: World, die_at: int | None, redriven: bool) -> Any:
     return lived(store, live, die_at)
 
 
-def whole(folder: Path) -> tuple[World, Any]:
-    world = World()
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Any]:
+    """The agents and the result of an execution that is redriven, and that nothing interrupts."""
+    world, folder = World(), tmp_path_factory.mktemp("whole")
     assert life(folder / "whole.db", world, None, False).error == "Broken"
     world.mended = True
     result = life(folder / "whole.db", world, None, True)
@@ -453,9 +455,9 @@ def whole(folder: Path) -> tuple[World, Any]:
     return world, result
 
 
-def test_finished_iterations_and_branches_are_not_repeated(tmp_path: Path) -> None:
+def test_finished_iterations_and_branches_are_not_repeated(whole: tuple[World, Any]) -> None:
     """What failed and what was cut off is done, and nothing else, at any depth."""
-    world, result = whole(tmp_path)
+    world, result = whole
     assert sorted(world.answered) == sorted(
         [f"{at}{n}" for at in ("First", "Leaf", "Other") for n in (1, 2, 3)] + ["Begin0", "Done0"]
     )
@@ -463,10 +465,12 @@ def test_finished_iterations_and_branches_are_not_repeated(tmp_path: Path) -> No
     assert result.visited == ["Begin", "Each", "Done"]
 
 
-@pytest.mark.parametrize("die_at", range(1, 60))
-def test_a_redrive_goes_on_after_a_crash(die_at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("die_at", instants(range(1, 60), 3))
+def test_a_redrive_goes_on_after_a_crash(
+    die_at: int, whole: tuple[World, Any], tmp_path: Path
+) -> None:
     """Wherever the redriven execution dies, it comes to the same."""
-    _, expected = whole(tmp_path)
+    _, expected = whole
     world = World()
     life(tmp_path / "it.db", world, None, False)
     world.mended = True
@@ -483,10 +487,12 @@ def test_a_redrive_goes_on_after_a_crash(die_at: int, tmp_path: Path) -> None:
         assert list(store.faults()) == []
 
 
-@pytest.mark.parametrize("die_at", range(1, 60, 2))
-def test_a_crash_before_the_redrive_changes_nothing(die_at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("die_at", instants(range(1, 60, 2), 3))
+def test_a_crash_before_the_redrive_changes_nothing(
+    die_at: int, whole: tuple[World, Any], tmp_path: Path
+) -> None:
     """Wherever the failing execution died before, its redrive comes to the same."""
-    _, expected = whole(tmp_path)
+    _, expected = whole
     world = World()
     first = life(tmp_path / "it.db", world, die_at, False)
     failed = life(tmp_path / "it.db", world, None, False) if first is None else first
@@ -497,10 +503,12 @@ def test_a_crash_before_the_redrive_changes_nothing(die_at: int, tmp_path: Path)
     assert result.usage["tokens"] == expected.usage["tokens"]
 
 
-@pytest.mark.parametrize("die_at", range(1, 60, 3))
-def test_a_crashed_execution_that_was_stopped_is_redriven(die_at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("die_at", instants(range(1, 60, 3), 3))
+def test_a_crashed_execution_that_was_stopped_is_redriven(
+    die_at: int, whole: tuple[World, Any], tmp_path: Path
+) -> None:
     """It goes on where its machines stood; what was acknowledged is not done again."""
-    _, expected = whole(tmp_path)
+    _, expected = whole
     world = World()
     world.mended = True
     if life(tmp_path / "it.db", world, die_at, False) is not None:

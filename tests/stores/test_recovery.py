@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asl.executions import Store
-from tests.deaths import lived
+from tests.deaths import instants, lived
 
 TASK = {"Type": "Task", "Agent": "Work"}
 INNER = {
@@ -140,7 +140,7 @@ def of_people(result: Any) -> list[str]:
     return [each for each in types if each.startswith(("Approval", "Notification"))]
 
 
-@pytest.mark.parametrize("die_at", range(1, 150, 2))
+@pytest.mark.parametrize("die_at", instants(range(1, 150, 2), 3))
 def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     """Wherever it dies, the result is the same, and no answer that was kept is asked for again."""
     whole, world = expected(tmp_path), World()

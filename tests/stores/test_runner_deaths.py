@@ -10,6 +10,7 @@ import pytest
 
 import asl
 from asl.hosts.clock import VirtualClock
+from tests.deaths import instants
 
 Json = Any
 
@@ -109,12 +110,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Json:
         return store.result("one").output
 
 
-INSTANTS = range(1, 110)
-QUICK = INSTANTS[::3]
-EACH = [pytest.param(each, marks=() if each in QUICK else pytest.mark.full) for each in INSTANTS]
-
-
-@pytest.mark.parametrize("die_at", EACH)
+@pytest.mark.parametrize("die_at", instants(range(1, 110), 6))
 def test_another_runner_goes_on(tmp_path: Path, undisturbed: Json, die_at: int) -> None:
     """The outcome is that of an execution that nobody disturbed."""
     found = lives(tmp_path / "runs.db")
