@@ -14,7 +14,7 @@ from asl.agents.process import ProcessAgent
 
 from .workflows import program
 
-PATIENCE = 10
+PATIENCE = 60
 
 
 def all_three(**fields: Any) -> dict[str, Any]:

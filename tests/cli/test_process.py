@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 20
+PATIENCE = 60
 ASL = [sys.executable, "-m", "asl"]
 
 HANGING = """

@@ -16,7 +16,7 @@ class Whole:
     @once
     def part(self) -> list[int]:
         """A part."""
-        self.both.wait(timeout=10)
+        self.both.wait(timeout=60)
         return []
 
 

@@ -14,7 +14,7 @@ def test_threads_that_ask_at_once_learn_of_one_name() -> None:
     names, both = iter(["one", "other"]), Barrier(2)
 
     def draw() -> str:
-        both.wait(timeout=10)
+        both.wait(timeout=60)
         return next(names)
 
     execution = Execution().init(program, {}, 0.0, [], draw=draw)

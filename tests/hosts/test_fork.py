@@ -219,7 +219,7 @@ def test_a_run_that_never_waits_needs_no_event_loop() -> None:
 
 def test_plain_functions_of_a_fork_run_at_the_same_time() -> None:
     """Each in a thread of its own, so that blocking ones do not wait for each other."""
-    together = threading.Barrier(4, timeout=10)
+    together = threading.Barrier(4, timeout=60)
 
     def agent(item: Any) -> Any:
         together.wait()

@@ -421,7 +421,7 @@ def test_a_polling_worker_gets_the_tasks(tokens: asl.TaskTokens, clock: str) -> 
     started = next(event for event in result.events if event.type == "ActivityStarted")
     assert started.details["workerName"] == "w"
     tokens.close()
-    worker.join(timeout=10)
+    worker.join(timeout=60)
     assert not worker.is_alive()
 
 
@@ -446,7 +446,7 @@ def test_a_closed_desk_has_no_tasks(tokens: asl.TaskTokens) -> None:
     heard: list[Any] = []
     worker = in_a_thread(lambda: heard.append(tokens.get_activity_task(ACTIVITY)))
     tokens.close()
-    worker.join(timeout=10)
+    worker.join(timeout=60)
     assert heard == [{"taskToken": None, "input": None}]
 
 

@@ -1,7 +1,6 @@
 """Task tokens of kept executions: answered by any process, at any time before they time out."""
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -241,21 +240,20 @@ def test_a_desk_of_the_run_is_waited_for(world: World) -> None:
     """Its answer is in the store before whoever gave it goes on."""
     desk = asl.TaskTokens()
     seen: list[Any] = []
+    has_looked = threading.Event()
 
     def send(message: dict[str, Any]) -> None:
         def later() -> None:
             desk.send_task_success(message["token"], {"by": "a thread"})
             with world.store() as other:
                 seen.extend(other.file.rows("SELECT status FROM request"))
+            has_looked.set()
 
         threading.Timer(0.05, later).start()
 
     with Store(world.path, resources={"*": send}, tokens=desk, synchronous="OFF") as store:
         assert store.run(machine(Ask=callback()), name="e").output == {"by": "a thread"}
-        for _ in range(100):
-            if seen:
-                break
-            time.sleep(0.01)
+        assert has_looked.wait(60)
     assert seen == [("answered",)]
 
 
