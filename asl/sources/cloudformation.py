@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Final
 
 from asl.core.diagnostics import did_you_mean
@@ -56,9 +57,9 @@ class Template:
             raise invalid(self.source, wrong)
         return _Machine(self, name, reading).document()
 
-    @property
+    @cached_property
     def hints(self) -> dict[str, str]:
-        """How the ARN of each resource is written, for its logical id."""
+        """How the ARN of each resource is written, for its logical id; all machines share it."""
         return {name: f"write !GetAtt {name}.Arn" for name in self.value["Resources"]}
 
     def deployed_name(self, name: str, reading: Reading) -> str:
