@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Sized
+from collections.abc import Callable, Collection, Sized
 from gc import is_tracked
 from math import isfinite
 from typing import Any, Final, TypeAlias
@@ -315,8 +315,12 @@ class _Foreign(Exception):
         self.steps: list[str] = []
 
 
-def received(value: Json, limit: int, state: str) -> Json:
+def received(
+    value: Json, limit: int, state: str, count: Callable[[int], object] | None = None
+) -> Json:
     """A copy of what foreign code answered to *state*, at most *limit* bytes as compact JSON.
+
+    *count* takes the number of these bytes.
 
     Raises `NotJson` as `detached` does, StateError("States.DataLimitExceeded") beyond the limit.
     """
@@ -327,11 +331,15 @@ def received(value: Json, limit: int, state: str) -> Json:
     except TypeError:  # a key that is no text, half a character, an integer beyond 64 bits
         text = None
     if text is not None and len(text) <= limit:
+        if count is not None:
+            count(len(text))
         flat = type(value) is dict and not is_tracked(value)
         return value.copy() if flat else orjson.loads(text)
     copy = detached(value)
     if not fits(copy, limit):
         raise too_large(state)
+    if count is not None:
+        count(measure(copy, limit))
     return copy
 
 

@@ -33,6 +33,10 @@ class WorkLimits:
 
 STEP: Final = 0.25e-6
 """Seconds of a step, roughly."""
+STEP_BYTES: Final = 256
+"""Bytes that are built in the time of a step, roughly."""
+REFERENCE: Final = 8
+"""Bytes of a member of a list: what one step may add to a value, roughly."""
 LIMITS: Final = WorkLimits()
 """The limits of every evaluation that has no others."""
 
@@ -59,12 +63,14 @@ class WorkMeter:
     A hot loop may subtract from `steps` and call `spend(0)` once afterwards.
     """
 
-    __slots__ = ("bytes", "limits", "steps")
+    __slots__ = ("built", "bytes", "limits", "steps")
 
     def __init__(self, limits: WorkLimits = LIMITS) -> None:
         self.limits = limits
         self.steps = limits.steps
         self.bytes = limits.bytes
+        self.built = 0
+        """Bytes of values that may have been built since it was last set to 0."""
 
     def spend(self, steps: int = 1) -> None:
         """Count steps; raises WorkExceeded if there are too many."""
@@ -84,10 +90,15 @@ class WorkMeter:
             self.exceed("levels")
 
     def renew(self) -> int:
-        """Begin to count anew; return the steps that were spent."""
+        """Begin to count anew; return the steps that were spent, with those of the bytes."""
         spent = self.limits.steps - self.steps
         self.steps += spent
-        self.bytes = self.limits.bytes
+        self.built += REFERENCE * spent
+        built = self.limits.bytes - self.bytes
+        if built:
+            self.bytes += built
+            self.built += built
+            spent += built // STEP_BYTES
         return spent
 
     def exceed(self, quantity: Quantity) -> NoReturn:

@@ -17,6 +17,7 @@ __all__ = [
     "FORKS",
     "PAUSED",
     "RESUMED",
+    "TRUNCATED",
     "Event",
     "HistoryFull",
     "credentials",
@@ -33,6 +34,8 @@ FORKED = "ExecutionForked"
 """The event of an execution that begins at a state of another one."""
 PAUSED, RESUMED = "ExecutionPaused", "ExecutionResumed"
 """The events of a pause, and of going on after it or from a checkpoint."""
+TRUNCATED = "HistoryTruncated"
+"""The event in the place of those that are no longer in memory."""
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
 FORKS = ("Map", "Parallel", "Include", "Debate")

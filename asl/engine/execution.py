@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt, is_number
-from asl.core.work import WorkMeter
+from asl.core.work import STEP_BYTES, WorkMeter
 from asl.program import Program
 from asl.states.host import Record
 
@@ -224,6 +224,22 @@ class Execution:
 
         self.complete(self.history)
         return Follower(self)
+
+    @property
+    def whole(self) -> "Execution":
+        """The execution whose history tells of this one."""
+        return self
+
+    def meter(self) -> WorkMeter:
+        """Return the meter of its work, which exists from the first evaluation on."""
+        if self.work is None:
+            self.work = WorkMeter()
+        return self.work
+
+    def count_received(self, size: int) -> None:
+        """Count the bytes of a value that came from outside as work, and as held in memory."""
+        self.meter().built += size
+        self.busy += size // STEP_BYTES
 
     def worked(self, steps: int = 0) -> bool:
         """Count what an evaluation has spent, and some steps more, as work of the execution.

@@ -1,6 +1,7 @@
 """The history of an execution that is still going on."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from asl.core.errors import StateError
 from asl.engine.events import Event
@@ -9,6 +10,9 @@ from asl.engine.history import Expander
 from asl.engine.records import each_record
 
 __all__ = ["Follower"]
+
+RECENT: Final = 1000
+"""Errors of which it is known where they came up, once records have been dropped."""
 
 
 class Follower:
@@ -30,8 +34,14 @@ class Follower:
         for record in unread:
             yield from self.expander.feed(record)
 
+    def skip(self, length: int) -> None:
+        """Go on at *length*: all before has been read, and some of it dropped since."""
+        self.read = length
+        origins = self.expander.origins
+        self.expander.origins = dict(list(origins.items())[-RECENT:])
+
     def cause(self, error: StateError) -> str | None:
         """Return the cause as a catcher sees it: with the place of an error that we found."""
         for _ in self.news():
             pass
-        return self.expander.cause(error, *self.expander.origins[id(error)])
+        return self.expander.cause(error, *self.expander.origins[error])

@@ -176,10 +176,7 @@ class Frame:
         """The work of all evaluations since the state was entered, or since its effect ended."""
         if self._replay is not None:
             return self._replay
-        execution = self.execution
-        if execution.work is None:
-            execution.work = WorkMeter()
-        return execution.work
+        return self.execution.work or self.execution.meter()
 
     @property
     def emit(self) -> Callable[[Record], object]:

@@ -40,7 +40,7 @@ class Expander(Teller):
 
     def __init__(self, execution: Execution) -> None:
         super().__init__(execution)
-        self.origins: dict[int, tuple[Frame, int, str]] = {}
+        self.origins: dict[StateError, tuple[Frame, int, str]] = {}
         """The frame, the visit and the state in which each error came up."""
         self.explained: StateError | None = None
         """The latest error that an event of its own has told of."""
@@ -212,6 +212,7 @@ class Expander(Teller):
         if after is None:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
+            self.strands.pop(frame, None)  # nothing follows in it
         elif after.work is not None:
             if visit > strand.visit:
                 yield from self._told(frame, time, after, data_now)
@@ -303,7 +304,7 @@ class Expander(Teller):
     def _failed(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
-        self.origins.setdefault(id(error), (frame, visit, step.name))
+        self.origins.setdefault(error, (frame, visit, step.name))
         strand = self.strand(frame)
         self.failed |= strand.quoted
         if step.type == "Task":
@@ -402,12 +403,13 @@ class Expander(Teller):
         if following is None:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
+            self.strands.pop(frame, None)  # nothing follows in it
 
     def _broken(
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
     ) -> Iterator[Event]:
         if step is not None:
-            self.origins.setdefault(id(error), (frame, visit, step.name))
+            self.origins.setdefault(error, (frame, visit, step.name))
         self.fatal = self.aws and is_fatal(error)
         if self.fatal and step is not None and step.type in FORKS:  # its own failure follows that
             strand = self.strand(frame)

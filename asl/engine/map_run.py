@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 from asl.core.errors import StateError
 from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 from asl.engine.events import PAUSED, Event, error_details
 from asl.engine.execution import Execution, Identity, Spent, Used
 from asl.engine.frame import NO_VARIABLES, Frame, digest
@@ -53,6 +54,25 @@ class ChildExecution(Execution):
         if parent.delivery is not None:
             self.delivery = parent.delivery
         return self
+
+    @property
+    def whole(self) -> Execution:
+        """The execution whose history tells of this one."""
+        return self.run.whole
+
+    @property
+    def busy(self) -> int:
+        """Steps of work of the whole since others could run."""
+        return self.run.whole.busy
+
+    @busy.setter
+    def busy(self, steps: int) -> None:
+        self.run.whole.busy = steps
+
+    def meter(self) -> WorkMeter:
+        """Return the meter of its work, which is that of the whole."""
+        self.work = self.run.whole.meter()
+        return self.work
 
     def events(self, record: Record) -> Iterator[Event]:
         """Yield what a record tells, and first that the execution has begun."""
@@ -268,6 +288,7 @@ class MapRun:
             failed=on_failure,
             ended=on_end,
             aborted=on_abort,
+            held=fan.held,
             timed=fan.timed,
         )
 

@@ -160,7 +160,8 @@ class CallingHost(LivingHost):
         result = plain_copy(answer)  # nearly always enough
         if result is None:
             try:
-                result = received(answer, self.limit, target.label)
+                count = at.execution.count_received
+                result = received(answer, self.limit, target.label, count)
             except (StateError, NotJson) as error:
                 failure = lost(named(error, target))  # with what it says of its usage
                 raise failure from cause_for(failure, error)

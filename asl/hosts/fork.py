@@ -7,7 +7,7 @@ workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import islice
 from math import inf
@@ -75,6 +75,11 @@ class Fork:
         self.spreading: asyncio.Handle | None = None
         self.idle: asyncio.Future[None] | None = None
         """Done when no worker is left; made when somebody waits for that."""
+
+    @property
+    def held(self) -> Iterable[Json]:
+        """The results so far that are held in memory."""
+        return self.values or self.fan.held
 
     @property
     def at_once(self) -> float:

@@ -19,6 +19,7 @@ from asl.engine.records import ADVANCED, WHOLE
 from asl.hosts.calling import CallingHost
 from asl.hosts.clock import Clock, VirtualClock
 from asl.hosts.fork import MANY, Fork
+from asl.hosts.memory_bounds import bound_memory
 from asl.hosts.timed import interpret_in_time
 from asl.states.calls import Request, Target
 from asl.states.errors import Exhausted, Expired, Suspended
@@ -144,7 +145,7 @@ class LocalHost(CallingHost):
 
     async def tick(self, at: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
-        execution = at.execution
+        execution: Any = at.execution
         if self.deadline is not None and isinstance(self.clock, VirtualClock):
             self.clock.work(execution.busy * STEP)
         execution.busy = 0
@@ -152,6 +153,7 @@ class LocalHost(CallingHost):
             await self._sleep(0)
         at.now = self.now()
         self.insist_on_time()
+        bound_memory(self, execution.whole, at.now)
 
     async def fork(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan* and join them."""

@@ -84,6 +84,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 ended=results.ended,
                 aborted=results.aborted,
                 series=children if run.pure else None,
+                held=results.held,
                 timed=express and compiler.profile.quotas.express_seconds is not None,
             )
             joined = await _run_all(frame, run.told(fan, source), failures, results)

@@ -1,6 +1,6 @@
 """Forks: the children of a state, and what a Map that is distributed draws and runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from asl.core.errors import StateError
@@ -42,7 +42,9 @@ class Source(Protocol):
 class Fan:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
-    __slots__ = ("aborted", "child", "ended", "failed", "length", "limit", "series", "timed")
+    __slots__ = (
+        "aborted", "child", "ended", "failed", "held", "length", "limit", "series", "timed",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class Fan:
         ended: Callable[["Frame", Json], object] | None = None,
         aborted: Callable[["Frame"], object] = lambda frame: None,
         series: "Iterator[Frame] | None" = None,
+        held: Iterable[Json] = (),
         timed: bool = False,
     ) -> None:
         self.length = length
@@ -71,6 +74,8 @@ class Fan:
         self.series = series
         """The same children, where they reach no world and leave no records: nobody would do
         anything while one waits, so they run one after the other as they come from here."""
+        self.held = held
+        """The results so far that are held in memory, where the fork does not keep them."""
         self.timed = timed
         """Whether they are executions that may take only so long."""
 

@@ -71,6 +71,10 @@ class Workload(Protocol):
         """Count items of a Map; raises StateError (States.Runtime) for too many."""
         ...
 
+    def count_received(self, size: int) -> None:
+        """Count the bytes of a value that came from outside."""
+        ...
+
 
 class Frame(ExpressionFrame, Protocol):
     """The running machine as a state type and a host see it."""

@@ -32,6 +32,11 @@ _LINES = (b"", b"\n", b"\n")
 class Results(Protocol):
     """Takes what becomes of the children."""
 
+    @property
+    def held(self) -> Iterable[Json]:
+        """The results so far that are held in memory."""
+        ...
+
     def ended(self, child: Frame, output: Json) -> object:
         """Take the output of a child."""
         ...
@@ -94,6 +99,11 @@ class Kept:
     def __init__(self) -> None:
         self.values: dict[int, Json] = {}
 
+    @property
+    def held(self) -> Iterable[Json]:
+        """The results so far."""
+        return self.values.values()
+
     def ended(self, child: Frame, output: Json) -> None:
         self.values[child.index] = output
 
@@ -155,6 +165,7 @@ class Written:
         self.succeeded = _Files(bucket, f"{self.folder}SUCCEEDED", lines)
         self.unsuccessful = _Files(bucket, f"{self.folder}FAILED", lines)
         self.given_up: list[Json] = []
+        self.held = ()
 
     def ended(self, child: Frame, output: Json) -> None:
         if self.compact:  # the same as below, without a detour

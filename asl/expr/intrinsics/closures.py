@@ -126,9 +126,12 @@ SIZED: Final = (str, list, dict)
 def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
     """Apply a function and count its work by the sizes of its arguments and of its result."""
 
-    def count(sized: Json, frame: Frame) -> None:
+    def count(sized: Json, frame: Frame, made: bool = False) -> None:
+        size = len(sized) if type(sized) is str else len(sized) * CHARACTERS // MEMBERS
         try:
-            frame.work.spend(len(sized) // (CHARACTERS if type(sized) is str else MEMBERS))
+            frame.work.spend(size // CHARACTERS)
+            if made:
+                frame.work.built += size
         except WorkExceeded as exceeded:
             raise _too_much_work(name, exceeded) from None
 
@@ -141,7 +144,7 @@ def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> E
                 count(value, frame)
             result = apply(value)
             if type(result) in SIZED and len(result) > SMALL:
-                count(result, frame)
+                count(result, frame, made=True)
             return result
 
         return evaluate_one
@@ -154,7 +157,7 @@ def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> E
                 count(value, frame)
         result = apply(*values)
         if type(result) in SIZED and len(result) > SMALL:
-            count(result, frame)
+            count(result, frame, made=True)
         return result
 
     return evaluate

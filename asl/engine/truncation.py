@@ -1,0 +1,159 @@
+"""The bound on the history that an execution holds in memory.
+
+A long execution would hold all values that it has ever had. Once its records, or the values to
+which they refer, take more than `MAX_RECORDED` or `MAX_HELD`, the oldest ones go: those of machines
+that have ended and of visits that are over. What remains begins with the event `HistoryTruncated`,
+which counts the states that are missing.
+"""
+
+from collections.abc import Iterable, Iterator
+from sys import getsizeof
+from typing import Any, Final
+
+from asl.engine import records as kinds
+from asl.engine.events import TRUNCATED
+from asl.engine.execution import Execution
+from asl.engine.frame import Frame
+from asl.engine.records import each_record
+from asl.states.host import Record
+
+__all__ = ["MAX_HELD", "MAX_RECORDED", "ValueSizes", "bound_records", "bound_values"]
+
+MAX_RECORDED: Final = 600_000
+"""Members of the flat list: about 50,000 states."""
+MAX_HELD: Final = 64 * 1024 * 1024
+"""Bytes of the values to which the records refer."""
+_SHORT: Final = 16
+"""Characters of texts that are not counted."""
+_FLOAT: Final = 24
+"""Bytes of a float."""
+
+
+class ValueSizes:
+    """Adds up the bytes of JSON values in memory, each object once."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.total = 0
+        """Bytes so far; beyond *most* the count stops."""
+        self._seen: set[int] = set()
+
+    def add(self, values: Iterable[Any]) -> bool:
+        """Add values; anything else among them is passed over. Return whether all are within."""
+        todo, seen = [values], self._seen
+        while todo and self.total <= self.most:
+            for each in todo.pop():
+                kind = type(each)
+                if kind is str:
+                    if len(each) <= _SHORT:
+                        continue
+                elif kind is float:
+                    self.total += _FLOAT
+                    continue
+                elif kind is not dict and kind is not list and kind is not tuple:
+                    continue
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    self.total += getsizeof(each)
+                    if kind is not str:
+                        todo.append(each.values() if kind is dict else each)
+        return self.total <= self.most
+
+
+def bound_records(execution: Execution, now: float, most: int = MAX_RECORDED) -> None:
+    """Drop the older half of the history if it has more than *most* members."""
+    history = execution.history
+    if len(history) > most:
+        half = len(history) // 2
+        _truncate(execution, now, next(end for end in _ends(history) if end >= half))
+
+
+def bound_values(execution: Execution, now: float, most: int = MAX_HELD) -> None:
+    """Drop the oldest records if the values of all of them take more than *most* bytes."""
+    history, sizes = execution.history, ValueSizes(most)
+    ends = [0, *_ends(history)]
+    for number in range(len(ends) - 1, 0, -1):
+        if not sizes.add(history[ends[number - 1] : ends[number]]):
+            _truncate(execution, now, ends[number])
+            return
+
+
+def _ends(history: list[Any]) -> Iterator[int]:
+    """Yield where each record ends in a flat history."""
+    end = 0
+    for record in each_record(history):
+        end += len(record)
+        yield end
+
+
+def _truncate(execution: Execution, now: float, end: int) -> None:
+    """Drop what the events after the position *end* of the history do not depend on."""
+    history = execution.history
+    follower = vars(execution).get("follower")
+    if execution.counter is not None and execution.counter.execution is not None:
+        follower = execution.follower
+    if follower is not None:
+        for _ in follower.news():
+            pass
+    top = _top(history[2])
+    states, needed = _needed(each_record(history[:end]))
+    mark = (kinds.WHOLE, now, top, 0, None, TRUNCATED, {"states": states})
+    history[:end] = [*mark, *(member for record in needed for member in record)]
+    if follower is not None:
+        follower.skip(len(history))
+
+
+def _top(frame: Frame) -> Frame:
+    while frame.parent is not None:
+        frame = frame.parent
+    return frame
+
+
+def _needed(records: Iterator[Record]) -> tuple[int, list[Record]]:
+    """Return how many states are dropped, and the records to which later ones may refer.
+
+    These are what became of the execution as a whole, and for each machine in flight the beginning
+    of its visit. A visit with redacted data remains if it has failed: no later text may quote it.
+    """
+    states = 0
+    whole: list[tuple[int, Record]] = []
+    visits: dict[Frame, list[tuple[int, Record]]] = {}
+    for number, record in enumerate(records):
+        kind, frame = record[0], record[2]
+        if kind == kinds.WHOLE:
+            if record[5] == TRUNCATED:
+                states += record[6]["states"]
+            else:
+                whole.append((number, record))
+            continue
+        if kind in (kinds.STRETCH, kinds.EXITED):
+            states += record[9] if kind == kinds.STRETCH else 1
+        if kind == kinds.STRETCH or _is_end(record):
+            visit = visits.pop(frame, [])
+            if any(each[0] == kinds.FAILED and each[4].redact is not None for _, each in visit):
+                whole += visit
+        if kind == kinds.AGAIN:  # an attempt follows from the entry alone
+            visits[frame] = [each for each in visits[frame] if each[1][0] in _LASTING]
+        if kind not in _ASIDE and not _is_end(record):
+            visits.setdefault(frame, []).append((number, record))
+    kept = sorted([*whole, *(each for visit in visits.values() for each in visit)], key=_number)
+    return states, [record for _, record in kept]
+
+
+_ASIDE = (kinds.NOTED, kinds.TOLD)
+"""Records to which no other one refers."""
+_LASTING = (kinds.STRETCH, kinds.FAILED)
+
+
+def _number(numbered: tuple[int, Record]) -> int:
+    return numbered[0]
+
+
+def _is_end(record: Record) -> bool:
+    """Whether a record is the last one of a machine below the top."""
+    kind, frame = record[0], record[2]
+    if frame.parent is None:
+        return False
+    if kind == kinds.STRETCH:
+        return record[4] is None
+    return kind in (kinds.BROKEN, kinds.ABORTED) or (kind == kinds.EXITED and record[9] is None)
