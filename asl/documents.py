@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asl.core.errors import AslError, InvalidDocument
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
 
+Prepared = TypeVar("Prepared")
+
 __all__ = [
     "check",
     "compile",
@@ -34,8 +36,10 @@ __all__ = [
     "diff",
     "document_of",
     "graph",
+    "is_small",
     "load",
     "plan",
+    "prepare",
     "profile_of",
     "program_of",
     "startable",
@@ -304,6 +308,56 @@ def program_of(
     if profile is not None or ignore_blocks:
         raise AslError("a program is compiled already: give profile and ignore_blocks to compile")
     return workflow
+
+
+SMALL: Final = 10_000
+"""Characters, or values, of a document that is read and compiled in a few milliseconds."""
+
+
+async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any) -> Prepared:
+    """Return `work(workflow, *arguments)` from a running event loop.
+
+    A large document, or one in a file, is read, checked and compiled in a thread meanwhile, so
+    that the event loop does not wait for it.
+    """
+    if is_small(workflow):
+        return work(workflow, *arguments)
+    from asyncio import get_running_loop
+
+    from asl.hosts.threads import run_in_thread
+
+    prepared: Prepared = await run_in_thread(get_running_loop(), work, workflow, *arguments)
+    return prepared
+
+
+def is_small(workflow: Program | Document | What | None) -> bool:
+    """Whether a workflow is compiled already, or so small that it is compiled in no time."""
+    from asl.core.document import Document
+    from asl.program import Program
+
+    if workflow is None or isinstance(workflow, Program):
+        return True
+    if isinstance(workflow, Document):
+        workflow = workflow.whole
+    if isinstance(workflow, dict):
+        return _has_few_values(workflow)
+    if isinstance(workflow, str):
+        is_text = "\n" in workflow or workflow.lstrip().startswith("{")
+        return is_text and len(workflow) <= SMALL
+    return isinstance(workflow, bytes) and len(workflow) <= SMALL
+
+
+def _has_few_values(value: Json) -> bool:
+    """Whether a value has few members, on all levels together, and no long text."""
+    count, todo = 0, [value]
+    while todo and count <= SMALL // 10:
+        each = todo.pop()
+        count += 1 + len(each) // 100 if isinstance(each, str) else 1
+        if isinstance(each, dict):
+            todo += each.values()
+        elif isinstance(each, list):
+            todo += each
+    return not todo and count <= SMALL // 10
 
 
 def startable(

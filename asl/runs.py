@@ -18,7 +18,7 @@ from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.core.profile import NO_QUOTAS, Profile
 from asl.core.values import Json, detached
-from asl.documents import document_of, profile_of, program_of, with_siblings
+from asl.documents import document_of, prepare, profile_of, program_of, with_siblings
 from asl.engine.execution import ROLE, Identity
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
@@ -87,8 +87,8 @@ async def arun(
     """
     chosen = clock_of(clock)
     in_event_loop = isinstance(chosen, WallClock)
-    work = _execution(
-        workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
+    work = await prepare(
+        _execution, workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
         name, express, requestor,
     )  # fmt: skip
     return await (work if in_event_loop else _in_thread(work, chosen))
@@ -159,7 +159,7 @@ def resume(
     """
     refuse_running_loop()
     chosen = _clock_after(result, clock)
-    work = _resumption(result, checkpoint, document, force, chosen, False, bindings)
+    work = _resumption(document, result, checkpoint, force, chosen, False, bindings)
     return drive(work, chosen)
 
 
@@ -175,7 +175,9 @@ async def aresume(
     """Go on from a checkpoint on the running asyncio event loop; see `resume`."""
     chosen = _clock_after(result, clock)
     in_event_loop = isinstance(chosen, WallClock)
-    work = _resumption(result, checkpoint, document, force, chosen, in_event_loop, bindings)
+    work = await prepare(
+        _resumption, document, result, checkpoint, force, chosen, in_event_loop, bindings
+    )
     return await (work if in_event_loop else _in_thread(work, chosen))
 
 
@@ -185,9 +187,9 @@ def _clock_after(result: Result, clock: str | Clock) -> Clock:
 
 
 def _resumption(
+    document: Document | What | None,
     result: Result,
     checkpoint: str,
-    document: Document | What | None,
     force: bool,
     clock: Clock,
     in_event_loop: bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
-from asl.documents import profile_of, program_of
+from asl.documents import prepare, profile_of, program_of
 from asl.engine.records import NOTED, RETRIED
 from asl.executions.errors import ExecutionNotFound
 from asl.states.blocks.streaming import CHUNK
@@ -91,15 +91,20 @@ class Kept:
             self._latest = program, key
         return key
 
+    async def load_program(self, stored: Stored) -> Program:
+        """Return the program by which an execution goes on, from a running event loop."""
+        key = stored.document, stored.profile
+        if key not in self._programs:
+            document = self.file.document(stored.document)
+            self._programs[key] = await prepare(_compiled, document, stored)
+        return self.program(stored)
+
     def program(self, stored: Stored) -> Program:
         """Return the program by which an execution goes on."""
-        from asl.compiler import compile_workflow
-
         key = stored.document, stored.profile
         program = self._programs.get(key)
-        if program is None:  # it was checked when it was started, by the rules of that time
-            document = self.file.document(stored.document)
-            program = compile_workflow(document, profile_of(stored.profile), stored.workflow)
+        if program is None:
+            program = _compiled(self.file.document(stored.document), stored)
         if program.name != stored.workflow:  # the same document may have several names
             program = replace(program, name=stored.workflow)
         self._programs[key] = program
@@ -307,3 +312,10 @@ class EventFeed:
             place, visit, attempt, time, details = chunk
             if self._is_new(*place, visit, attempt, details["index"]):
                 yield Event(0, 0, time, CHUNK, tuple(place), details)
+
+
+def _compiled(document: Json, stored: Stored) -> Program:
+    """Compile a stored document: it was checked when it was started, by the rules of that time."""
+    from asl.compiler import compile_workflow
+
+    return compile_workflow(document, profile_of(stored.profile), stored.workflow)

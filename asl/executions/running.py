@@ -254,7 +254,7 @@ class Running:
             if again is not None:
                 again(known, partial(self._refuse_missing, known, bindings))
                 known = kept.get(name)
-            program = kept.program(known)
+            program = await kept.load_program(known) if in_event_loop else kept.program(known)
             return await self._go_on(
                 known, program, bindings, in_event_loop, begins=again is not None, claim=claim
             )

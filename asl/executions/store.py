@@ -19,7 +19,7 @@ from asl.bindings import (
 )
 from asl.core.errors import AslError, ExpressionFault
 from asl.core.values import Json, detached
-from asl.documents import program_of, with_siblings
+from asl.documents import prepare, program_of, with_siblings
 from asl.executions import people, retention
 from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
@@ -157,7 +157,7 @@ class Store:
         requestor: str | None = None,
     ) -> Handle:
         """Do what `start` does on the running event loop; many at a time share each commit."""
-        program, data = self._checked(workflow, input, name, profile)
+        program, data = await prepare(self._checked, workflow, input, name, profile)
         name = self._running.record(name, program, data, express, requestor)
         await self.file.flush_soon()
         self._running.notify()
@@ -247,8 +247,8 @@ class Store:
         execution, or returns what it came to. Raises ExecutionExists where they differ.
         """
         refuse_running_loop()
-        work = self._run(workflow, input, name, profile, express, requestor, bindings, False)
-        return self._driver.drive(work)
+        prepared = self._prepared(workflow, input, name, profile, bindings)
+        return self._driver.drive(self._run(name, express, requestor, False, *prepared))
 
     async def arun(
         self,
@@ -262,7 +262,8 @@ class Store:
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `run` does on the running event loop; many at a time share each commit."""
-        return await self._run(workflow, input, name, profile, express, requestor, bindings, True)
+        prepared = await prepare(self._prepared, workflow, input, name, profile, bindings)
+        return await self._run(name, express, requestor, True, *prepared)
 
     def resume(
         self,
@@ -342,28 +343,29 @@ class Store:
         check_input(data, program.profile)
         return program, data
 
-    def _run(
+    def _prepared(
         self,
         workflow: Program | Document | What,
         data: Json,
         name: str | None,
         profile: str | Profile | None,
+        bindings: Bindings,
+    ) -> tuple[Program, Json, Bindings]:
+        """Return the program, a copy of the input, and the bindings of a run."""
+        workflow, given = with_siblings(workflow, self._given(bindings))
+        return *self._checked(workflow, data, name, profile), given
+
+    def _run(
+        self,
+        name: str | None,
         express: bool,
         requestor: str | None,
-        bindings: Bindings,
         in_event_loop: bool,
+        program: Program,
+        data: Json,
+        given: Bindings,
     ) -> Coroutine[Any, Any, Result]:
-        workflow, given = with_siblings(workflow, self._given(bindings))
-        program, data = self._checked(workflow, data, name, profile)
-        return self._running.start(
-            name,
-            program,
-            data,
-            express,
-            requestor,
-            given,
-            in_event_loop,
-        )
+        return self._running.start(name, program, data, express, requestor, given, in_event_loop)
 
     def _resume(
         self,
