@@ -6,12 +6,16 @@ from typing import BinaryIO, TypeAlias
 
 import orjson
 
+from asl.core.json_text import ValueCounter
 from asl.core.values import MAX_DEPTH, Json, deeper_than
 
 __all__ = ["Fault", "Form", "Read", "parsed"]
 
 SHALLOW = 2 * MAX_DEPTH
 """A shorter text cannot nest deeper than is allowed."""
+MAX_VALUES = 1_000_000
+"""Values of one item: each takes many times the memory of its text."""
+BLOCK = 1 << 16
 BOM = b"\xef\xbb\xbf"
 
 
@@ -47,16 +51,24 @@ Read: TypeAlias = Callable[[BinaryIO, Form], Iterator[Json]]
 """A reader: yields the items of a file, lazily; raises Fault, and OSError if the file does."""
 
 
-def parsed(text: bytes, line: int) -> Json:
-    """Return the value of a JSON text that begins at *line*; raises Fault."""
+def parsed(text: bytes, line: int, column: int = 1) -> Json:
+    """Return the value of a JSON text that begins at *line* and *column*; raises Fault."""
+    if len(text) > MAX_VALUES and not _has_few_values(text):
+        raise Fault(f"more than {MAX_VALUES} values", f"line {line}")
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if text.startswith(BOM):
             return parsed(text[len(BOM) :], line)
-        place = f"line {line + error.lineno - 1}, column {error.colno}"
+        at = error.colno + (column - 1 if error.lineno == 1 else 0)
+        place = f"line {line + error.lineno - 1}, column {at}"
         raise Fault(f"no JSON: {error.msg}", place) from None
     deep = len(text) > SHALLOW and text.count(b"[") + text.count(b"{") > MAX_DEPTH
     if deep and deeper_than(value, MAX_DEPTH):
         raise Fault(f"nested deeper than {MAX_DEPTH} levels", f"line {line}")
     return value
+
+
+def _has_few_values(text: bytes) -> bool:
+    values = ValueCounter(MAX_VALUES)
+    return all(values.feed(text[at : at + BLOCK]) for at in range(0, len(text), BLOCK))

@@ -16,6 +16,8 @@ from asl.states.items.lines import read_lines
 
 __all__ = ["read_csv"]
 
+MAX_COLUMNS = 100_000
+"""Columns of a row, delimiters within quotation marks included."""
 _PLAIN = {"unexpected end of data": "a quotation mark is not closed"}
 """What to say instead of what the library says."""
 
@@ -24,7 +26,8 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
     """Yield every row; empty lines are passed over."""
     import csv
 
-    lines = _escaped(_lines(file, form.longest), form.delimiter)
+    size = _RowSize(form)
+    lines = _escaped(size.counted(_lines(file, form.longest)), form.delimiter)
     rows = csv.reader(lines, delimiter=form.delimiter, escapechar="\\", strict=True)
     done = 0
     """The lines of the rows that have been read."""
@@ -40,6 +43,7 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
             raise Fault("The file contains only CSV headers.")
         for row in chain(() if first is None else (first,), rows):
             done = rows.line_num
+            size.bytes = size.columns = 0
             if len(row) == width:
                 yield dict(zip(headers, row, strict=True))
             elif row:
@@ -48,6 +52,25 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
     except csv.Error as error:
         message = _PLAIN.get(str(error), str(error))
         raise Fault(message, f"the row that begins in line {done + 1}") from None
+
+
+class _RowSize:
+    """Counts the lines of the row that is read now."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.bytes = self.columns = 0
+
+    def counted(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield lines, and count them; raises Fault for too large a row."""
+        for number, line in enumerate(lines, 1):
+            self.bytes += len(line)
+            self.columns += line.count(self.form.delimiter)
+            if self.bytes > 2 * self.form.longest:
+                raise Fault(f"a row of more than {2 * self.form.longest} bytes", f"line {number}")
+            if self.columns > MAX_COLUMNS:
+                raise Fault(f"a row of more than {MAX_COLUMNS} columns", f"line {number}")
+            yield line
 
 
 _QUOTED = re.compile(r'(?:[^"\\]|""|\\.)*("?)', re.DOTALL)

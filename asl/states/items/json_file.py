@@ -1,39 +1,41 @@
 """JSON: an array or an object, or the one that a JSON Pointer finds inside the file.
 
-The file is read as a whole: only JSON Lines and CSV can be larger than the memory.
+A large file is read item by item; what stands behind the items that a pointer finds is not read.
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from sys import maxsize
+from typing import BinaryIO, Final
 
 from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
 from asl.states.forks import Entry
 from asl.states.items.base import Fault, Form, parsed
+from asl.states.items.json_stream import JsonStream
 
 __all__ = ["members", "read_json"]
 
+NO_ITEMS: Final = "Attempting to map over non-iterable node."
 NOWHERE = (
     "The provided ReaderConfig.ItemsPointer does not match any valid path in the JSON structure."
 )
-LARGEST = 1 << 30
-"""Bytes of a JSON file."""
+SMALL: Final = 1 << 21
+"""Bytes of a file that is read as a whole: a mistake in it is found before anything runs."""
 
 
 def read_json(file: BinaryIO, form: Form) -> Iterator[Json]:
     """Yield the elements of an array, the members of an object."""
-    text = file.read(LARGEST + 1)
-    if len(text) > LARGEST:
-        raise Fault(f"larger than {LARGEST >> 30} GiB, write JSON Lines instead", "the file")
+    text = file.read(SMALL + 1)
+    if len(text) > SMALL:
+        return _streamed(JsonStream(file, max(form.longest, SMALL), text), form)
     value = parsed(text, 1)
-    del text
     if form.pointer:
         value = _found(value, form.pointer)
     if type(value) is list:
         return iter(value)
     if type(value) is dict and (form.pointer or not form.aws):
         return members(value)
-    raise Fault("Attempting to map over non-iterable node.")
+    raise Fault(NO_ITEMS)
 
 
 def members(value: dict[str, Json]) -> Iterator[Entry]:
@@ -48,5 +50,66 @@ def _found(value: Json, pointer: str) -> Json:
         elif type(value) is list and (index := index_of(name, value)) is not None:
             value = value[index]
         else:
-            raise Fault(f"there is no {name!r}", f"ItemsPointer {pointer!r}", NOWHERE)
+            raise _missing(name, pointer)
     return value
+
+
+def _missing(name: str, pointer: str) -> Fault:
+    return Fault(f"there is no {name!r}", f"ItemsPointer {pointer!r}", NOWHERE)
+
+
+def _streamed(stream: JsonStream, form: Form) -> Iterator[Json]:
+    """Yield the items of a file that is read while they are."""
+    for name in tokens(form.pointer):
+        if not _enter(stream, name):
+            raise _missing(name, form.pointer)
+    opening = stream.peek()
+    if opening not in (b"[", b"{") or (opening == b"{" and form.aws and not form.pointer):
+        raise Fault(NO_ITEMS)
+    for key in _each(stream):
+        value = _value(stream)
+        yield value if key is None else Entry(key, value)
+        stream.begin_item()
+    if not form.pointer and stream.peek():
+        stream.refuse("the text goes on behind its end")
+
+
+def _enter(stream: JsonStream, name: str) -> bool:
+    """Go on to the member of this name, or to the element at this index."""
+    opening = stream.peek()
+    if opening not in (b"[", b"{"):
+        return False
+    wanted = index_of(name, range(maxsize))
+    for index, key in enumerate(_each(stream)):
+        if key == name or (key is None and index == wanted):
+            return True
+        stream.skip()
+    return False
+
+
+def _each(stream: JsonStream) -> Iterator[str | None]:
+    """Walk through an array or object: the stream stands before a value each time.
+
+    Yields the key of the value, None in an array.
+    """
+    opening = stream.take(b"[", b"{")
+    closing = b"]" if opening == b"[" else b"}"
+    if stream.peek() == closing:
+        stream.take(closing)
+        return
+    while True:
+        if opening == b"[":
+            yield None
+        else:
+            if stream.peek() != b'"':
+                stream.refuse("a key in double quotes is expected")
+            key: str = _value(stream)
+            stream.take(b":")
+            yield key
+        if stream.take(b",", closing) == closing:
+            return
+
+
+def _value(stream: JsonStream) -> Json:
+    place = stream.place()
+    return parsed(stream.value(), *place)
