@@ -555,3 +555,35 @@ def test_help_on_running_names_every_binding() -> None:
     for name in asl.Bindings.__annotations__:
         assert f"`{name}`" in (asl.run.__doc__ or "")
         assert f"`{name}`" in (asl.Bindings.__doc__ or "")
+
+
+@pytest.mark.parametrize("call", ["arun", "astart", "Store.arun"])
+def test_large_documents_are_compiled_beside_the_event_loop(
+    call: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A large document, as a value or as text, is compiled in a thread; a small one is not."""
+    import threading
+
+    threads: list[bool] = []
+    compile_ = asl.documents.compile
+
+    def compile_and_note(*given: Any, **named: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return compile_(*given, **named)
+
+    monkeypatch.setattr("asl.documents.compile", compile_and_note)
+    monkeypatch.setattr("asl.documents.SMALL", 200)
+    states = {f"S{i}": {"Type": "Pass", "Next": f"S{i + 1}"} for i in range(20)}
+    large = {"StartAt": "S0", "States": {**states, "S20": {"Type": "Succeed"}}}
+    small = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+
+    async def main() -> None:
+        with asl.Store(tmp_path / "store") as store:
+            start: Any = {"arun": asl.arun, "astart": store.astart, "Store.arun": store.arun}[call]
+            for document in (large, json.dumps(large), small, json.dumps(small)):
+                await start(document, 1)
+            with pytest.raises(asl.InvalidDocument):
+                await start(json.dumps({**large, "StartAt": "None"}), 1)
+
+    asyncio.run(main())
+    assert threads == [False, False, True, True, False]

@@ -60,17 +60,17 @@ class ValueSizes:
         return self.total <= self.most
 
 
-def bound_records(execution: Execution, now: float, most: int = MAX_RECORDED) -> None:
-    """Drop the older half of the history if it has more than *most* members."""
+def bound_records(execution: Execution, now: float) -> None:
+    """Drop the older half of the history if it has more than `MAX_RECORDED` members."""
     history = execution.history
-    if len(history) > most:
+    if len(history) > MAX_RECORDED:
         half = len(history) // 2
         _truncate(execution, now, next(end for end in _ends(history) if end >= half))
 
 
-def bound_values(execution: Execution, now: float, most: int = MAX_HELD) -> None:
-    """Drop the oldest records if the values of all of them take more than *most* bytes."""
-    history, sizes = execution.history, ValueSizes(most)
+def bound_values(execution: Execution, now: float) -> None:
+    """Drop the oldest records if the values of all of them take more than `MAX_HELD` bytes."""
+    history, sizes = execution.history, ValueSizes(MAX_HELD)
     ends = [0, *_ends(history)]
     for number in range(len(ends) - 1, 0, -1):
         if not sizes.add(history[ends[number - 1] : ends[number]]):

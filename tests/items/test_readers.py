@@ -285,3 +285,73 @@ def test_a_wrong_line_of_an_athena_manifest_is_told() -> None:
     assert next(rows) == 1
     with pytest.raises(StateError, match="line 2: no URI of an object: 'nonsense'"):
         next(rows)
+
+
+STREAMED = [
+    b'[1, "a]\\"\\\\", {"b": [2, {"c": null}]}, [], "", -1.5e3, true]',
+    b'\xef\xbb\xbf [\n {"a": "\\\\"},\n "\xc3\xa9"\n]\n',
+    b'{"a": {"b": 1}, "c\\"": [1], "d": "e"}',
+    b"[]",
+    b"{}",
+    b'{"m": [{"x": "]"}], "rows": [1, {"y": 2}], "z": 3}',
+    b'[1, 2,\n {"a" 1}]',
+    b"[1, 2}",
+    b"[1, 2",
+    b"[1, 2] 3",
+    b"[1,, 2]",
+    b'["a]',
+    b"7",
+]
+
+
+@pytest.mark.parametrize("content", STREAMED)
+@pytest.mark.parametrize("pointer", ["", "/rows", "/m/0", "/none"])
+def test_large_json_is_read_as_small_json(
+    content: bytes, pointer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A JSON file that is read as a stream has the items of one that is read as a whole."""
+    form = Form(pointer=pointer)
+
+    def outcome() -> Any:
+        try:
+            return list(READERS["JSON"](io.BytesIO(content), form))
+        except Fault as fault:
+            return str(fault.message).startswith("no JSON") or fault.args
+
+    whole = outcome()
+    monkeypatch.setattr("asl.states.items.json_file.SMALL", 3)
+    for block in (1, 2, 5, 64):
+        monkeypatch.setattr("asl.states.items.json_stream.BLOCK", block)
+        # A pointer may find its items before the mistake.
+        assert outcome() == whole or (whole is True and pointer)
+
+
+def test_json_stream_is_lazy_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first item is there before the rest is read; an item is bounded in bytes and values."""
+    monkeypatch.setattr("asl.states.items.json_file.SMALL", 100)
+    monkeypatch.setattr("asl.states.items.json_stream.BLOCK", 100)
+    file = io.BytesIO(b"[" + b'{"a": 1},' * 1_000 + b"{}]")
+    assert next(READERS["JSON"](file, Form(longest=1_000))) == {"a": 1}
+    assert file.tell() < 500
+    for large in (b'["' + b"x" * 5_000 + b'"]', b"[" + b" " * 5_000 + b"1]"):
+        with pytest.raises(Fault, match="more than 1000 bytes"):
+            list(READERS["JSON"](io.BytesIO(large), Form(longest=1_000)))
+    monkeypatch.setattr("asl.states.items.json_stream.MAX_VALUES", 100)
+    with pytest.raises(Fault, match="100 values"):
+        list(READERS["JSON"](io.BytesIO(b"[[" + b"[]," * 300 + b"[]]]"), Form()))
+
+
+def test_json_lines_bound_the_values_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of very many values is refused before it is built."""
+    monkeypatch.setattr("asl.states.items.base.MAX_VALUES", 5_000)
+    line = b"[" + b"[]," * 5_000 + b"1]"
+    with pytest.raises(Fault, match="5000 values"):
+        list(READERS["JSONL"](io.BytesIO(line), Form()))
+
+
+@pytest.mark.parametrize("content", [b"a,b\n" + b"," * 2_000, b"a,b\n" + b'"x\n",' * 2_000 + b"1"])
+def test_csv_rows_are_bounded(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of very many columns is refused, also one of many lines."""
+    monkeypatch.setattr("asl.states.items.csv_file.MAX_COLUMNS", 1_000)
+    with pytest.raises(Fault, match="1000 columns"):
+        list(READERS["CSV"](io.BytesIO(content), Form()))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
+from asl.core.document import Document
 from asl.core.source import Limits
 from asl.sources import load, load_each
 
@@ -279,3 +280,13 @@ def test_state_machines_of_a_template_are_bounded() -> None:
     with pytest.raises(asl.InvalidDocument, match="more than 500 state machines"):
         load_each(text, name="t.json")
     assert load(text, name="t.json", resource="M500").name == "M500"
+
+
+def test_machines_of_a_template_share_its_hints() -> None:
+    """A template of many resources is not copied for each of its state machines."""
+    definition = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+    machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": {"Definition": definition}}
+    one, two = load_each({"Resources": {"One": machine, "Two": machine}})
+    assert isinstance(one, Document)
+    assert isinstance(two, Document)
+    assert one.hints is two.hints
