@@ -7,15 +7,17 @@ which takes the same syntax without rare scripts of Unicode, and bounds the work
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from asl.core.work import Spend
 
 __all__ = ["escape", "find_all", "fullmatch", "linear"]
 
-FEW = 20
+FEW: Final = 20
 """Places of a pattern whose automaton RE2 builds as a whole."""
-READ_BY_PLACE = 27
+READ: Final = 64
+"""Characters that RE2 reads in a step for such a pattern."""
+READ_BY_PLACE: Final = 27
 """Characters that RE2 reads in a step for a single place of a larger pattern."""
 
 
@@ -66,9 +68,8 @@ def find_all(pattern: Any, text: str | bytes, spend: Spend) -> Iterator[Any]:
 
 def _metered(pattern: Any, text: str | bytes, spend: Spend) -> Iterator[Any]:
     """Yield the matches that RE2 finds; its package yields some empty ones twice."""
-    searches_ahead, places = _costs(pattern.pattern)
-    if places > FEW:
-        spend(len(text) * places // READ_BY_PLACE)
+    _count_reading(pattern, text, spend)
+    searches_ahead, _ = _costs(pattern.pattern)
     last = None
     for match in pattern.finditer(text):
         span = match.span()
@@ -80,10 +81,22 @@ def _metered(pattern: Any, text: str | bytes, spend: Spend) -> Iterator[Any]:
 
 
 def fullmatch(pattern: Any, text: str, spend: Spend) -> bool:
-    """Whether a compiled pattern matches a whole text; without google-re2 *spend* counts that."""
-    counted = (spend,) if hasattr(pattern, "counts_work") else ()
-    return pattern.fullmatch(text, *counted) is not None
+    """Whether a compiled pattern matches a whole text; *spend* counts the steps of that."""
+    if hasattr(pattern, "counts_work"):
+        return pattern.fullmatch(text, spend) is not None
+    _count_reading(pattern, text, spend)
+    return pattern.fullmatch(text) is not None
 
+
+def _count_reading(pattern: Any, text: str | bytes, spend: Spend) -> None:
+    """Count the steps in which RE2 reads a text."""
+    _, places = _costs(pattern.pattern)
+    if places > FEW or len(text) > READ:
+        spend(len(text) * places // READ_BY_PLACE if places > FEW else len(text) // READ)
+
+
+_LITERALS = re.compile(r"(?:\(\?[imsU]+\))?(?:[^\\.\[*+?{(]|\\x[0-9a-f]{2}|\\b|\((?!\?)|\(\?:)*+")
+"""Alternatives of plain texts, whose automaton has no more states than they have characters."""
 
 _SPECIAL = re.compile(r"[^A-Za-z0-9_\u0080-\U0010ffff]")
 
@@ -121,6 +134,8 @@ def _costs(pattern: str) -> tuple[bool, int]:
         repetition without end stands in an alternative, or in a group that is repeated itself. And
         the number of its places: RE2 may need time for each of them at each character of a text.
     """
+    if _LITERALS.fullmatch(pattern):
+        return False, 0
     groups, ahead = [_Group()], False
     ended = _Group()
     """What a repetition that stands here repeats."""

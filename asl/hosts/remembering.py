@@ -12,10 +12,12 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, json_equal
+from asl.core.work import WorkMeter
 from asl.engine.agent import Call
 from asl.engine.memory import Entry, Memory, ProcessMemory, Searchable
 from asl.expr.intrinsics.objects import merged
 from asl.expr.likeness import likeness, words
+from asl.expr.limits import within_limits
 from asl.expr.times import format_timestamp, parse_duration
 from asl.hosts.services import Service, host_of
 from asl.states.host import Frame
@@ -154,7 +156,8 @@ def _write(memory: Memory, namespace: str, request: Json, ttl: Json, now: float)
     def make(known: Entry | None) -> Entry | None:
         new = value
         if known is not None and request["merge"]:
-            new = merged(known.value, value)
+            with within_limits():
+                new = merged(known.value, value, WorkMeter())
         elif known is not None and not request["overwrite"]:
             return None
         return Entry(key, new, now, _expiry(ttl, now))

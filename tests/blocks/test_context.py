@@ -12,7 +12,7 @@ import asl
 from asl.agents import HttpAgent, ProcessAgent
 from asl.core.profile import DEFAULT
 from asl.core.values import compact
-from asl.expr.intrinsics.agent import token_count
+from asl.expr.intrinsics.agent import tokens_of
 from asl.expr.paths import parse_path
 from asl.expr.paths.places import located, without, written
 from asl.expr.paths.select import select
@@ -84,7 +84,7 @@ def test_a_context_is_never_larger_than_it_may_be(
     parts = result.output["parts"]
     assert result.output["tokens"] == sum(part["tokens"] for part in parts) <= most
     for part in parts:
-        assert part["tokens"] == token_count(DEFAULT, part["value"])
+        assert part["tokens"] == tokens_of("count", part["value"], DEFAULT)
     assert sum(part["truncated"] for part in parts) <= 1
     paths = [part["path"] for part in parts]
     assert len(paths) == len(set(paths))

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +12,14 @@ from hypothesis import strategies as st
 
 import asl
 from asl.core.values import compact
-from asl.states.blocks.personal import KINDS, SHAPES, personal_finder
+from asl.core.work import WorkLimits, WorkMeter
+from asl.states.blocks.personal import KINDS, SHAPES, Span, personal_finder
 
-find_personal = personal_finder(KINDS)
+FIND = personal_finder(KINDS)
+
+
+def find_personal(text: str) -> list[Span]:
+    return FIND(text, WorkMeter(WorkLimits(steps=10_000_000)).spend)
 
 
 def masked(text: str) -> str:
@@ -115,7 +121,7 @@ def test_long_texts_take_no_time_to_speak_of(piece: str) -> None:
 def test_nothing_is_passed_over(text: str) -> None:
     """A text that is not searched for a kind, as it has too few digits, holds none of it."""
     for kind in KINDS.values():
-        if any(kind.find(text)):
+        if any(kind.find(text, WorkMeter().spend)):
             digits, shape = sum(map(text.count, "0123456789")), text.encode().translate(SHAPES)
             by_digits = digits >= kind.least and kind.shape in shape
             assert by_digits or (kind.sign and kind.sign in text)
@@ -144,8 +150,8 @@ CONTENTS = LEAVES | st.fixed_dictionaries(
 )
 
 
-def judged(rule: dict[str, Any]) -> asl.Program:
-    guard = {"Output": {"Rules": [rule]}}
+def judged(rule: dict[str, Any], side: str = "Output") -> asl.Program:
+    guard = {side: {"Rules": [rule]}}
     task = {"Type": "Task", "Agent": "A", "Guardrails": guard, "End": True}
     return asl.compile({"StartAt": "T", "States": {"T": task}})
 
@@ -241,3 +247,61 @@ def test_what_is_personal_stands_within_one_text(content: Any, part: str) -> Non
 
 
 BY_PII = judged({"Type": "pii"})
+
+
+def _doubled(times: int) -> Any:
+    value: Any = ["secret"]
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
+HOSTILE: dict[str, tuple[dict[str, Any], Any]] = {
+    "pii of many digits": ({"Type": "pii"}, "4111 1111 1111 1112 " * 500),
+    "pii of disguised letters": ({"Type": "pii"}, "\u200b" * 250_000),
+    "pii of a form that grows": ({"Type": "pii"}, "\ufdfa" * 20_000),
+    "pattern in disguised text": ({"Type": "pattern", "Block": ["secret"]}, "é" * 250_000),
+    "pattern found everywhere": (
+        {"Type": "pattern", "Block": ["s"], "Action": "mask"},
+        "s" * 10_000,
+    ),
+    "regex that repeats its parts": (
+        {"Type": "regex", "Pattern": "(a|b)*a(a|b){500}c"},
+        "ab" * 5_000,
+    ),
+    "regex that searches to the end": ({"Type": "regex", "Pattern": ".*b|a"}, "a" * 3_000),
+    "regex found everywhere": ({"Type": "regex", "Pattern": "s", "Action": "redact"}, "s" * 4_000),
+    "values that share parts": ({"Type": "length", "Max": 10}, _doubled(40)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_work_of_guardrails_is_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A content that takes too much work does not pass."""
+    meter = partial(WorkMeter, WorkLimits(steps=100_000))
+    monkeypatch.setattr("asl.engine.frame.WorkMeter", meter)
+    rule, content = HOSTILE[name]
+    result = asl.run(judged(rule, "Input"), content, agents={"A": lambda _: "reached"})
+    assert result.error == "States.Runtime"
+    assert "the guardrails of the input: the evaluation " in str(result.cause)
+
+
+@pytest.mark.parametrize("rule", [{"Type": "length", "Max": 10}, {"Type": "pii"}])
+def test_contents_nested_too_deep_do_not_pass(rule: dict[str, Any]) -> None:
+    states: dict[str, Any] = {
+        f"S{index}": {"Type": "Pass", "Parameters": {"a.$": "$"}, "Next": f"S{index + 1}"}
+        for index in range(250)
+    }
+    guards = {"Input": {"Rules": [rule]}}
+    states["S250"] = {"Type": "Task", "Agent": "A", "Guardrails": guards, "End": True}
+    result = asl.run({"StartAt": "S0", "States": states}, agents={"A": lambda _: "reached"})
+    assert result.error == "States.Runtime"
+    assert "nested deeper than 200 levels" in str(result.cause)
+
+
+def test_long_texts_pass_guardrails() -> None:
+    """Half a million characters, and a pattern of two hundred words."""
+    words = [f"word{index}x" for index in range(200)]
+    for rule in ({"Type": "pattern", "Block": words}, {"Type": "pii"}):
+        for text in ("plain text of letters. " * 22_000, "schöner Text: grün. " * 25_000):
+            assert not violated(judged(rule), text)

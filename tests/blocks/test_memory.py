@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
+from asl.core.work import WorkLimits, WorkMeter
 from asl.engine.memory import Entry, ProcessMemory
 from asl.expr.likeness import likeness, words
 from asl.memories.sqlite import TABLE, SqliteMemory
@@ -538,3 +539,14 @@ def test_likeness() -> None:
     assert likeness("The cat", "the CAT!") == pytest.approx(1)
     assert likeness("cat", {"animal": "dog"}) == 0
     assert 0 < likeness("a cat", {"animal": "cat"}) < 1
+
+
+def test_merge_of_a_write_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that is merged with itself in a loop doubles until the work of a merge is used up."""
+    monkeypatch.setattr("asl.hosts.remembering.WorkMeter", lambda: WorkMeter(WorkLimits(steps=500)))
+    memory = {"Read": {"Keys": ["k"], "Default": {"k": {"l": [1]}}, "InjectAt": "$.m"}}
+    write = {"Key": "k", "Value.$": "$.m.k", "Merge": True}
+    task = {"Type": "Task", "Agent": "A", "Memory": {**memory, "Write": write}, "Next": "T"}
+    result = asl.run({"StartAt": "T", "States": {"T": task}}, {}, agents={"A": lambda data: data})
+    assert result.error == "States.Runtime"
+    assert "the evaluation takes more than 500 steps" in str(result.cause)

@@ -1,13 +1,14 @@
 """Work of an execution: it is bounded for each state, and lets other executions run in between."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
 import asl
 from asl.core.profile import DEFAULT, UNBOUNDED, profile_named
-from asl.core.work import LIMITS
+from asl.core.work import LIMITS, WorkLimits, WorkMeter
 
 HALF = "($f := function($n) { $n > 30000 ? 0 : $f($n + 1) }; $f(1))"
 """Takes a good part of the steps that a state may take."""
@@ -140,7 +141,8 @@ def _loop(*calls: str, data: Any) -> asl.Result:
         name: {"Type": "Pass", "Parameters": {"r.$": call}, "ResultPath": "$.r", "Next": following}
         for name, call, following in zip(names, calls, [*names[1:], "End"], strict=True)
     }
-    return asl.run({"StartAt": "S0", "States": {**states, "End": {"Type": "Succeed"}}}, data)
+    document = {"StartAt": "S0", "States": {**states, "End": {"Type": "Succeed"}}}
+    return asl.run(document, data, prices={"m": {"input": 1, "output": 1}})
 
 
 OBJECTS = [{"n": index, "same": list(range(1000))} for index in range(600)]
@@ -158,6 +160,41 @@ def test_work_of_an_intrinsic_is_counted(call: str, data: Any) -> None:
     result = _loop(call, data=data)
     assert result.error == "States.Runtime"
     assert "takes more than 1500000 steps" in str(result.cause)
+
+
+SIZED = {
+    "o": {"a": OBJECTS[:20], **{str(index): index for index in range(5_000)}},
+    "t": "é" * 500_000,
+}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "States.TokenCount($.t)",
+        "States.TokenCount($.o)",
+        "States.Truncate($.o, 10)",
+        "States.Truncate($.t, 1000000)",
+        "States.EstimateCost($.o, 'm')",
+        "States.Merge($.o, $.o)",
+    ],
+)
+def test_work_of_measuring_is_counted(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call counts the size of the value that it measures or merges."""
+    monkeypatch.setattr("asl.engine.frame.WorkMeter", partial(WorkMeter, WorkLimits(steps=30_000)))
+    calls = f"States.Array({', '.join([call] * 20)})"
+    result = _loop(calls, data=SIZED)
+    assert result.error == "States.Runtime"
+    assert "takes more than 30000 steps" in str(result.cause)
+    assert _loop(call, data=SIZED).ok
+
+
+def test_merge_of_many_arguments_counts_all_that_it_copies() -> None:
+    """The whole of an object is copied for each argument that it is merged with."""
+    wide = {str(index): index for index in range(20_000)}
+    call = f"States.Merge($.w{', $.one' * 300})"
+    result = _loop(call, data={"w": wide, "one": {"a": 1}})
+    assert result.error == "States.Runtime"
 
 
 def test_intrinsics_let_others_run_in_between() -> None:

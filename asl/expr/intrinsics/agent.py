@@ -4,19 +4,28 @@ from decimal import Decimal
 
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
-from asl.expr.intrinsics.arguments import failure, integer, size_of, string, text_of
+from asl.expr.intrinsics.arguments import (
+    SMALL,
+    TEXT_READ,
+    failure,
+    integer,
+    size_of,
+    string,
+    text_of,
+)
 from asl.expr.intrinsics.numeric import shortest
 
 BYTES_PER_TOKEN = 4
 
 
-def token_count(profile: Profile, value: Json) -> Json:
+def token_count(profile: Profile, frame: Frame, value: Json) -> Json:
     """`States.TokenCount(v)`: an estimate, one token for four bytes of text begun."""
-    return _tokens("States.TokenCount", value, profile)
+    return tokens_of("States.TokenCount", value, profile, frame.work)
 
 
-def truncate(profile: Profile, value: Json, max_tokens: Json) -> Json:
+def truncate(profile: Profile, frame: Frame, value: Json, max_tokens: Json) -> Json:
     """`States.Truncate(s, maxTokens)`: whole characters of at most that many tokens, then `...`.
 
     Text that fits is returned as it is.
@@ -25,8 +34,11 @@ def truncate(profile: Profile, value: Json, max_tokens: Json) -> Json:
     tokens = integer(name, 2, max_tokens)
     if tokens < 0:
         raise failure(name, f"maxTokens must not be negative, found {tokens}")
-    text = text_of(name, value, profile.max_payload)
+    text = text_of(name, value, profile.max_payload, work=frame.work)
     limit = min(tokens * BYTES_PER_TOKEN, profile.max_payload)
+    if min(limit, len(text)) > SMALL:
+        frame.work.spend(min(limit, len(text)) // TEXT_READ)
+        frame.work.spend_bytes(min(limit, len(text)))
     prefix = text[: limit + 1].encode()
     if len(prefix) <= limit:
         return text
@@ -57,8 +69,9 @@ def estimate_cost(profile: Profile, frame: Frame, value: Json, model: Json) -> J
     price = frame.price(string(name, 2, model))
     if price is None:
         raise failure(name, f"no price is known for model {model!r}")
-    return shortest(name, _tokens(name, value, profile) * price)
+    return shortest(name, tokens_of(name, value, profile, frame.work) * price)
 
 
-def _tokens(function: str, value: Json, profile: Profile) -> int:
-    return -(-size_of(function, value, profile.max_payload) // BYTES_PER_TOKEN)
+def tokens_of(function: str, value: Json, profile: Profile, work: WorkMeter | None = None) -> int:
+    """Estimate the tokens of a value: one for four bytes of its text begun."""
+    return -(-size_of(function, value, profile.max_payload, work) // BYTES_PER_TOKEN)

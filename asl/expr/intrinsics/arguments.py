@@ -16,9 +16,13 @@ from asl.core.values import (
     measure,
     type_name,
 )
+from asl.core.work import WorkMeter
 
 SMALL = 1024
 """Characters and members that need not be counted as work."""
+BYTES_READ = 16
+"""Bytes of a value's JSON that are measured in one step; of a text alone it is `TEXT_READ`."""
+TEXT_READ = 256
 MAX_CHARACTERS = 10_000
 """The longest text that may be hashed or coded (Specification 1.2)."""
 
@@ -90,7 +94,13 @@ def coded(function: str, text: str) -> str:
     return text
 
 
-def text_of(function: str, value: Json, limit: int, write: Callable[[Json], str] = compact) -> str:
+def text_of(
+    function: str,
+    value: Json,
+    limit: int,
+    write: Callable[[Json], str] = compact,
+    work: WorkMeter | None = None,
+) -> str:
     """A string as it is, any other value as `write` puts it, compact JSON.
 
     The text is only built if it has at most `limit` bytes; see `bounded`.
@@ -100,29 +110,39 @@ def text_of(function: str, value: Json, limit: int, write: Callable[[Json], str]
             raise _too_large(function, limit)
         return value
     if type(value) in (dict, list):
-        bounded(function, value, limit)
+        bounded(function, value, limit, work)
     return write(value)
 
 
-def size_of(function: str, value: Json, limit: int) -> int:
+def size_of(function: str, value: Json, limit: int, work: WorkMeter | None = None) -> int:
     """Bytes in UTF-8 of a string, or of the compact JSON of any other value.
 
-    Raises StateError("States.DataLimitExceeded") above `limit`.
+    Raises StateError("States.DataLimitExceeded") above `limit`, and WorkExceeded where to measure
+    takes more than *work* has left.
     """
-    size = len(value.encode()) if type(value) is str else measure(value, limit)
+    if type(value) is str:
+        if work is not None and len(value) > SMALL:
+            work.spend(len(value) // TEXT_READ)
+        size = len(value.encode())
+    elif work is None:
+        size = measure(value, limit)
+    else:
+        size = measure(value, min(limit, (work.steps + 1) * BYTES_READ))
+        if size <= limit:
+            work.spend(size // BYTES_READ)
     if size > limit:
         raise _too_large(function, limit)
     return size
 
 
-def bounded(function: str, value: Json, limit: int) -> None:
+def bounded(function: str, value: Json, limit: int, work: WorkMeter | None = None) -> None:
     """Refuse a value that no recursive walk should enter.
 
     A loop of `Pass` states can share a list within itself until its text has more bytes than there
     are atoms, or nest one without end. Raises StateError("States.DataLimitExceeded") above `limit`
     bytes and States.IntrinsicFailure beyond `MAX_DEPTH` levels.
     """
-    size_of(function, value, limit)
+    size_of(function, value, limit, work)
     if deeper_than(value, MAX_DEPTH):
         raise failure(function, f"the value is nested deeper than {MAX_DEPTH} levels")
 

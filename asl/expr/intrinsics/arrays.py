@@ -38,7 +38,7 @@ def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
     name = "States.ArrayContains"
     items = array(name, 1, items)
     if profile.aws:
-        bounded(name, items, profile.max_payload)
+        bounded(name, items, profile.max_payload, frame.work)
         text = printed(wanted)
         return any(printed(item) == text for item in items)
     if len(items) > SMALL:
@@ -90,7 +90,7 @@ def unique(profile: Profile, frame: Frame, items: Json) -> Json:
     On AWS in the order of a set, in which 1 and 1.0 differ.
     """
     name = "States.ArrayUnique"
-    bounded(name, items, profile.max_payload)
+    bounded(name, items, profile.max_payload, frame.work)
     first: dict[Hashable, Json] = {}
     for item in array(name, 1, items):
         first.setdefault(identity(item, frame.work, profile.java_format), item)

@@ -8,8 +8,12 @@ import orjson
 from asl.core.java import json_text
 from asl.core.profile import Profile
 from asl.core.values import MAX_DEPTH, Json, compact
+from asl.core.work import WorkMeter
+from asl.expr.frame import Frame
 from asl.expr.intrinsics.arguments import bounded, failure, mapping, string, text_of
 
+MEMBER = 16
+"""Bytes of a member of an object or array that is copied, at least."""
 _BLANKS = " \t\r\n"
 _LONG_INTEGER = re.compile("[0-9]{19}")
 
@@ -49,7 +53,7 @@ def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
     return {**mapping(name, 1, one), **mapping(name, 2, other)}
 
 
-def merge(profile: Profile, *objects: Json) -> Json:
+def merge(profile: Profile, frame: Frame, *objects: Json) -> Json:
     """`States.Merge(o, ...)`: objects merge in depth, arrays concatenate, else the later wins.
 
     Null arguments are skipped.
@@ -58,19 +62,28 @@ def merge(profile: Profile, *objects: Json) -> Json:
     whole: Json = {}
     for position, value in enumerate(objects, 1):
         if value is not None:
-            bounded(name, value, profile.max_payload)
-            whole = merged(whole, mapping(name, position, value))
+            bounded(name, value, profile.max_payload, frame.work)
+            whole = merged(whole, mapping(name, position, value), frame.work)
     return whole
 
 
-def merged(one: Json, other: Json) -> Json:
-    """Return two values merged in depth: objects recurse, arrays concatenate, else the later."""
-    if type(one) is dict and type(other) is dict:
-        both = {key: merged(one[key], item) for key, item in other.items() if key in one}
-        return {**one, **other, **both}
-    if type(one) is list and type(other) is list:
+def merged(one: Json, other: Json, work: WorkMeter, level: int = 1) -> Json:
+    """Return two values merged in depth: objects recurse, arrays concatenate, else the later.
+
+    Raises WorkExceeded for too many members, or too many levels that both have.
+    """
+    kind = type(other)
+    if type(one) is not kind or (kind is not dict and kind is not list):
+        return other
+    work.enter(level)
+    members = len(one) + len(other)
+    work.spend(1 + members // 2)
+    work.spend_bytes(MEMBER * members)
+    if kind is list:
         return one + other
-    return other
+    below = level + 1
+    both = {key: merged(one[key], item, work, below) for key, item in other.items() if key in one}
+    return {**one, **other, **both}
 
 
 def pick(value: Json, *keys: Json) -> Json:

@@ -165,7 +165,7 @@ def canonical_algorithm(name: str) -> str | None:
     return next((known for known, wanted in ALGORITHMS.items() if wanted == python), None)
 
 
-def hash_(profile: Profile, data: Json, algorithm: Json) -> Json:
+def hash_(profile: Profile, frame: Frame, data: Json, algorithm: Json) -> Json:
     """`States.Hash(data, algorithm)` in lower-case hexadecimal; non-strings as compact JSON."""
     import hashlib
 
@@ -175,7 +175,7 @@ def hash_(profile: Profile, data: Json, algorithm: Json) -> Json:
     if known not in ALGORITHMS:
         raise failure(name, f"{wanted!r} is none of {', '.join(ALGORITHMS)}")
     write = json_text if profile.java_format else compact
-    text = coded(name, text_of(name, data, profile.max_payload, write))
+    text = coded(name, text_of(name, data, profile.max_payload, write, frame.work))
     return hashlib.new(ALGORITHMS[known], text.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -85,7 +85,7 @@ _ROWS = (
     _function("ArrayUnique", arrays.unique, ARRAY, needs_profile=True, needs_frame=True),
     _function("Base64Encode", strings.base64_encode, STRING),
     _function("Base64Decode", strings.base64_decode, STRING, needs_profile=True),
-    _function("Hash", strings.hash_, ANY, STRING, needs_profile=True),
+    _function("Hash", strings.hash_, ANY, STRING, needs_profile=True, needs_frame=True),
     _function(
         "JsonMerge", objects.json_merge, OBJECT, OBJECT, BOOLEAN, needs_profile=True, counted=True
     ),
@@ -113,10 +113,31 @@ _ROWS = (
     ),
     _function("MathSubtract", numeric.subtract, NUMBER, NUMBER, agent_native=True),
     _function("MathMultiply", numeric.multiply, NUMBER, NUMBER, agent_native=True),
-    _function("TokenCount", agent.token_count, ANY, agent_native=True, needs_profile=True),
-    _function("Truncate", agent.truncate, ANY, NUMBER, agent_native=True, needs_profile=True),
     _function(
-        "Merge", objects.merge, OBJECT | NULL, variadic=True, agent_native=True, needs_profile=True
+        "TokenCount",
+        agent.token_count,
+        ANY,
+        agent_native=True,
+        needs_profile=True,
+        needs_frame=True,
+    ),
+    _function(
+        "Truncate",
+        agent.truncate,
+        ANY,
+        NUMBER,
+        agent_native=True,
+        needs_profile=True,
+        needs_frame=True,
+    ),
+    _function(
+        "Merge",
+        objects.merge,
+        OBJECT | NULL,
+        variadic=True,
+        agent_native=True,
+        needs_profile=True,
+        needs_frame=True,
     ),
     _function("Pick", objects.pick, OBJECT, STRING, variadic=True, agent_native=True, counted=True),
     _function("Omit", objects.omit, OBJECT, STRING, variadic=True, agent_native=True, counted=True),

@@ -9,7 +9,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Profile
 from asl.core.values import Json, measure
-from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, token_count
+from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, tokens_of
 from asl.expr.likeness import likeness
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.places import Steps, located, without, written
@@ -25,6 +25,8 @@ STRATEGIES: Final = ("sliding_window", "priority_based", "semantic", "summarize"
 MOMENTS: Final = ("TokensExceed", "Always", "Never")
 TOP_K: Final = 10
 RATIO: Final = 0.25
+COUNTED: Final = "States.TokenCount"
+"""The function by which tokens are counted."""
 DOTS: Final = b"..."
 """What a text ends with that was cut."""
 
@@ -118,14 +120,14 @@ class _Plan:
         found = self.summary(attempt.data, attempt.frame)
         when = found.word("When", MOMENTS)
         ratio, agent = found.share("Ratio") or RATIO, found.name("Using")
-        exceeds = most is not None and token_count(self.profile, document) > most
+        exceeds = most is not None and tokens_of(COUNTED, document, self.profile) > most
         nodes = located(_target(found), document)
         if when == "Never" or (when != "Always" and not exceeds) or not nodes:
             return document
         if agent is None:
             raise found.unfit("Using", "the name of an agent")
         ((steps, content),) = nodes
-        wanted = max(1, ceil(token_count(self.profile, content) * ratio))
+        wanted = max(1, ceil(tokens_of(COUNTED, content, self.profile) * ratio))
         request = {"content": content, "ratio": ratio, "targetTokens": wanted}
         try:
             summary = _summary(await attempt.ask(agent, request))
@@ -210,7 +212,7 @@ class _Window:
     """What is shown so far, and how much more fits."""
 
     def __init__(self, profile: Profile, most: int | None) -> None:
-        self.count: Callable[[Json], int] = lambda value: token_count(profile, value)
+        self.count: Callable[[Json], int] = lambda value: tokens_of(COUNTED, value, profile)
         self.most = most
         self.tokens = 0
         self.parts: list[dict[str, Json]] = []

@@ -2,6 +2,7 @@
 
 import math
 import re
+from array import array
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
@@ -9,8 +10,8 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
 from asl.core.regex import escape, find_all, linear
-from asl.core.values import Json, compact, is_integer
-from asl.core.work import WorkExceeded, WorkMeter
+from asl.core.values import MAX_DEPTH, Json, compact, is_integer
+from asl.core.work import Spend, WorkExceeded, WorkMeter
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -42,11 +43,11 @@ GAP: Final = "\0"
 LITERAL: Final = re.compile(r"[A-Za-z0-9 _@#%&=~:;,<>/!'\"-]*")
 ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card": "credit_card"}
 
-_Find: TypeAlias = Callable[[str], list[Span]]
-"""Returns what a rule finds in a text."""
-_Glance: TypeAlias = Callable[[Json], bool]
+_Find: TypeAlias = Callable[[str, Spend], list[Span]]
+"""Returns what a rule finds in a text, with counted work."""
+_Glance: TypeAlias = Callable[[Json, Spend], bool]
 """Whether the rules of a side may have something to say of a content: most have nothing in them."""
-_Look: TypeAlias = Callable[[Json, list[str]], "_Verdict | None"]
+_Look: TypeAlias = Callable[[Json, list[str], Spend], "_Verdict | None"]
 """Judges the content and the texts in it; None for no violation."""
 _Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict"]]
 """Lets an agent judge the content."""
@@ -73,7 +74,7 @@ class _Clue(NamedTuple):
     """In none of its texts is one of these, in whatever case."""
     begins: tuple[str, ...] = ()
     """Nor one of these as it is."""
-    holds: Callable[[str], bool] | None = None
+    holds: Callable[[str, Spend], bool] | None = None
     """Nor is this true of all of them in one, with `GAP` between."""
     find: _Find | None = None
     """Nor is anything found in one of them by this."""
@@ -91,7 +92,7 @@ class _Rule(NamedTuple):
     look: _Look | None = None
     judge: _Judge | None = None
     """What decides where nothing is to be seen in the content itself."""
-    cut: Callable[[Json], Json] | None = None
+    cut: Callable[[Json, Spend], Json] | None = None
     """Takes out or masks what it finds, where it is to do so."""
     optional: bool = False
     """Whether it is skipped where its checker is not registered."""
@@ -117,7 +118,8 @@ def guard_input(compiler: Compiler, inner: Perform) -> Perform:
 
     def perform(attempt: Attempt) -> Awaitable[Json]:
         guard = written or computed(attempt)
-        return guarded(attempt, guard) if guard.doubts(attempt.payload) else inner(attempt)
+        doubtful = guard.is_doubtful(attempt, attempt.payload)
+        return guarded(attempt, guard) if doubtful else inner(attempt)
 
     return perform
 
@@ -136,7 +138,7 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
             attempt.may_repeat()
         while True:
             result = attempt.answer = await inner(attempt)
-            if not guard.doubts(result):
+            if not guard.is_doubtful(attempt, result):
                 return result
             try:
                 return await guard.passed(attempt, result, left > 0)
@@ -186,14 +188,33 @@ class _Guard:
         """Return what is left of a content for which the agent is not asked again."""
         return await self.passed(attempt, content, False)
 
+    def is_doubtful(self, attempt: Attempt, content: Json) -> bool:
+        """Whether a content has to be looked at closely; raises StateError for too much work."""
+        try:
+            return self.doubts(content, attempt.frame.work.spend)
+        except WorkExceeded as exceeded:
+            raise self.exceeded(exceeded) from None
+
+    def exceeded(self, exceeded: WorkExceeded) -> StateError:
+        """Return the error of a content that takes too much work to look at."""
+        cause = f"state '{self.state}': the guardrails of the {self.direction}: {exceeded}"
+        return StateError("States.Runtime", cause)
+
     async def passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
         """Return what is left of the content; raises StateError, or _Again if *again* allows."""
+        try:
+            return await self._passed(attempt, content, again)
+        except WorkExceeded as exceeded:
+            raise self.exceeded(exceeded) from None
+
+    async def _passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
         texts: list[str] | None = None
+        spend = attempt.frame.work.spend
         for rule in self.rules:
             if rule.look is not None:
                 if texts is None:
-                    texts = _texts(content)
-                verdict = rule.look(content, texts)
+                    texts = _texts(content, spend)
+                verdict = rule.look(content, texts, spend)
             else:
                 verdict = await self._judged(rule, attempt, content)
             if verdict is None:
@@ -207,7 +228,7 @@ class _Guard:
                 if rule.action == "retry" and again:
                     raise _Again
                 if rule.cut is not None and verdict.cuttable:
-                    content = rule.cut(content)
+                    content = rule.cut(content, spend)
                     continue
                 self.fail(attempt, reason)
             if verdict.content:
@@ -301,7 +322,7 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
     return _Rule(place, kind, action, judge=judge, optional=optional)
 
 
-def _always(content: Json) -> bool:
+def _always(content: Json, spend: Spend) -> bool:
     return True
 
 
@@ -310,7 +331,7 @@ def _glance(clues: list[_Clue]) -> _Glance:
     least, most = max((each.least for each in clues), default=0), math.inf
     words: list[str] = []
     begins: list[str] = []
-    checks: list[Callable[[str], bool]] = []
+    checks: list[Callable[[str, Spend], bool]] = []
     finds: list[_Find] = []
     for clue in clues:
         most = min(most, clue.most)
@@ -320,10 +341,10 @@ def _glance(clues: list[_Clue]) -> _Glance:
         finds += () if clue.find is None else (clue.find,)
     measured = least > 0 or most < math.inf
 
-    def doubts(content: Json) -> bool:
+    def doubts(content: Json, spend: Spend) -> bool:
+        texts = _texts(content, spend)
         if measured and not least <= len(_text(content)) <= most:
             return True
-        texts = _texts(content)
         text = GAP.join(texts)
         if not text.isascii():
             return True
@@ -338,11 +359,12 @@ def _glance(clues: list[_Clue]) -> _Glance:
             if begin in text:
                 return True
         for holds in checks:
-            if holds(text):
+            if holds(text, spend):
                 return True
-        for find in finds:  # noqa: SIM110  # a generator costs more than most rules
-            if any(map(find, texts)):
-                return True
+        for find in finds:
+            for each in texts:
+                if find(each, spend):
+                    return True
         return False
 
     return doubts
@@ -356,7 +378,7 @@ def _text(content: Json) -> str:
 def _length(written: Mapping[str, Json]) -> tuple[_Clue, _Look]:
     least, most = written.get("Min", 0), written.get("Max", math.inf)
 
-    def look(content: Json, texts: list[str]) -> _Verdict | None:
+    def look(content: Json, texts: list[str], spend: Spend) -> _Verdict | None:
         length = len(_text(content))
         if length < least:
             return _Verdict(f"{length} characters are fewer than {least}")
@@ -367,11 +389,11 @@ def _length(written: Mapping[str, Json]) -> tuple[_Clue, _Look]:
     return _Clue(least, most), look
 
 
-def _finding(find: _Find, missing: Callable[[list[str]], bool] | None) -> _Look:
-    def look(content: Json, texts: list[str]) -> _Verdict | None:
-        if missing is not None and missing(texts):
+def _finding(find: _Find, missing: Callable[[list[str], Spend], bool] | None) -> _Look:
+    def look(content: Json, texts: list[str], spend: Spend) -> _Verdict | None:
+        if missing is not None and missing(texts, spend):
             return _Verdict("nothing of what is allowed is found")
-        spans = list(chain.from_iterable(map(find, texts)))
+        spans = list(chain.from_iterable(find(text, spend) for text in texts))
         if spans:
             labels = [span.label for span in spans]
             kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
@@ -383,39 +405,53 @@ def _finding(find: _Find, missing: Callable[[list[str]], bool] | None) -> _Look:
     return look
 
 
-def _texts(content: Json) -> list[str]:
-    """Return every text in the content, in order."""
+CHARACTERS: Final = 32
+"""Characters of a text that a step reads."""
+
+
+def _texts(content: Json, spend: Spend, level: int = 1) -> list[str]:
+    """Return every text in the content, in order; raises WorkExceeded for too much or too deep."""
     kind = type(content)
     if kind is str:
+        if len(content) > CHARACTERS:
+            spend(len(content) // CHARACTERS)
         return [content]
     if kind is dict:
         content = content.values()
     elif kind is not list:
         return []
+    if level > MAX_DEPTH:
+        raise WorkExceeded("levels", MAX_DEPTH)
     found: list[str] = []
+    characters = 0
     for each in content:
         kind = type(each)
         if kind is str:
+            characters += len(each)
             found.append(each)
         elif kind is dict or kind is list:
-            found += _texts(each)
+            found += _texts(each, spend, level + 1)
+    spend(4 + len(content) + characters // CHARACTERS)
     return found
 
 
-def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
+def _cutter(find: _Find, action: str) -> Callable[[Json, Spend], Json]:
     """Return what takes everything that is found out of the texts of a content."""
 
-    def cut_text(text: str) -> str:
-        for span in reversed(find(text)):
-            text = text[: span.start] + (span.label if action == "mask" else "") + text[span.end :]
-        return text
+    def cut_text(text: str, spend: Spend) -> str:
+        pieces: list[str] = []
+        end = 0
+        for span in find(text, spend):
+            pieces += text[end : span.start], span.label if action == "mask" else ""
+            end = span.end
+        return "".join((*pieces, text[end:]))
 
-    def cut(content: Json) -> Json:
+    def cut(content: Json, spend: Spend) -> Json:
         if type(content) is str:
-            return cut_text(content)
+            return cut_text(content, spend)
         if type(content) is dict:
-            return {key: cut(each) for key, each in content.items()}
-        return [cut(each) for each in content] if type(content) is list else content
+            return {key: cut(each, spend) for key, each in content.items()}
+        return [cut(each, spend) for each in content] if type(content) is list else content
 
     return cut
 
@@ -423,7 +459,7 @@ def _cutter(find: _Find, action: str) -> Callable[[Json], Json]:
 def _pattern(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
     entries = [entry for entry in written.get("Block", ()) if entry]
     if not entries:
-        return lambda text: [], _Clue()
+        return lambda text, spend: [], _Clue()
     find = _words(entries)
     if not all(entry.isascii() and entry.isprintable() and " " not in entry for entry in entries):
         return find, _Clue(find=find)
@@ -432,18 +468,21 @@ def _pattern(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
 
 def _words(entries: Sequence[str]) -> _Find:
     """Return what finds the entries in a text, however either is disguised (`normal_form`)."""
-    plain = [_comparable(entry)[0] for entry in entries]
+    spend = WorkMeter().spend
+    plain = [_comparable(entry, spend)[0] for entry in entries]
     search = _literals([each for each in plain if each])
     unseen = _literals([entry for entry, each in zip(entries, plain, strict=True) if not each])
 
-    def find(text: str) -> list[Span]:
-        found = unseen(text)
-        if text.isascii() and not search(_BLANKS.sub(" ", text.translate(CONTROLS))):
-            return found
-        comparable, origins = _comparable(text)
+    def find(text: str, spend: Spend) -> list[Span]:
+        found = unseen(text, spend)
+        if text.isascii():
+            spend(len(text) // CHARACTERS)
+            if not search(_BLANKS.sub(" ", text.translate(CONTROLS)), spend):
+                return found
+        comparable, origins = _comparable(text, spend)
         found += [
             Span(origins[start], origins[end - 1] + 1, label)
-            for start, end, label in search(comparable)
+            for start, end, label in search(comparable, spend)
         ]
         return without_overlaps(found)
 
@@ -453,24 +492,27 @@ def _words(entries: Sequence[str]) -> _Find:
 def _literals(entries: Sequence[str]) -> _Find:
     """Return what finds any of the entries in a text, in either case."""
     if not entries:
-        return lambda text: []
+        return lambda text, spend: []
     return _expression("|".join(map(escape, entries)), "i")
 
 
-def _comparable(text: str) -> tuple[str, list[int]]:
+def _comparable(text: str, spend: Spend) -> tuple[str, Sequence[int]]:
     """Return the normal form of a text with each run of blanks as one, and where it comes from."""
-    plain, origins = normal_form(text)
+    plain, origins = normal_form(text, spend)
+    if "  " not in plain:
+        return plain, origins
+    spend(len(plain))
     kept = [at for at, each in enumerate(plain) if each != " " or plain[at - 1 : at] != " "]
-    return "".join(plain[at] for at in kept), [origins[at] for at in kept]
+    return "".join([plain[at] for at in kept]), array("I", [origins[at] for at in kept])
 
 
-def _missing(written: Mapping[str, Json]) -> Callable[[list[str]], bool] | None:
+def _missing(written: Mapping[str, Json]) -> Callable[[list[str], Spend], bool] | None:
     """Return whether nothing that a pattern rule allows is found."""
     if "Allow" not in written:
         return None
     entries = written["Allow"]
     find = _words(entries)
-    return lambda texts: not entries or not any(map(find, texts))
+    return lambda texts, spend: not any(find(text, spend) for text in texts if entries)
 
 
 def _regex(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
@@ -495,17 +537,13 @@ def _beginning(pattern: str) -> str:
 def _expression(pattern: str, flags: str) -> _Find:
     compiled = linear(pattern, flags)
 
-    def find(text: str) -> list[Span]:
+    def find(text: str, spend: Spend) -> list[Span]:
         # The places of bytes are those of characters, and cost the library less.
         searched = text.encode() if text.isascii() else text
-        meter = WorkMeter()
         found: list[Span] = []
-        try:
-            for match in find_all(compiled, searched, meter.spend):
-                meter.spend(MATCH)
-                found.append(Span(match.start(), match.end(), MASK))
-        except WorkExceeded as error:
-            raise StateError("States.Runtime", f"pattern {pattern!r}: {error}") from None
+        for match in find_all(compiled, searched, spend):
+            spend(MATCH)
+            found.append(Span(match.start(), match.end(), MASK))
         return found
 
     return find

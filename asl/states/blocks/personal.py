@@ -7,11 +7,15 @@ read in a normal form: full-width digits, ligatures and invisible characters hid
 import math
 import re
 import unicodedata
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
+
+from asl.core.work import Spend
 
 __all__ = [
     "KINDS",
@@ -40,7 +44,7 @@ SHAPES: Final = bytes(
 """Makes the shape of a text: `a` for each letter of ASCII, `0` for each digit."""
 
 
-def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
+def personal_finder(kinds: Iterable[str]) -> Callable[[str, Spend], list[Span]]:
     """Return what finds the parts of a text that are personal data, without overlaps."""
     wanted = [KINDS[name] for name in kinds]
     signs = list(enumerate(sorted({kind.sign for kind in wanted if kind.sign})))
@@ -54,8 +58,8 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
     ]
     """What there may be in a text with these signs, and so many digits."""
 
-    def find(text: str) -> list[Span]:
-        normal, origins = (text, None) if text.isascii() else normal_form(text)
+    def find(text: str, spend: Spend) -> list[Span]:
+        normal, origins = (text, None) if text.isascii() else normal_form(text, spend)
         shape = normal.encode().translate(SHAPES)
         digits, there = shape.count(b"0"), 0
         for place, sign in signs:
@@ -67,7 +71,7 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
         found = []
         for label, search, _, part, _ in plan:
             if shape.find(part) >= 0:
-                found += [Span(start, end, label) for start, end in search(normal)]
+                found += [Span(start, end, label) for start, end in search(normal, spend)]
         if not found:
             return found
         if origins is not None:
@@ -77,7 +81,7 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str], list[Span]]:
     return find
 
 
-def personal_test(kinds: Sequence[str]) -> Callable[[str], bool]:
+def personal_test(kinds: Sequence[str]) -> Callable[[str, Spend], bool]:
     """Return whether there is personal data in a text of ASCII: most have too few digits."""
     wanted = [KINDS[name] for name in kinds]
     find = personal_finder(kinds)
@@ -85,15 +89,15 @@ def personal_test(kinds: Sequence[str]) -> Callable[[str], bool]:
     parts = tuple({kind.shape for kind in wanted if kind.shape})
     least = min((kind.least for kind in wanted if not kind.shape), default=math.inf)
 
-    def holds(text: str) -> bool:
+    def holds(text: str, spend: Spend) -> bool:
         for sign in signs:
             if sign in text:
-                return bool(find(text))
+                return bool(find(text, spend))
         shape = text.encode().translate(SHAPES)
         for part in parts:
             if shape.find(part) >= 0:  # `in` asks bytes first whether it is a number
-                return bool(find(text))
-        return shape.count(b"0") >= least and bool(find(text))
+                return bool(find(text, spend))
+        return shape.count(b"0") >= least and bool(find(text, spend))
 
     return holds
 
@@ -111,35 +115,54 @@ def without_overlaps(found: list[Span]) -> list[Span]:
     return kept
 
 
+PLAIN: Final = 6
+"""Steps of the normal form of one character."""
+TRIED: Final = 24
+"""Steps of looking whether a match holds."""
 UNSEEN: Final = ("Cc", "Cf", "Mn", "Me", "Cs")
 """Categories of characters that hide others: control characters, those of no width, soft hyphens,
 marks on top and around; or half a character."""
 
 
-def normal_form(text: str) -> tuple[str, list[int]]:
+def normal_form(text: str, spend: Spend) -> tuple[str, Sequence[int]]:
     """Return text without disguises, and for each of its characters the place it comes from.
 
     Compatibility forms such as full-width letters become plain ones; marks, invisible and control
     characters are dropped; every digit, dash and space is the one of ASCII.
     """
-    characters: list[str] = []
-    origins: list[int] = []
-    for place, character in enumerate(text):
-        for plain in unicodedata.normalize("NFKD", character):
-            if unicodedata.category(plain) in UNSEEN and not plain.isspace():
-                continue
-            if plain.isdecimal():
-                plain = str(unicodedata.decimal(plain))
-            elif unicodedata.category(plain) == "Pd":
-                plain = "-"
-            elif plain.isspace():
-                plain = " "
-            characters.append(plain)
-            origins.append(place)
-    return "".join(characters), origins
+    spend(len(text) // 2)
+    different = set(text)
+    spend(PLAIN * len(different))
+    forms = dict(zip(different, map(_plain, different), strict=True))
+    parts = [forms[character] for character in text]
+    if all(len(part) == 1 for part in forms.values()):
+        return "".join(parts), range(len(parts))
+    spend(sum(map(len, parts)) // 2)
+    places = array("I")
+    for place, part in enumerate(parts):
+        for _ in part:
+            places.append(place)
+    return "".join(parts), places
 
 
-_Find: TypeAlias = Callable[[str], Iterator[tuple[int, int]]]
+@lru_cache(maxsize=1024)
+def _plain(character: str) -> str:
+    """Return the normal form of a character."""
+    plain = ""
+    for each in unicodedata.normalize("NFKD", character):
+        category = unicodedata.category(each)
+        if each.isdecimal():
+            plain += str(unicodedata.decimal(each))
+        elif each.isspace():
+            plain += " "
+        elif category == "Pd":
+            plain += "-"
+        elif category not in UNSEEN:
+            plain += each
+    return plain
+
+
+_Find: TypeAlias = Callable[[str, Spend], Iterator[tuple[int, int]]]
 
 
 class _Kind(NamedTuple):
@@ -153,19 +176,25 @@ class _Kind(NamedTuple):
     """A character by which there may be one with fewer digits, or none."""
 
 
-def _matches(pattern: str, holds: Callable[[str], bool] = lambda found: True) -> _Find:
+def _matches(
+    pattern: str, holds: Callable[[str], bool] = lambda found: True, read: int = 6
+) -> _Find:
     """Find what a pattern matches and *holds*, neither begun nor continued by a letter or digit.
 
-    Of a match that does not hold its beginnings are tried: more digits may follow a card's.
+    Of a match that does not hold its beginnings are tried: more digits may follow a card's. A step
+    reads *read* characters of any text.
     """
     bounded = rf"(?<![\w@])(?:{pattern})(?![\w@])"
 
-    def find(text: str) -> Iterator[tuple[int, int]]:
+    def find(text: str, spend: Spend) -> Iterator[tuple[int, int]]:
+        spend(len(text) // read)
         compiled, at = re.compile(bounded, re.ASCII), 0
         while (match := compiled.search(text, at)) is not None:
+            spend(TRIED)
             end = match.end()
             while match is not None and not holds(match.group()):
                 match = _shorter(match)
+                spend(TRIED)
             at = end if match is None else match.end()
             if match is not None:
                 yield match.span()
@@ -324,9 +353,9 @@ def _is_codice_fiscale(text: str) -> bool:
     return chr(ord("A") + total % 26) == text[-1]
 
 
-def _national(text: str) -> Iterator[tuple[int, int]]:
+def _national(text: str, spend: Spend) -> Iterator[tuple[int, int]]:
     for find in _NATIONAL:
-        yield from find(text)
+        yield from find(text, spend)
 
 
 _NATIONAL: Final = (
@@ -363,7 +392,8 @@ KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
             "[EMAIL]",
             _matches(
                 r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@"
-                r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
+                r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}",
+                read=1,
             ),
             sign="@",
         ),
@@ -373,6 +403,7 @@ KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
                 r"[0-9](?:[ -]?[0-9]){12,18}"
                 r"|[0-9]{4}(?P<gap>[._/\n]| {2,4})[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{1,7}",
                 _is_card,
+                read=3,
             ),
             13,
         ),
@@ -393,7 +424,7 @@ KINDS: Final[Mapping[str, _Kind]] = MappingProxyType(
             sign=":",
         ),
         "national_id": _Kind("[NATIONAL_ID]", _national, 7),
-        "phone": _Kind("[PHONE]", _matches(_PHONE, _is_phone), 7),
+        "phone": _Kind("[PHONE]", _matches(_PHONE, _is_phone, read=2), 7),
     }
 )
 """The kinds of personal data, by their names in `Types`."""
