@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 import asl
+from asl.core.json_text import read_data
+from asl.core.work import WorkExceeded, WorkMeter
 from asl.dialects.flujo.rules import MAX_TRIALS
+from asl.expr.codemie.outputs import parsed
+from asl.expr.codemie.placeholders import MAX_LENGTH, filled
 
 Made = dict[str, Any]
 
@@ -42,6 +46,7 @@ HOSTILE = {
     "ranges": contenox("{{range .a}}" * 20_000 + "{{end}}" * 20_000),
     "else ifs": contenox("{{if .a}}x" + "{{else if .b}}y" * 30_000 + "{{end}}"),
     "sums": flujo("+".join(["1"] * 100_000)),
+    "terms": contenox("{{.input" + "|quote" * 20_000 + "}}"),
     "deep path": flujo("context" + ".a" * 100_000),
     "deep parentheses": flujo("(" * 1_500 + "1" + ")" * 1_500),
 }
@@ -94,3 +99,90 @@ def test_rules_hidden_by_earlier_ones_are_found() -> None:
         "/steps/0/transitions/0",
         "/steps/0/transitions/4",
     ]
+
+
+def blueprint(template: str) -> Made:
+    """Return a blueprint whose only agent is given a template."""
+    step = {"name": "c", "agent": {"id": "a"}, "input": template}
+    return {"version": "0.1", "name": "f", "steps": [step]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        contenox("{{.input" + "|quote" * 40 + "}}"),
+        contenox("{{.input" + "|toJson" * 40 + "}}"),
+        contenox("{{.input" + "|toJson|quote" * 20 + "}}"),
+        contenox("{{printf `%q%q` .input .input" + '|printf "%q%q" .input' * 40 + "}}"),
+        blueprint("{{ previous_step" + " | tojson" * 40 + " }}"),
+    ],
+    ids=["quote", "toJson", "both", "printf", "tojson"],
+)
+def test_escapes_that_double_end_in_an_error(document: Made) -> None:
+    """Each pipe escapes the escapes of the one before; sizes are checked before a text is built."""
+    result = asl.run(document, '"\\"', agents={"a": lambda data: data})
+    assert result.error == "States.Runtime"
+
+
+DOUBLED = {f"p{n}": f"{{{{p{n + 1}}}}}" * 2 for n in range(60)} | {"p60": "x" * 1_000}
+ALL = {f"p{n}": "".join(f"{{{{p{each}}}}}" for each in range(20)) for n in range(20)}
+SELF = {"p0": "{{p0}}" * 50_000}
+
+
+@pytest.mark.parametrize("scope", [DOUBLED, ALL, SELF], ids=["doubled", "all", "self"])
+def test_placeholders_within_placeholders_are_bounded(scope: Made) -> None:
+    """Values that hold each other's placeholders grow up to a length, and no further."""
+    meter = WorkMeter()
+    try:
+        length = len(filled("{{p0}}", scope, deep=True, meter=meter))
+    except WorkExceeded:
+        return
+    assert length < 2 * MAX_LENGTH
+
+
+@pytest.mark.parametrize("scope", [DOUBLED, ALL, SELF], ids=["doubled", "all", "self"])
+def test_placeholders_in_values_are_not_resolved(scope: Made) -> None:
+    """What is put in is text, whatever it holds."""
+    assert filled("{{p0}}", scope) == scope["p0"]
+
+
+BRACES = ("{", '{"', '{"a":', "[", "{}{", "{'a':", '"{', "{{", "```json\n{", '{\\"')
+
+
+@pytest.mark.parametrize("piece", BRACES)
+def test_answers_of_braces_alone_are_texts(piece: str) -> None:
+    """An answer that only begins to be JSON is read in steps that its length bounds."""
+    answer = piece * (100_000 // len(piece))
+    scanned, most = 0, 10_000
+
+    class Counting(WorkMeter):
+        def spend(self, steps: int = 1) -> None:
+            nonlocal scanned
+            scanned += steps
+            super().spend(steps)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("asl.expr.codemie.outputs.WorkMeter", Counting)
+        patch.setattr("asl.expr.codemie.outputs.MAX_SCANNED", most)
+        parsed(answer)
+    assert scanned <= most + 1
+    with pytest.raises(ValueError):  # noqa: PT011
+        read_data(answer)
+
+
+@pytest.mark.parametrize("piece", ["{", '{"a":'])
+@pytest.mark.parametrize(
+    "document",
+    [
+        {**contenox("{{.input}}")},
+        blueprint("{{ previous_step }}"),
+        {**codemie("x == 1")},
+    ],
+    ids=["contenox", "flujo", "codemie"],
+)
+def test_steps_go_on_with_such_an_answer(document: Made, piece: str) -> None:
+    """Whatever a model answers, its step ends with a result or a named error."""
+    answer = piece * (50_000 // len(piece))
+    agents = {name: lambda data: answer for name in ("a", "m", "prompt", "contenox:prompt")}
+    result = asl.run(document, "x", agents=agents)
+    assert result.ok or result.error

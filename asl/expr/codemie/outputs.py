@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 from asl.core.errors import NotJson
 from asl.core.values import Json, detached, fits, index_of
-from asl.core.work import WorkMeter
+from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 
 __all__ = [
     "NOTHING",
@@ -144,10 +144,14 @@ def _finite(text: str) -> float:
 def _braced(text: str) -> Iterator[str]:
     """Yield the first part of a text that stands in balanced braces."""
     start, scanned = text.find("{"), 0
+    meter = WorkMeter(WorkLimits(steps=MAX_SCANNED))
     for _ in range(100):
         if start < 0 or scanned > MAX_SCANNED:
             return
-        end = _closing(text, start)
+        try:
+            end = _closing(text, start, meter)
+        except WorkExceeded:
+            return
         if end is not None:
             yield text[start:end]
             return
@@ -168,9 +172,10 @@ def _marks(text: str, start: int) -> Iterator[re.Match[str]]:
         yield match
 
 
-def _closing(text: str, start: int) -> int | None:
+def _closing(text: str, start: int, meter: WorkMeter) -> int | None:
     depth = 0
     for match in _marks(text, start):
+        meter.spend()
         if match[0] == "{":
             depth += 1
         elif match[0] == "}":
