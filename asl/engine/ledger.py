@@ -321,8 +321,10 @@ class Ledger:
             if account.held is not account.marked:
                 account.mark()
 
-    def begin(self, call: Reservation) -> Reservation | None:
+    def begin(self, call: Reservation) -> Reservation | type[Later] | None:
         """Reserve for a call within another one; None if it has to wait for others.
+
+        Later if those are calls of other executions.
 
         Raises as `admit`.
         """
@@ -339,7 +341,13 @@ class Ledger:
         parent.below -= 1
         if type(begun) is Refusal:
             raise failure(begun.account, begun.name, call.frame)
-        return None
+        return Later if begun is Later else None
+
+    def show(self, call: Reservation) -> None:
+        """Let other executions see whether a call waits for a reservation."""
+        nested = call.root.nested
+        if nested is not None and call.root.held:
+            nested.adjust(call.frame.now)
 
     # After a call
 

@@ -15,7 +15,7 @@ from asl.states.blocks.budget import TOOL_CALLS, Amounts, Limits, counts_calls
 
 if TYPE_CHECKING:
     from asl.engine.frame import Frame
-    from asl.engine.reservations import Reservation
+    from asl.engine.reservations import Part, Refusal, Reservation
 
 __all__ = ["HARD", "Account", "Lent"]
 
@@ -232,6 +232,28 @@ class Account:
         held = self.held
         changed = {name: held[name] - size + instead.get(name, 0) for name, size in share.items()}
         self.held = {**held, **changed}
+
+    def begin(self, call: "Reservation", part: "Part", now: float) -> "Amounts | Refusal | None":
+        """Return what to reserve here for a call within another one.
+
+        Args:
+            call: The call.
+            part: What is reserved here for the outermost call around it.
+            now: The present time, in epoch seconds.
+
+        Returns:
+            The amounts; None if it has to wait for others, or why it is not made.
+        """
+        return part.share(call)
+
+    def is_shown(self, call: "Reservation") -> bool:
+        """Whether others see of a call what holds for it now; here there are none."""
+        return True
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether calls of other executions may be waited for."""
+        return False
 
     def others_unproven(self, name: str, call: "Reservation") -> bool:
         """Whether nothing proves the size of another call with a reservation here."""

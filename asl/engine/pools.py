@@ -16,7 +16,7 @@ from asl.engine.limits import SHARES, Account
 from asl.states.blocks.budget import Amounts, Limits
 
 if TYPE_CHECKING:
-    from asl.engine.reservations import Reservation
+    from asl.engine.reservations import Part, Refusal, Reservation
 
 __all__ = ["PoolReservation", "SharedBudget", "SharedBudgets", "without", "without_calls"]
 
@@ -41,8 +41,9 @@ class SharedBudget(Account):
     """A shared budget as an account of an execution: `{"spent": {part: amount}, "open": {...}}`.
 
     An entry of `open` is a reservation with its time. That of a call has what is known of the call,
-    the length of the window, and whether its size is proven; that of a whole execution has what
-    it had spent before, whether it gives back the rest, and the length.
+    the length of the window, whether its size is proven with that of the calls within it, and
+    whether it waits for a reservation; that of a whole execution has what it had spent before,
+    whether it gives back the rest, and the length.
     """
 
     def __init__(
@@ -67,6 +68,12 @@ class SharedBudget(Account):
         """Whether executions that others wait for have reserved a part for themselves."""
         self.guesses = False
         """Whether nothing proves the size of one of those calls."""
+        self.others_guess = False
+        """Whether that is so of a call of another execution."""
+        self.others_end = False
+        """Whether a call of another execution will end without waiting for a reservation."""
+        self.shown: dict[str, list[Json]] = {}
+        """What others see of the calls of this execution, by their entries."""
 
     def watch(self) -> None:
         """Stay loud: others spend from it."""
@@ -94,7 +101,8 @@ class SharedBudget(Account):
         self, spent: Mapping[str, str], entries: Mapping[str, list[Json]], now: float
     ) -> None:
         total, held, calls = sum(map(Decimal, spent.values()), ZERO), ZERO, []
-        self.taken = self.guesses = False
+        own = {call.entry for call in self.calls}
+        self.taken = self.guesses = self.others_guess = self.others_end = False
         for name, (amount, since, _, *rest) in entries.items():
             fresh, whole = since > now - STALE, type(rest[0]) is bool
             if whole and not fresh:
@@ -105,7 +113,11 @@ class SharedBudget(Account):
                 self.taken = True
             elif fresh:
                 calls.append(name)
-                self.guesses = self.guesses or rest[1:] == [False]
+                is_guess, waits = rest[1:2] == [False], rest[2:] == [True]
+                self.guesses = self.guesses or is_guess
+                if name not in own:
+                    self.others_guess = self.others_guess or is_guess
+                    self.others_end = self.others_end or not waits
         self.spent = {**NOTHING, "MaxCost": total}
         self.held, self.entries = {**NOTHING, "MaxCost": held}, frozenset(calls)
 
@@ -136,9 +148,57 @@ class SharedBudget(Account):
             self.calls.add(call)
         return share
 
-    def _entry(self, call: "Reservation", share: Amounts, since: float) -> list[Json]:
-        known, proven = call.rest.get("MaxCost", 0), call.proves("MaxCost")
-        return [str(share["MaxCost"]), since, str(known), self.length, proven]
+    def _entry(
+        self,
+        call: "Reservation",
+        share: Amounts,
+        since: float,
+        inner: "Reservation | None" = None,
+    ) -> list[Json]:
+        """Return the entry of a call; *inner* is one within it that is about to be made."""
+        shown = self.shown[call.entry] = _shown(call)
+        if inner is not None:
+            shown[:] = [shown[0] and inner.proves("MaxCost"), False]
+        known = call.rest.get("MaxCost", 0)
+        return [str(share["MaxCost"]), since, str(known), self.length, *shown]
+
+    def begin(self, call: "Reservation", part: "Part", now: float) -> "Amounts | Refusal | None":
+        """Reserve for a call within another one, in one change with the look at what there is."""
+        share: Amounts | Refusal | None = None
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            nonlocal share
+            share, root = part.share(call), call.root
+            if isinstance(share, dict) and root.entry in entries:
+                size = part.size(share)
+                if size:
+                    root.held[part.number] = size
+                    since = entries[root.entry][1]
+                    entries[root.entry] = self._entry(root, size, since, call)
+
+        self._change(now, act)
+        return share
+
+    def is_shown(self, call: "Reservation") -> bool:
+        """Whether others see of a call what holds for it now."""
+        return self.shown.get(call.entry) in (None, _shown(call))
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether calls of other executions may be waited for."""
+        return self.others_end
+
+    def unproven(self, name: str, call: "Reservation | None" = None) -> bool:
+        """Return whether nothing proves the size of a call, of any execution."""
+        return self.others_guess or super().unproven(name, call)
+
+    def others_unproven(self, name: str, call: "Reservation") -> bool:
+        """Whether nothing proves the size of another call, of any execution."""
+        return self.others_guess or super().others_unproven(name, call)
+
+    def is_busy(self) -> bool:
+        """Whether a call of any execution will end without waiting for a reservation."""
+        return self.others_end or super().is_busy()
 
     def adjust(self, call: "Reservation", share: Amounts, instead: Amounts, now: float) -> None:
         """Change the reservation of a call that is under way."""
@@ -151,8 +211,12 @@ class SharedBudget(Account):
 
     def release(self, call: "Reservation", share: Amounts, now: float) -> None:
         """Give back the reservation of a call."""
-        self.calls.discard(call)
+        self._discard(call)
         self._change(now, lambda spent, entries: entries.pop(call.entry, None))
+
+    def _discard(self, call: "Reservation") -> None:
+        self.calls.discard(call)
+        self.shown.pop(call.entry, None)
 
     def others(self, call: "Reservation") -> bool:
         """Whether another call holds a reservation beside the one of *call*."""
@@ -165,7 +229,7 @@ class SharedBudget(Account):
             entries.pop(call.entry, None)
             self._spend(spent, used, now)
 
-        self.calls.discard(call)
+        self._discard(call)
         self._change(now, act)
 
     def add(self, used: Amounts, now: float) -> None:
@@ -304,6 +368,11 @@ def without_calls(kept: Json, execution: str) -> Json:
         else:
             entries[entry] = held
     return {**kept, "open": entries}
+
+
+def _shown(call: "Reservation") -> list[Json]:
+    """Return whether the size of a call is proven, and whether it waits for a reservation."""
+    return [not call.is_unproven("MaxCost", None), not call.is_busy()]
 
 
 def _charged(kept: Json, used: Decimal, length: float | None, now: float) -> Json:

@@ -27,6 +27,7 @@ __all__ = [
     "Admission",
     "Estimate",
     "Later",
+    "Part",
     "Pause",
     "Refusal",
     "Reservation",
@@ -224,19 +225,22 @@ class NestedCalls:
         """Those under way."""
         self.used: Amounts = NOTHING
         """What they have used; replaced, never changed."""
-        self.parts = [_Part(self, number) for number in range(len(root.held))]
+        self.parts = [Part(self, number) for number in range(len(root.held))]
 
-    def begin(self, call: Reservation, now: float) -> "bool | Refusal":
-        """Reserve for a call; False if it has to wait for others."""
-        shares = []
+    def begin(self, call: Reservation, now: float) -> "bool | Refusal | type[Later]":
+        """Reserve for a call; False if it has to wait for others, Later for other executions."""
+        shares: list[Amounts] = []
         for part in self.parts:
-            share = part.share(call)
+            share = part.account.base.begin(call, part, now)
             if share is None or type(share) is Refusal:
+                self.adjust(now)
+                if share is None and part.account.base.waits_for_others:
+                    return Later
                 return share or False
-            shares.append(share)
-        call.shares, call.under_way = shares, True  # type: ignore[assignment]
+            shares.append(share)  # type: ignore[arg-type]
+        call.shares, call.under_way = shares, True
         self.calls.add(call)
-        self._adjust(now)
+        self.adjust(now)
         return True
 
     def end(self, call: Reservation, now: float) -> None:
@@ -245,23 +249,24 @@ class NestedCalls:
         self.calls.discard(call)
         for used in (spending(call.used), call.assumed):
             self.used = {**self.used, **summed(self.used, used)}
-        self._adjust(now)
+        self.adjust(now)
 
     def close(self, now: float) -> None:
         """Reserve nothing any more for calls that have not ended when the outermost one does."""
         self.calls.clear()
-        self._adjust(now)
+        self.adjust(now)
 
-    def _adjust(self, now: float) -> None:
+    def adjust(self, now: float) -> None:
+        """Reserve what the calls that are under way need, and let others see it."""
         root = self.root
         for part, share in zip(self.parts, list(root.held), strict=False):
-            size = part.size()
-            if size != share:
-                part.account.base.adjust(root, share, size, now)
+            size, base = part.size(), part.account.base
+            if size != share or not base.is_shown(root):
+                base.adjust(root, share, size, now)
                 root.held[part.number] = size
 
 
-class _Part:
+class Part:
     """What is reserved in one account for an outermost call and the calls within it."""
 
     def __init__(self, nested: NestedCalls, number: int) -> None:
@@ -314,10 +319,10 @@ class _Part:
                     return Refusal(account, name)
         return share
 
-    def size(self) -> Amounts:
-        """Return what is to be reserved for the outermost call now."""
+    def size(self, more: Amounts = UNKNOWN) -> Amounts:
+        """Return what is to be reserved for the outermost call now, and for one *more* in it."""
         used, found = self.nested.used, {}
         for name, own in self.own.items():
             rest = max(self.before[name] - used.get(name, 0), 0)
-            found[name] = own + max(rest, self.taken(name))
+            found[name] = own + max(rest, self.taken(name) + more.get(name, 0))
         return found

@@ -136,22 +136,44 @@ class Meter:
                 elif call is None:
                     await self._turn(parent, first)
                 else:
-                    await self.host.pause(LATER)
-                    at.now = self.host.now()
+                    await self._later(at, parent)
                 first, call = True, self.ledger.admit(at, target.name, *terms)
             return call
         finally:
+            if parent is not None:
+                self.ledger.show(parent)
             self.waiting.wake()
 
     async def begin(self, call: Reservation) -> None:
         """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
         try:
-            while self.ledger.begin(call) is None:
-                await self._turn(call.parent, True)
+            while True:
+                begun = self.ledger.begin(call)
+                if type(begun) is Reservation:
+                    return
+                if begun is None:
+                    await self._turn(call.parent, True)
+                else:
+                    await self._later(call.frame, call.parent)
         finally:
+            if call.parent is not None:
+                self.ledger.show(call.parent)
             self.waiting.wake()
 
     # Waiting
+
+    async def _later(self, at: Any, parent: Reservation | None) -> None:
+        """Wait for a while, in which a call of another execution may end."""
+        if parent is None:
+            await self.host.pause(LATER)
+        else:
+            parent.below += 1
+            self.ledger.show(parent)
+            try:
+                await self.host.pause(LATER)
+            finally:
+                parent.below -= 1
+        at.now = self.host.now()
 
     async def _turn(self, parent: Reservation | None, first: bool) -> None:
         """Wait until another call has ended.
@@ -168,6 +190,7 @@ class Meter:
         else:
             waiting.nested.append(turn)
             parent.below += 1
+            self.ledger.show(parent)
         parking = self.host.serving().parking
         try:
             await (turn if parking is None else parking.stand_by(turn))
