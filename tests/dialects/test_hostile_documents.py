@@ -163,7 +163,7 @@ def test_answers_of_braces_alone_are_texts(piece: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("asl.expr.codemie.outputs.WorkMeter", Counting)
-        patch.setattr("asl.expr.codemie.outputs.MAX_SCANNED", most)
+        patch.setattr("asl.expr.codemie.outputs.MAX_MARKS", most)
         parsed(answer)
     assert scanned <= most + 1
     with pytest.raises(ValueError):  # noqa: PT011

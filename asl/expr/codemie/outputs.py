@@ -29,6 +29,8 @@ MAX_SHOWN: Final = 4_000_000
 """Bytes of a value that is put into a text."""
 MAX_SCANNED: Final = 1_000_000
 """Characters that are looked at again for an object that begins at a later brace."""
+MAX_MARKS: Final = 250_000
+"""Braces and texts in quotes that are looked at for the end of an object."""
 MAX_LITERAL: Final = 200_000
 """Characters of a text that is tried as a literal."""
 
@@ -144,7 +146,7 @@ def _finite(text: str) -> float:
 def _braced(text: str) -> Iterator[str]:
     """Yield the first part of a text that stands in balanced braces."""
     start, scanned = text.find("{"), 0
-    meter = WorkMeter(WorkLimits(steps=MAX_SCANNED))
+    meter = WorkMeter(WorkLimits(steps=MAX_MARKS))
     for _ in range(100):
         if start < 0 or scanned > MAX_SCANNED:
             return
