@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
     from asl.states.decisions import AnswerRefused, request_digest
-    from asl.stores.sqlite import StoreDamaged, StoreError
+    from asl.stores.errors import StoreDamaged, StoreError
 
 __version__ = "0.1.0"
 
@@ -187,8 +187,8 @@ _LAZY = {
     "StateResult": "asl.hosts.trial",
     "StepFunctions": "asl.client",
     "Store": "asl.executions",
-    "StoreDamaged": "asl.stores.sqlite",
-    "StoreError": "asl.stores.sqlite",
+    "StoreDamaged": "asl.stores.errors",
+    "StoreError": "asl.stores.errors",
     "TaskTokens": "asl.hosts.tokens",
     "Tool": "asl.agents.tool",
     "VirtualClock": "asl.hosts.clock",

@@ -8,12 +8,15 @@ import tempfile
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import asl
-from asl.stores.sqlite import SqliteStore, Write, guard
+from asl.stores.sqlite import SqliteBackend
+from asl.stores.sqlite.connection import guard
+from asl.stores.sqlite.sql import compiled, parameters
+from asl.stores.statements import Values
 from benchmarks.workloads import LOOP, Sides, Workload, echo, items, map_document, program
 
 __all__ = ["WORKLOADS"]
@@ -89,7 +92,7 @@ def mapped() -> Sides:
     Both come in by the front door, which copies the items and measures what becomes of them.
     """
     folder = Path(tempfile.mkdtemp())
-    SqliteStore(folder / "empty.db").close()
+    SqliteBackend(folder / "empty.db").connect().close()
     compiled, data = program(map_document(0)), items(10_000)
     store = asl.open_store(folder / "runs.db", agents={"A": echo})
     opened: list[sqlite3.Connection] = []
@@ -118,18 +121,21 @@ def mapped() -> Sides:
     return by_hand, lambda: LOOP.run_until_complete(ours()), 10_000
 
 
-def _transactions(store: asl.Store, run: Callable[[], Any]) -> list[Sequence[Write]]:
+def _transactions(store: asl.Store, run: Callable[[], Any]) -> list[list[tuple[str, Values]]]:
     """Return what a run writes, a list of statements for each of its transactions."""
-    written: list[Sequence[Write]] = []
-    commit = store.file._commit
+    written: list[list[tuple[str, Values]]] = []
+    connection = store.session.connection
+    commit = connection.commit
 
-    def recorded(writes: Sequence[Write]) -> None:
-        written.append(list(writes))
-        commit(writes)
+    def recorded(writes: Any, check: Any) -> None:
+        written.append(
+            [(compiled(change).sql, parameters(change, [values])[0]) for change, values in writes]
+        )
+        commit(writes, check)
 
-    store.file._commit = recorded  # type: ignore[method-assign]
+    connection.commit = recorded  # type: ignore[method-assign]
     LOOP.run_until_complete(run())
-    store.file._commit = commit  # type: ignore[method-assign]
+    connection.commit = commit  # type: ignore[method-assign]
     return written
 
 
@@ -206,16 +212,17 @@ def listed() -> Sides:
 
 def _multiply(store: asl.Store, count: int) -> None:
     """Add executions that are like the only one, but in number and name."""
-    columns = [name for _, name, *_ in store.file.rows("PRAGMA table_info(execution)")]
+    raw = _raw(Path(store.path))
+    columns = [name for _, name, *_ in raw.execute("PRAGMA table_info(execution)")]
     copied = ", ".join(
         {"number": "number + n", "name": "name || n"}.get(name, name) for name in columns
     )
-    store.file.write(
+    raw.execute(
         "WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ?) "
         f"INSERT INTO execution ({', '.join(columns)}) SELECT {copied} FROM execution, counted",
-        count - 1,
+        (count - 1,),
     )
-    store.file.flush()
+    raw.close()
 
 
 WORKLOADS = (

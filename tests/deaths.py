@@ -35,11 +35,11 @@ def lived(store: Store, live: Callable[[], T], die_at: int | None = None, *of: s
         if (not of or point in of) and next(instants) == die_at:
             raise Died
 
-    store.file.reached = reached
+    store.session.reached = reached
     try:
         return live()
     except Died:
         return None
     finally:
-        store.file.crash()
+        store.session.crash()
         store.close()

@@ -19,5 +19,5 @@ def command(file: str, store_file: str | None) -> Exit:
     """
     with opened(store_file) as store:
         store.backup(file)
-    streams.say(f"asl: {file} is a copy of {store.file.path}")
+    streams.say(f"asl: {file} is a copy of {store.path}")
     return Exit.OK

@@ -27,8 +27,8 @@ def command(store_file: str | None, release: bool) -> Exit:
 
     Exits with 1 if there is a fault.
     """
-    from asl.stores.doctor import of_file
-    from asl.stores.sqlite import StoreDamaged
+    from asl.stores.backends import backend_at
+    from asl.stores.errors import StoreDamaged
 
     count = 0
     try:
@@ -39,9 +39,10 @@ def command(store_file: str | None, release: bool) -> Exit:
                 count += 1
                 streams.line(fault)
     except StoreDamaged as damage:  # it cannot even be opened
-        for fault in [*of_file(damage.path), f"the file: {damage.what}"]:
+        found = backend_at(str(damage.place), "FULL").faults()
+        for fault in [*found, damage.what]:
             count += 1
-            streams.line(fault)
+            streams.line(f"the file: {fault}")
     if count:
         streams.say(f"asl: {streams.counted(count, 'fault')}", style="red")
         return Exit.FAILED

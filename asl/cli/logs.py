@@ -1,6 +1,7 @@
 """`asl logs`: what happens in an execution, as it happens."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -54,8 +55,8 @@ class _LeftBehindError(Exception):
 
 def _pause(store: "Store", name: str) -> None:
     """Wait a little; raises where nobody will ever go on by itself."""
-    if not store.file.path.exists():
-        raise AslError(f"{store.file.path} is not there any more")
+    if isinstance(store.path, Path) and not store.path.exists():
+        raise AslError(f"{store.path} is not there any more")
     if store.left_behind(name):
         raise _LeftBehindError
     time.sleep(PAUSE)

@@ -238,7 +238,7 @@ def _say_unexcluded(program: "Program") -> None:
 
 def _leaves_behind(stop: BaseException) -> bool:
     """Whether an execution is kept that could not go on: of one that was refused nothing is."""
-    from asl.stores.sqlite import StoreError
+    from asl.stores.errors import StoreError
 
     return isinstance(stop, KeyboardInterrupt | StoreError)
 

@@ -29,7 +29,7 @@ from asl.expr.times import format_timestamp
 
 if TYPE_CHECKING:
     from asl.executions import Store
-    from asl.stores.sqlite import Stored
+    from asl.stores.executions import Stored
 
 __all__ = ["command"]
 

@@ -19,7 +19,7 @@ from asl.core.values import Json, excerpt
 if TYPE_CHECKING:
     from asl.engine.result import Result
     from asl.executions import Store
-    from asl.stores.sqlite import Stored
+    from asl.stores.executions import Stored
 
 __all__ = [
     "DIGITS",
@@ -74,8 +74,8 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
     elif not (make or path.stat().st_size):
         raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
     store = Store(path, synchronous=synchronous)
-    if store.file.refusal is not None:
-        streams.say(f"asl: {path} can only be looked at: {store.file.refusal}", style="yellow")
+    if store.session.refusal is not None:
+        streams.say(f"asl: {path} can only be looked at: {store.session.refusal}", style="yellow")
     return store
 
 

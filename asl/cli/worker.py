@@ -54,7 +54,7 @@ def command(
 async def _work(
     store: "Store", concurrency: int, until_idle: bool, quiet: bool, given: Given
 ) -> None:
-    from asl.stores.sqlite import LeaseLost
+    from asl.stores.errors import LeaseLost
 
     given.record(store)
     report = _ignore if quiet else _report

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from asl.core.document import Document, What
     from asl.engine.checkpoints import Checkpoint, Storage
     from asl.program import Program
-    from asl.stores.journal import SqliteJournal
-    from asl.stores.sqlite import Stored
+    from asl.stores.executions import Stored
+    from asl.stores.journal import StoreJournal
 
 __all__ = ["redriven", "rewound"]
 
@@ -116,7 +116,7 @@ def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpo
 
 def _begin(
     kept: Kept,
-    journal: SqliteJournal,
+    journal: StoreJournal,
     known: Stored,
     document: str,
     now: float,
@@ -132,4 +132,4 @@ def _begin(
     if document != known.document:
         details = {**details, "document": document, "replaced": known.document}
     journal.put_life(now, known.redrives + 1, event, details, ending, document)
-    kept.file.flush()
+    kept.session.flush()

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from asl.core.values import Json
 from asl.hosts.tokens import Desk, TaskDoesNotExist, TaskTimedOut
-from asl.stores.requests import addressed, put_outcome, put_sign
+from asl.stores.requests import BY_ID, FOR, addressed, find_tasks, owner_of, put_outcome, put_sign
+from asl.stores.statements import GIVEN, Select, Update
+from asl.stores.tables import EXECUTION
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.executions.kept import Kept
     from asl.states.errors import Reported
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
 __all__ = ["StoreTokens"]
 
 LOOK = 0.2
 """Seconds between two looks at whether there is a task."""
-DUE = (
-    "UPDATE execution SET wake = min(coalesce(wake, ?), ?) "
-    "WHERE status = 'PAUSED' AND number = (SELECT execution FROM request WHERE id = ?)"
-)
+WAKE = Select(EXECUTION, ("wake",), {"number": GIVEN, "status": "PAUSED"})
+DUE = Update(EXECUTION, {"wake": GIVEN}, {"number": GIVEN, "status": "PAUSED"})
 
 
 class StoreTokens(Desk):
@@ -37,20 +37,20 @@ class StoreTokens(Desk):
         self.now = kept.now
 
     @property
-    def file(self) -> SqliteStore:
+    def session(self) -> Session:
         """The store as this thread has it."""
-        return self._kept.file
+        return self._kept.session
 
     def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
         written = None if failure is None else [*failure.args]
-        with self.file.transaction():
+        with self.session.transaction():
             task = self._open(token)
             task.outcome, task.status = [self.now(), output, written], "answered"
-            put_outcome(self.file, task)
-            self.file.write(DUE, 0.0, 0.0, token)
+            put_outcome(self.session, task)
+            self._wake(token, 0.0)
 
     def _sign(self, token: str) -> None:
-        with self.file.transaction():
+        with self.session.transaction():
             task = self._open(token)
             task.beat = self.now()
             self._keep_sign(task)
@@ -65,35 +65,40 @@ class StoreTokens(Desk):
             sleep(min(LOOK, max(0.0, until - monotonic())))
 
     def _next_taken(self, activity: str, worker: str | None) -> Awaited | None:
-        condition = "status = 'open' AND digest = ?"
         address = addressed(activity)
-        if not self._next(condition, address):  # no need to keep others from writing
+        if not self._next(address):  # no need to keep others from writing
             return None
-        with self.file.transaction():
-            task = self._next(condition, address)
+        with self.session.transaction():
+            task = self._next(address)
             if task is not None:
                 task.taken = task.beat = self.now()
                 task.worker = worker
                 self._keep_sign(task)
         return task
 
-    def _next(self, condition: str, address: str) -> Awaited | None:
+    def _next(self, address: str) -> Awaited | None:
         now = self.now()
-        for task in self.file.tasks(condition, address):
+        for task in find_tasks(self.session, FOR, address):
             if task.taken is None and (task.due is None or now < task.due):
                 return task
         return None
 
     def _keep_sign(self, task: Awaited) -> None:
-        put_sign(self.file, task)
+        put_sign(self.session, task)
         if task.due is not None:
-            self.file.write(DUE, task.due, task.due, task.token)
+            self._wake(task.token, task.due)
+
+    def _wake(self, token: str, time: float) -> None:
+        """Let the paused execution that waits for a token go on at a time, at the latest."""
+        session, number = self.session, owner_of(self.session, token)
+        for (wake,) in session.select(WAKE, number):
+            session.write(DUE, time if wake is None else min(wake, time), number)
 
     def _open(self, token: str) -> Awaited:
         """Return the task of a token that may still be answered."""
-        found = self.file.tasks("id = ?", token)
+        found = find_tasks(self.session, BY_ID, token)
         if not found:
-            raise TaskDoesNotExist(f"no task in {self.file.path} has the token {token}")
+            raise TaskDoesNotExist(f"no task in {self.session.place} has the token {token}")
         (task,) = found
         became = {"answered": "it was answered already", "timeout": "it timed out"}
         why = became.get(task.status, "its execution has ended")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from asl.engine.events import Event
     from asl.executions.kept import Kept
     from asl.program import Program
-    from asl.stores.sqlite import Stored
+    from asl.stores.executions import Stored
 
 __all__ = ["Entry", "entry_at"]
 

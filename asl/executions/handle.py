@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from asl.engine.events import Event
     from asl.engine.result import Result
     from asl.executions.store import Store
-    from asl.stores.sqlite import Stored
+    from asl.stores.executions import Stored
 
 __all__ = ["Handle"]
 
@@ -61,8 +61,8 @@ class Handle:
         """
         deadline = None if timeout is None else monotonic() + timeout
         while not self._has_ended(deadline, timeout):
-            seen = self._store.file.version
-            while seen == self._store.file.version and not _is_over(deadline):
+            seen = self._store.session.version
+            while seen == self._store.session.version and not _is_over(deadline):
                 sleep(POLL)
         return self._store.result(self.name)
 
@@ -72,8 +72,8 @@ class Handle:
 
         deadline = None if timeout is None else monotonic() + timeout
         while not self._has_ended(deadline, timeout):
-            seen = self._store.file.version
-            while seen == self._store.file.version and not _is_over(deadline):
+            seen = self._store.session.version
+            while seen == self._store.session.version and not _is_over(deadline):
                 await asleep(POLL)
         return self._store.result(self.name)
 
@@ -121,7 +121,7 @@ class Handle:
 
         feed, seen = self._store.feed(self.name), None
         while True:
-            version = self._store.file.version
+            version = self._store.session.version
             if version == seen:
                 await asleep(POLL)
                 continue

@@ -13,7 +13,9 @@ from asl.documents import prepare, profile_of, program_of
 from asl.engine.records import NOTED, RETRIED
 from asl.executions.errors import ExecutionNotFound
 from asl.states.blocks.streaming import CHUNK
-from asl.stores.sqlite import BELOW, Stored
+from asl.stores.checkpoints import read_checkpoints
+from asl.stores.executions import ENDED, Stored, find_execution, numbers_below, read_value
+from asl.stores.requests import OPEN_OF, UNHEARD_OF, find_requests, find_tasks
 
 if TYPE_CHECKING:
     from asl.core.document import Document, What
@@ -25,18 +27,14 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.states.decisions import Asked
     from asl.states.host import Record
-    from asl.stores.journal import SqliteJournal
+    from asl.stores.journal import StoreJournal
     from asl.stores.opened import Opened
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
 __all__ = ["FINAL", "UNSUCCESSFUL", "EventFeed", "Kept", "identity_of"]
 
 UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
-FINAL = ("SUCCEEDED", *UNSUCCESSFUL)
-
-_BELOW = f"(execution = ? OR execution IN ({BELOW} SELECT number FROM below))"
-_OPEN = f"status = 'open' AND {_BELOW}"
-_DECIDED = f"status = 'answered' AND wake IS NOT NULL AND {_BELOW}"
+FINAL = ENDED
 
 
 def identity_of(stored: Stored) -> Identity:
@@ -65,17 +63,19 @@ class Kept:
         """What was put last, and its hash: many executions of one document may be started."""
 
     @property
-    def file(self) -> SqliteStore:
+    def session(self) -> Session:
         """The store as this thread has it."""
-        return self.opened.file
+        return self.opened.session
 
     def get(self, name: str) -> Stored:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
         if not isinstance(name, str):
             raise AslError(f"an execution has a name, it is not {type(name).__name__}")
-        found = self.file.execution(name) or self.file.execution(name.rpartition(":")[2])
+        found = find_execution(self.session, name) or find_execution(
+            self.session, name.rpartition(":")[2]
+        )
         if found is None:
-            raise ExecutionNotFound(f"there is no execution {name!r} in {self.opened.path}")
+            raise ExecutionNotFound(f"there is no execution {name!r} in {self.opened.place}")
         return found
 
     # What it runs by
@@ -83,10 +83,10 @@ class Kept:
     def put_program(self, program: Program) -> str:
         """Keep a document; returns its hash."""
         latest, key = self._latest
-        if latest is not program or not self.file.has_document(key):
+        if latest is not program or not self.session.values.has_document(key):
             body = encoded(program.document)
             key = sha256(body).hexdigest()
-            self.file.put_document(key, body)
+            self.session.values.put_document(key, body)
             self._programs[key, program.profile.name] = program
             self._latest = program, key
         return key
@@ -95,7 +95,7 @@ class Kept:
         """Return the program by which an execution goes on, from a running event loop."""
         key = stored.document, stored.profile
         if key not in self._programs:
-            document = self.file.document(stored.document)
+            document = self.session.values.document(stored.document)
             self._programs[key] = await prepare(_compiled, document, stored)
         return self.program(stored)
 
@@ -104,7 +104,7 @@ class Kept:
         key = stored.document, stored.profile
         program = self._programs.get(key)
         if program is None:
-            program = _compiled(self.file.document(stored.document), stored)
+            program = _compiled(self.session.values.document(stored.document), stored)
         if program.name != stored.workflow:  # the same document may have several names
             program = replace(program, name=stored.workflow)
         self._programs[key] = program
@@ -123,45 +123,44 @@ class Kept:
 
     def input(self, stored: Stored) -> Json:
         """Return the input; what is gathered is written first, for it may stand there."""
-        return self._column(stored, "input")
+        return read_value(self.session, stored.number, "input")
 
     def bound(self, stored: Stored) -> dict[str, Json]:
         """Return the `names` that an execution has used, and the `command` that binds them."""
-        found: dict[str, Json] | None = self._column(stored, "bound")
+        found: dict[str, Json] | None = read_value(self.session, stored.number, "bound")
         return {"names": {}, "command": None} if found is None else found
 
-    def _column(self, stored: Stored, column: str) -> Json:
-        query = f"SELECT {column} FROM execution WHERE number = ?"
-        ((body,),) = self.file.rows(query, stored.number)
-        return None if body is None else self.file.unpacked(body)
-
-    def journal(self, stored: Stored) -> SqliteJournal:
+    def journal(self, stored: Stored) -> StoreJournal:
         """Return the journal of an execution, with what is in it."""
-        from asl.stores.journal import SqliteJournal
+        from asl.stores.journal import StoreJournal
 
-        journal = SqliteJournal(self.file, stored.number)
+        journal = StoreJournal(self.session, stored.number)
         journal.programs = self.program_of(stored)
-        journal.reading = lambda: self.file
+        journal.reading = lambda: self.session
         journal.load()
         return journal
 
     # What has come of it
 
+    def _with_descendants(self, stored: Stored) -> list[int]:
+        """Return the numbers of an execution and of all that it has started."""
+        return [stored.number, *numbers_below(self.session, stored.number)]
+
     def open(self, stored: Stored) -> list[Asked]:
         """Return what an execution, and all that it has started, ask and nobody has decided."""
-        return self.file.requests(_OPEN, stored.number, stored.number)
+        return find_requests(self.session, OPEN_OF, self._with_descendants(stored))
 
     def decided(self, stored: Stored) -> list[Asked]:
         """Return what people have decided of it, and nobody has gone on with."""
-        return self.file.requests(_DECIDED, stored.number, stored.number)
+        return find_requests(self.session, UNHEARD_OF, self._with_descendants(stored))
 
     def awaited(self, stored: Stored) -> list[Awaited]:
         """Return the tasks of the same executions that wait for the answer to their token."""
-        return self.file.tasks(_OPEN, stored.number, stored.number)
+        return find_tasks(self.session, OPEN_OF, self._with_descendants(stored))
 
     def checkpoints(self, stored: Stored) -> list[Checkpoint]:
         """Return what an execution has saved, the oldest first."""
-        return self.file.checkpoints("execution = ?", stored.number)
+        return read_checkpoints(self.session, stored.number)
 
     def events(self, name: str, wait: Callable[[], object] | None) -> Iterator[Event]:
         """Yield a history as far as it is written; with *wait* to its end (`Store.events`)."""
@@ -179,7 +178,7 @@ class Kept:
     def ending(self, stored: Stored) -> dict[str, Json]:
         """Return the details of the last event of an execution."""
         if stored.status == "SUCCEEDED":
-            return {"output": self._column(stored, "output")}
+            return {"output": read_value(self.session, stored.number, "output")}
         both = {"error": stored.error, "cause": stored.cause}
         return {key: value for key, value in both.items() if value is not None}
 
@@ -194,7 +193,7 @@ class Kept:
         records: list[Record] = []
         if with_history:
             reader = RecordReader(execution, (), self.program_of(stored))
-            records.extend(Log(self.file, stored.number).records(reader))
+            records.extend(Log(self.session, stored.number).records(reader))
         failure = None
         if stored.status in UNSUCCESSFUL:
             failure = StateError(stored.error, stored.cause)
@@ -203,7 +202,7 @@ class Kept:
             failure = next(broken, failure)
         flat = [item for record in records for item in record]
         ended = self.now() if stored.ended is None else stored.ended
-        output = self._column(stored, "output")
+        output = read_value(self.session, stored.number, "output")
         result = Result().init(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
@@ -217,7 +216,7 @@ class Kept:
 
         data, identity = self.input(stored), identity_of(stored)
         execution = Execution().init(program, data, stored.started, [], identity)
-        usage = self._column(stored, "usage")
+        usage = read_value(self.session, stored.number, "usage")
         if usage is not None:
             read_spending(usage, execution)
             if len(usage) > 3:
@@ -244,7 +243,7 @@ class EventFeed:
         stored = kept.get(name)
         self._kept = kept
         self._name = stored.name
-        self._log = Log(kept.file, stored.number)
+        self._log = Log(kept.session, stored.number)
         execution = kept.execution(stored, kept.program(stored))
         self._reader = RecordReader(execution, (), kept.program_of(stored))
         self._expander = Expander(execution)
@@ -265,12 +264,12 @@ class EventFeed:
         from asl.engine.events import ENDINGS
 
         kept, log, expander = self._kept, self._log, self._expander
-        log.store = kept.file
+        log.store = kept.session
         if not self._begun:
             self._begun = True
             log.begin(self._reader)
             yield expander.start()
-            log.store = kept.file  # whoever comes for more may be another thread
+            log.store = kept.session  # whoever comes for more may be another thread
         stored = kept.get(self._name)  # what was written before its end is read after this
         for number, _, entries in log.read(self._read):
             for record in log.retold(entries, self._reader):
@@ -278,7 +277,7 @@ class EventFeed:
                 for event in expander.feed(record):
                     if not (is_told and event.type == CHUNK):
                         yield event
-                log.store = kept.file
+                log.store = kept.session
             self._read = number
         if stored.status == "RUNNING" or stored.status == "PAUSED":
             yield from self._live_chunks(stored.number)
@@ -307,7 +306,7 @@ class EventFeed:
         from asl.engine.events import Event
         from asl.stores.live import chunks_after
 
-        for row, chunk in chunks_after(self._kept.file, number, self._live):
+        for row, chunk in chunks_after(self._kept.session, number, self._live):
             self._live = row
             place, visit, attempt, time, details = chunk
             if self._is_new(*place, visit, attempt, details["index"]):

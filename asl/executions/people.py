@@ -4,111 +4,118 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asl.core.values import Json, compact, detached, encoded
+from asl.core.values import Json, compact, detached
 from asl.executions.errors import RequestNotFound
+from asl.stores.executions import top_of
+from asl.stores.requests import (
+    BY_ID,
+    answer_of,
+    find_requests,
+    owner_of,
+    put_decision,
+    put_received,
+)
+from asl.stores.statements import GIVEN, Select, Update
+from asl.stores.tables import EXECUTION
 
 if TYPE_CHECKING:
     from asl.states.decisions import Asked, Verdict
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
 __all__ = ["answer", "asking", "request", "requester"]
 
+NAME = Select(EXECUTION, ("name",), {"number": GIVEN})
+DUE = Update(EXECUTION, {"wake": 0.0}, {"number": GIVEN, "status": "PAUSED"})
 
-def request(file: SqliteStore, id: str) -> Asked:
+
+def request(session: Session, id: str) -> Asked:
     """Return a request by its id; raises RequestNotFound."""
-    found = file.requests("id = ?", id)
+    found = find_requests(session, BY_ID, id)
     if not found:
-        raise RequestNotFound(f"there is no request {id!r} in {file.path}")
+        raise RequestNotFound(f"there is no request {id!r} in {session.place}")
     return found[0]
 
 
-def requester(file: SqliteStore, id: str) -> str:
+def requester(session: Session, id: str) -> str:
     """Return the name of the execution that has made a request, or waits for a task token."""
-    found = file.rows(
-        "SELECT name FROM execution JOIN request ON execution = number WHERE id = ?", id
-    )
+    number = owner_of(session, id)
+    found = [] if number is None else session.select(NAME, number)
     if not found:
-        raise RequestNotFound(f"there is no request {id!r} in {file.path}")
+        raise RequestNotFound(f"there is no request {id!r} in {session.place}")
     return str(found[0][0])
 
 
-def asking(file: SqliteStore, id: str) -> str:
+def asking(session: Session, id: str) -> str:
     """Return the name of the topmost execution that a request is to be answered for."""
-    return file.top(requester(file, id))
+    return top_of(session, requester(session, id))
 
 
-def answer(file: SqliteStore, id: str, given: dict[str, Json], now: float) -> Json:
+def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
     """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
     from asl.states.decisions import AnswerRefused
 
     text = compact(detached(given))
-    with file.transaction():
-        asked = request(file, id)
+    with session.transaction():
+        asked = request(session, id)
         if asked.status != "open":
-            return _repeated(file, asked, given, text, now)
+            return _repeated(session, asked, given, text, now)
         for notice in asked.notices():
             if asked.created + notice.after > now:
                 break
             if notice.final:
-                name = asking(file, id)
+                name = asking(session, id)
                 raise AnswerRefused(
                     f"the answer comes too late: resume the execution {name!r}", late=True
                 )
-        _check_unchanged(file, asked)
+        _check_unchanged(session, asked)
         verdict = asked.judged(given, now, "user")
-        _put_verdict(file, asked, verdict, text, now)
+        _put_verdict(session, asked, verdict, text, now)
     return None if verdict.decision is None else verdict.decision["record"]
 
 
-def _check_unchanged(file: SqliteStore, asked: Asked) -> None:
+def _check_unchanged(session: Session, asked: Asked) -> None:
     """Raise StoreDamaged for a request that asks something else than the history says."""
     from asl.stores.log import Log
 
-    ((number,),) = file.rows("SELECT execution FROM request WHERE id = ?", asked.id)
-    recorded = Log(file, number).digest_of(asked.id)
-    file.check(recorded in (None, asked.content_digest), f"what the request {asked.id} asks")
+    number = owner_of(session, asked.id)
+    assert number is not None
+    recorded = Log(session, number).digest_of(asked.id)
+    session.check(recorded in (None, asked.content_digest), f"what the request {asked.id} asks")
 
 
 def _repeated(
-    file: SqliteStore, asked: Asked, given: dict[str, Json], text: str, now: float
+    session: Session, asked: Asked, given: dict[str, Json], text: str, now: float
 ) -> Json:
     """Return the record of the decision to somebody who says again what led to it."""
     from asl.states.decisions import AnswerRefused
 
-    ((kept,),) = file.rows("SELECT answer FROM request WHERE id = ?", asked.id)
+    kept = answer_of(session, asked.id)
     if kept is not None:
-        decisive, record, *_ = file.unpacked(kept)
+        decisive, record, *_ = kept
         if compact(decisive) == text or asked.repeated(given, now, "user"):
             return record
-    raise AnswerRefused(f"the request was {_became(file, asked, kept)}")
+    raise AnswerRefused(f"the request was {_became(asked, kept)}")
 
 
-def _became(file: SqliteStore, asked: Asked, kept: bytes | None) -> str:
+def _became(asked: Asked, kept: Json) -> str:
     """Say what became of a request that is not open any more, and by whom."""
     if asked.status == "timeout":
         return "decided by its timeout already"
     if kept is None:
         return "closed already"
-    record = file.unpacked(kept)[1]
+    record = kept[1]
     return f"answered already: {record['approval']!r} by {record['approver']!r}"
 
 
-def _put_verdict(file: SqliteStore, asked: Asked, verdict: Verdict, text: str, now: float) -> None:
+def _put_verdict(session: Session, asked: Asked, verdict: Verdict, text: str, now: float) -> None:
     """Keep the decision in the request, where the execution takes it up.
 
     Where approvals are still collected, only those.
     """
-    write, received = file.write, file.packed(encoded(verdict.received))
     if verdict.decision is None:
-        write("UPDATE request SET received = ? WHERE id = ?", received, asked.id)
+        put_received(session, asked.id, verdict.received)
         return
-    ((number,),) = file.rows("SELECT execution FROM request WHERE id = ?", asked.id)
     decided = compact([asked.kind, now, verdict.decision, None])
     kept = f"[{text},{compact(verdict.decision['record'])},{decided}]"
-    write(
-        "UPDATE request SET status = 'answered', wake = 0, received = ?, answer = ? WHERE id = ?",
-        received,
-        file.packed(kept.encode()),
-        asked.id,
-    )
-    write("UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'", number)
+    put_decision(session, asked.id, verdict.received, kept.encode())
+    session.write(DUE, owner_of(session, asked.id))

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from asl.core.errors import AslError
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
 from asl.executions.kept import FINAL
+from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
-from asl.stores.sqlite import StoreDamaged
+from asl.stores.errors import StoreDamaged
+from asl.stores.executions import numbers_below, top_of
 
 if TYPE_CHECKING:
     from asl.engine.checkpoints import Storage
     from asl.executions.running import Running
-    from asl.stores.sqlite import Stored
+    from asl.stores.executions import Stored
 
 __all__ = ["delete", "prune"]
 
@@ -25,12 +27,12 @@ TOGETHER = 5000
 
 def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None:
     """Delete an execution that has ended, and those that it started (`Store.delete`)."""
-    kept, file = running.kept, running.file
+    kept, session = running.kept, running.session
     name = kept.get(name).name
     with running.locked(name):
         stored = kept.get(name)
         if stored.parent is not None:
-            top = file.top(name)
+            top = top_of(session, name)
             raise AslError(f"the execution {name!r} is a part of {top!r}: delete that one")
         if stored.status not in FINAL:
             raise AslError(
@@ -38,16 +40,16 @@ def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None
                 "delete it"
             )
         _delete(running, [stored], storages)
-    delete_unused_values(file)
+    delete_unused_values(session)
 
 
 def prune(
     running: Running, before: float, storages: Mapping[str, Storage], dry_run: bool
 ) -> list[str]:
     """Delete the executions that ended before a time (`Store.prune`); returns their names."""
-    kept, file = running.kept, running.file
+    kept, session = running.kept, running.session
     deleted: list[str] = []
-    names = ended_before(file, before)
+    names = ended_before(session, before)
     for begin in range(0, len(names), TOGETHER):
         with ExitStack() as locks:
             chosen = []
@@ -62,20 +64,18 @@ def prune(
                 _delete(running, chosen, storages)
             deleted += [each.name for each in chosen]
     if deleted and not dry_run:
-        delete_unused_values(file)
+        delete_unused_values(session)
     return deleted
 
 
 def _delete(running: Running, chosen: list[Stored], storages: Mapping[str, Storage]) -> None:
     """Delete executions, those that they started, and their checkpoints in other storages."""
-    file = running.file
+    session = running.session
     numbers = [
-        number
-        for each in chosen
-        for number in (each.number, *(below.number for below in file.below(each.number)))
+        number for each in chosen for number in (each.number, *numbers_below(session, each.number))
     ]
     elsewhere = [place for number in numbers for place in _elsewhere(running, number)]
-    delete_executions(file, numbers)
+    delete_executions(session, numbers)
     for storage, id in elsewhere:
         remove = getattr(storages.get(storage), "__delitem__", None)
         if remove is not None:
@@ -85,6 +85,6 @@ def _delete(running: Running, chosen: list[Stored], storages: Mapping[str, Stora
 
 def _elsewhere(running: Running, number: int) -> Iterator[tuple[str, str]]:
     """Yield storage and id of the checkpoints of an execution that the store does not hold."""
-    for each in running.file.checkpoints("execution = ?", number):
+    for each in read_checkpoints(running.session, number):
         if each.storage != "default":
             yield each.storage, each.id

@@ -22,7 +22,7 @@ from asl.executions.errors import ExecutionBusy
 from asl.hosts.clock import WallClock, steady_seconds
 from asl.hosts.parking import Parking
 from asl.states.errors import Suspended
-from asl.stores.sqlite import StoreDamaged, StoreError
+from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.workers import LEASE, Cancellation, Workers
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Runner:
     @property
     def workers(self) -> Workers:
         """The claims in the store, as this thread has it."""
-        return Workers(self.running.file)
+        return Workers(self.running.session)
 
     # Its life
 
@@ -231,13 +231,13 @@ class Runner:
         if now - self._beat >= BEAT:
             self._beat = now
             self.workers.renew(now)
-            self.running.file.flush()
+            self.running.session.flush()
 
     async def _until_something(self) -> None:
         """Return when there may be something to do."""
         await asyncio.sleep(0)  # what was begun goes on
-        file, until = self.running.file, self._next_look()
-        while not self._is_woken and file.version == self._version:
+        session, until = self.running.session, self._next_look()
+        while not self._is_woken and session.version == self._version:
             seconds = until - self.clock.now()
             if seconds <= 0:
                 return
@@ -266,7 +266,7 @@ class Runner:
 
     def _look(self) -> None:
         """Begin what is due, cancel what is to be cancelled, pass answers on."""
-        self._version = self.running.file.version
+        self._version = self.running.session.version
         for each in self.workers.cancelled():
             self._cancel(each)
         if any(live.parking.ids for live in self._live.values()):
@@ -337,7 +337,7 @@ class Runner:
         self._tried[number] = [reason]
         self.workers.put_needs(number, [reason])
         self.workers.release(number)
-        self.running.file.flush()
+        self.running.session.flush()
         self.report(name, reason)
 
     def _aborted(self, name: str, request: Cancellation) -> None:

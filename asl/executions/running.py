@@ -24,9 +24,18 @@ from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
 from asl.states.errors import Cancelled
 from asl.states.host import ABSENT
-from asl.stores.locks import lock_of
-from asl.stores.sqlite import Stored
-from asl.stores.workers import Workers
+from asl.stores.executions import (
+    BIND,
+    Stored,
+    add_execution,
+    bind_as,
+    descendants,
+    find_execution,
+    top_of,
+)
+from asl.stores.statements import GIVEN, Select, Update, one_of
+from asl.stores.tables import EXECUTION
+from asl.stores.workers import Workers, lock_of
 
 if TYPE_CHECKING:
     from asl.engine.result import Result
@@ -36,16 +45,16 @@ if TYPE_CHECKING:
     from asl.hosts.services import Started
     from asl.program import Program
     from asl.states.host import Child
-    from asl.stores.journal import SqliteJournal
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.journal import StoreJournal
+    from asl.stores.session import Session
 
 __all__ = ["Again", "Claim", "Running"]
 
-BOUND = "UPDATE execution SET bound = ? WHERE number = ?"
-BOUND_AS = (
-    "UPDATE execution SET bound = (SELECT bound FROM execution WHERE number = ?) WHERE number = ?"
+DUE = Update(EXECUTION, {"wake": 0.0}, {"number": GIVEN, "status": "PAUSED"})
+DETACH = Update(
+    EXECUTION, {"parent": None}, {"number": GIVEN, "status": one_of("RUNNING", "PAUSED")}
 )
-DETACHED = "UPDATE execution SET parent = NULL WHERE number = ? AND status IN ('RUNNING', 'PAUSED')"
+REDRIVEN = Select(EXECUTION, ("redriven",), {"number": GIVEN})
 Again: TypeAlias = Callable[[Stored, Callable[["Program", str | None], object]], None]
 """Lets an execution that has ended begin anew; the second argument refuses a program that lacks
 bindings from a state on, and is called before anything changes."""
@@ -82,9 +91,9 @@ class Running:
         """What was recorded last, and its hash."""
 
     @property
-    def file(self) -> SqliteStore:
+    def session(self) -> Session:
         """The store as this thread has it."""
-        return self.kept.file
+        return self.kept.session
 
     async def start(
         self,
@@ -103,7 +112,7 @@ class Running:
         drawn = os.urandom(16).hex()
         with self.locked(name or drawn):
             document = self.kept.put_program(program)
-            known = None if name is None else self.file.execution(name)
+            known = None if name is None else find_execution(self.session, name)
             if known is not None:
                 self._check_same(known, document, data)
                 return await self._go_on(known, program, bindings, in_event_loop)
@@ -134,10 +143,10 @@ class Running:
         if name is None:  # nobody else can have this one
             name = os.urandom(16).hex()
             return self._create_new(name, program, data, express, requestor)
-        known = self.file.execution(name)
+        known = find_execution(self.session, name)
         if known is None:
             with self.locked(name):
-                known = self.file.execution(name)
+                known = find_execution(self.session, name)
                 if known is None:
                     return self._create_new(name, program, data, express, requestor)
         self._check_same(known, self.kept.put_program(program), data)
@@ -166,21 +175,21 @@ class Running:
 
         name = name or os.urandom(16).hex()
         with self.locked(name):
-            if self.file.execution(name) is not None:
+            if find_execution(self.session, name) is not None:
                 raise ExecutionExists(f"an execution {name!r} exists already")
             given, now = self.kept.input(known), self.clock.now()
             document = self.kept.put_program(program)
             stored, journal = self._create(
                 name, program, document, given, known.express, known.requestor, None
             )
-            self.file.write(BOUND_AS, known.number, stored.number)
+            self.session.write(bind_as, self.session, stored.number, known.number)
             position = {**entry.position, "now": now}
             if data is not ABSENT:
                 position["data"] = data
             journal.put_position("", position)
             details = {"execution": known.name, "state": entry.state, "visit": entry.visit}
             journal.put_record(WHOLE_PATH, written_whole(now, FORKED, details))
-            self.file.flush()
+            self.session.flush()
         self.notify()
         return name
 
@@ -189,7 +198,7 @@ class Running:
         try:
             self.abort(name, error, cause)
         except ExecutionBusy:
-            Workers(self.file).cancel(self.kept.get(name).number, error, cause)
+            Workers(self.session).cancel(self.kept.get(name).number, error, cause)
             self.notify()
 
     def abort(self, name: str, error: str | None, cause: str | None) -> None:
@@ -208,23 +217,23 @@ class Running:
             if stored.status in FINAL:
                 raise AslError(f"the execution {name!r} has ended already: {stored.status}")
             if stored.parent is not None:
-                top = self.file.top(name)
+                top = top_of(self.session, name)
                 raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
             self._abort(stored, error, cause)
 
     def _abort(self, stored: Stored, error: str | None, cause: str | None) -> None:
         """End an execution whose lock is held, with all that it has started and waits for."""
-        from asl.stores.journal import SqliteJournal
+        from asl.stores.journal import StoreJournal
         from asl.stores.pools import StoreBudgets
 
-        kept, journal, now = self.kept, SqliteJournal(self.file, stored.number), self.clock.now()
-        for each in (stored, *self.file.below(stored.number)):
+        kept, journal, now = self.kept, StoreJournal(self.session, stored.number), self.clock.now()
+        for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in FINAL:
                 ended = kept.result(each, kept.program(each)).execution
-                StoreBudgets(self.file).leave(ended.id, ended.charged, now)
+                StoreBudgets(self.session).leave(ended.id, ended.charged, now)
         journal.put_end("ABORTED", now, None, error, cause)
-        Workers(self.file).forget(stored.number)
-        self.file.flush()
+        Workers(self.session).forget(stored.number)
+        self.session.flush()
 
     async def resume(
         self,
@@ -248,7 +257,7 @@ class Running:
         """
         kept = self.kept
         if claim is None:
-            name = self.file.top(kept.get(name).name)
+            name = top_of(self.session, kept.get(name).name)
         with self.locked(name):
             known = kept.get(name)
             if again is not None:
@@ -267,46 +276,48 @@ class Running:
         execution is in the file.
         Raises ExecutionBusy, and StoreError where nothing can be recorded.
         """
-        file, place = self.file, lock_of(name)
-        file.insist_writable()
-        if place in file.at_work or not file.locks.take(place):
+        session, place = self.session, lock_of(name)
+        session.insist_writable()
+        if place in session.at_work or not session.connection.lock(place):
             if not self._takes_over(name, place):
                 raise _busy(name)
         elif self._is_owned(name):
-            file.locks.leave(place)
+            session.connection.unlock(place)
             raise _busy(name)
-        file.at_work.add(place)
+        session.at_work.add(place)
         try:
             yield
         finally:
             try:
-                file.settle(name)
+                session.settle(name)
             finally:
-                file.at_work.discard(place)
-                file.locks.leave(place)
+                session.at_work.discard(place)
+                session.connection.unlock(place)
 
     def _takes_over(self, name: str, place: int) -> bool:
         """Whether this worker now has an execution whose lock a fenced worker holds."""
-        file = self.file
-        if file.worker is None or place in file.at_work:
+        session = self.session
+        if session.worker is None or place in session.at_work:
             return False
-        known = file.execution(name)
-        return known is not None and Workers(file).take_over(known.number)
+        known = find_execution(session, name)
+        return known is not None and Workers(session).take_over(known.number)
 
     def _is_owned(self, name: str) -> bool:
         """Whether a worker runs an execution without its lock: it has taken it over."""
-        known = self.file.execution(name)
-        return known is not None and Workers(self.file).is_owned(known.number)
+        known = find_execution(self.session, name)
+        return known is not None and Workers(self.session).is_owned(known.number)
 
     def is_held(self, name: str) -> bool:
         """Whether somebody is at work on an execution."""
         place = lock_of(name)
-        file = self.file
-        return place in file.at_work or file.locks.is_held(place) or self._is_owned(name)
+        session = self.session
+        return (
+            place in session.at_work or session.connection.is_locked(place) or self._is_owned(name)
+        )
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.parent is not None:
-            top = self.file.top(known.name)
+            top = top_of(self.session, known.name)
             raise ExecutionExists(f"the execution {known.name!r} is a part of {top!r}: resume that")
         if known.document != document:
             raise ExecutionExists(f"an execution {known.name!r} of another document exists already")
@@ -323,9 +334,9 @@ class Running:
         requestor: str | None,
         parent: int | None,
         bound: bytes | None = None,
-    ) -> tuple[Stored, SqliteJournal]:
+    ) -> tuple[Stored, StoreJournal]:
         import asl
-        from asl.stores.journal import SqliteJournal
+        from asl.stores.journal import StoreJournal
 
         number = self._next_number()
         chain = sha256(f"{document}\n{asl.__version__}\n{name}".encode()).digest()
@@ -333,8 +344,8 @@ class Running:
             number, name, program.name, document, program.profile.name, express, requestor,
             "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
         )  # fmt: skip
-        self.file.begin(stored, encoded(data), asl.__version__, chain, bound)
-        journal = SqliteJournal(self.file, number)
+        add_execution(self.session, stored, encoded(data), asl.__version__, chain, bound)
+        journal = StoreJournal(self.session, number)
         journal.begin_anew(chain)
         return stored, journal
 
@@ -358,7 +369,7 @@ class Running:
         if known.status in FINAL:
             return self.kept.result(known, program)
         bound = bind(bindings, program)
-        with self.file.reading_written() if claim is not None else nullcontext():
+        with self.session.reading_written() if claim is not None else nullcontext():
             recorded, data = self.kept.bound(known), self.kept.input(known)
             journal = self.kept.journal(known)
         used = self._used_names(program, bindings, bound)
@@ -367,13 +378,12 @@ class Running:
             refuse_missing(known.name, needed, program, bindings, bound)
             used = merged(recorded["names"], used)
         body = self._recorded(used, recorded["command"])
-        self.file.write(BOUND, body, known.number)
+        self.session.write(BIND, body, known.number)
         if claim is not None:
-            Workers(self.file).own(known.number)
+            Workers(self.session).own(known.number)
             bound = claim.prepare(bound)
         if known.status == "PAUSED":  # should this process die, it is due until it pauses again
-            due = "UPDATE execution SET wake = 0 WHERE number = ? AND status = 'PAUSED'"
-            self.file.write(due, known.number)
+            self.session.write(DUE, known.number)
         return await self._run(known, program, data, journal, bound, in_event_loop, claim)
 
     # The bindings that an execution depends on
@@ -400,8 +410,8 @@ class Running:
         """
         command = earlier if self.command is None else self.command
         of, key = self._latest_record
-        if of != (used, command) or not self.file.has_large(key):
-            key = self.file.put_large(encoded({"names": used, "command": command}))
+        if of != (used, command) or not self.session.values.has_large(key):
+            key = self.session.values.put_large(encoded({"names": used, "command": command}))
             self._latest_record = (used, command), key
         return b"#" + key
 
@@ -421,7 +431,7 @@ class Running:
         stored: Stored,
         program: Program,
         data: Json,
-        journal: SqliteJournal,
+        journal: StoreJournal,
         bound: Bound,
         in_event_loop: bool,
         claim: Claim | None = None,
@@ -431,7 +441,7 @@ class Running:
         from asl.stores.pools import StoreBudgets
 
         bound.services.keeper = self
-        bound.services.tabs = StoreBudgets(self.file)
+        bound.services.tabs = StoreBudgets(self.session)
         if claim is None:
             journal.watched = stored.number
         try:
@@ -463,7 +473,7 @@ class Running:
         journal.put_result(result)
         if claim is not None:
             result.needs = claim.needs()
-            workers = Workers(self.file)
+            workers = Workers(self.session)
             if result.status == "PAUSED":
                 workers.release(stored.number)
                 workers.put_needs(stored.number, result.needs)
@@ -482,13 +492,13 @@ class Running:
         return StoreTokens(self.kept)
 
     def child(
-        self, journal: SqliteJournal, key: str, child: Child, find: Callable[[], Program]
+        self, journal: StoreJournal, key: str, child: Child, find: Callable[[], Program]
     ) -> Begun:
         """Begin an execution that a state of another one starts and waits for, or find it begun."""
         from asl.hosts.children import Begun
 
         kept = self.kept
-        known = self.file.execution(child.name)
+        known = find_execution(self.session, child.name)
         if known is None:
             program, journal.may_have_started = find(), True
             document = kept.put_program(program)
@@ -502,7 +512,7 @@ class Running:
         return self._found(known)
 
     def started(
-        self, journal: SqliteJournal, key: str, program: Program, child: Started
+        self, journal: StoreJournal, key: str, program: Program, child: Started
     ) -> Begun | None:
         """Begin an execution that a state starts by name, or find it begun; None if it is not."""
         is_ours = journal.answers.pop(key + STARTED, None) is not None
@@ -513,7 +523,7 @@ class Running:
                 if is_ours and child.awaited:
                     raise
                 return self._elsewhere(child.name) if is_ours else None
-            known = self.file.execution(child.name)
+            known = find_execution(self.session, child.name)
             if known is None:
                 begun = self._begin_started(journal, key, program, child)
             elif is_ours:
@@ -523,7 +533,7 @@ class Running:
             return begun._replace(leave=working.pop_all().close)
 
     def _begin_started(
-        self, journal: SqliteJournal, key: str, program: Program, child: Started
+        self, journal: StoreJournal, key: str, program: Program, child: Started
     ) -> Begun:
         from asl.hosts.children import Begun
 
@@ -535,14 +545,14 @@ class Running:
             child.name, program, document, child.data, child.express, child.requestor, parent
         )
         if not child.awaited:  # it goes on by itself, and needs what its starter had
-            self.file.write(BOUND_AS, journal.number, stored.number)
+            self.session.write(bind_as, self.session, stored.number, journal.number)
         journal.put_started(key, child.name, stored.started)
         return Begun(program, child.data, stored.started, own)
 
-    def detach(self, journal: SqliteJournal, child: SqliteJournal) -> None:
+    def detach(self, journal: StoreJournal, child: StoreJournal) -> None:
         """Make an execution independent of the one that has started it."""
-        self.file.write(DETACHED, child.number)
-        self.file.write(BOUND_AS, journal.number, child.number)
+        self.session.write(DETACH, child.number)
+        self.session.write(bind_as, self.session, child.number, journal.number)
 
     def _elsewhere(self, name: str) -> Begun:
         """Return an execution of its own that somebody else goes on with."""
@@ -575,8 +585,9 @@ class Running:
 
     def _redriven_since(self, known: Stored) -> bool:
         """Whether the execution that has started this one was redriven after its end."""
-        query = "SELECT redriven FROM execution WHERE number = ? AND redriven >= ?"
-        return bool(self.file.rows(query, known.parent, known.ended))
+        assert known.ended is not None
+        ((redriven,),) = self.session.select(REDRIVEN, known.parent)
+        return redriven is not None and redriven >= known.ended
 
 
 def _beside_agents(names: Names) -> Names:

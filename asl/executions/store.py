@@ -29,13 +29,23 @@ from asl.executions.running import Again, Running
 from asl.expr.times import parse_duration
 from asl.hosts.driving import Driver
 from asl.states.host import ABSENT
+from asl.stores.backends import backend_at
+from asl.stores.checkpoints import read_checkpoints
+from asl.stores.errors import StoreDamaged
+from asl.stores.executions import (
+    Stored,
+    descendants,
+    due_executions,
+    list_executions,
+    top_of,
+)
 from asl.stores.opened import Opened
-from asl.stores.sqlite import Stored, StoreDamaged
+from asl.stores.requests import OPEN, find_requests, find_tasks
+from asl.stores.statements import Select
+from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from asl.core.document import Document, What
     from asl.core.profile import Profile
     from asl.engine.checkpoints import Checkpoint, Storage
@@ -45,9 +55,11 @@ if TYPE_CHECKING:
     from asl.executions.runner import RunnerContext
     from asl.hosts.clock import Clock
     from asl.program import Program
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
 __all__ = ["Store", "open_store"]
+
+RUNNING = Select(EXECUTION, ("name",), {"status": "RUNNING", "parent": None}, order=("number",))
 
 
 class Store:
@@ -72,21 +84,21 @@ class Store:
     ) -> None:
         check_forms(bindings)
         self.clock = clock_of(clock)
-        self._opened = Opened(path, synchronous)
+        self._opened = Opened(backend_at(path, synchronous))
         self.bindings = bindings
         self._kept = Kept(self._opened, self.clock.now)
         self._running = Running(self._kept, self.clock)
         self._driver = Driver(self.clock)
 
     @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self._opened.path
+    def path(self) -> str | os.PathLike[str]:
+        """The path of the file, or what names the store in messages."""
+        return self._opened.place
 
     @property
-    def file(self) -> SqliteStore:
-        """The file as this thread has it open."""
-        return self._opened.file
+    def session(self) -> Session:
+        """The store as this thread has it open."""
+        return self._opened.session
 
     def close(self) -> None:
         """Write what is left and close the file; a second time nothing happens.
@@ -102,7 +114,7 @@ class Store:
         self._opened.reopen()
 
     def __repr__(self) -> str:
-        return f"<Store {self._opened.path}>"
+        return f"<Store {self._opened.place}>"
 
     def __enter__(self) -> Store:
         return self
@@ -142,7 +154,7 @@ class Store:
         """
         program, data = self._checked(workflow, input, name, profile)
         name = self._running.record(name, program, data, express, requestor)
-        self.file.flush()
+        self.session.flush()
         self._running.notify()
         return self.handle(name)
 
@@ -159,7 +171,7 @@ class Store:
         """Do what `start` does on the running event loop; many at a time share each commit."""
         program, data = await prepare(self._checked, workflow, input, name, profile)
         name = self._running.record(name, program, data, express, requestor)
-        await self.file.flush_soon()
+        await self.session.flush_soon()
         self._running.notify()
         return self.handle(name)
 
@@ -405,7 +417,7 @@ class Store:
     def _given(self, bindings: Bindings) -> Bindings:
         """Return the bindings of a run: its own, and those of the store."""
         given: Bindings = {**self.bindings, **bindings}
-        beside = f"{self._opened.path}.checkpoints"
+        beside = self._opened.backend.checkpoints
         given["checkpoints"] = {"file": beside, **(given.get("checkpoints") or {})}
         return given
 
@@ -415,7 +427,7 @@ class Store:
         """Return what an execution has saved, or all of them have, the oldest first."""
         if name is not None:
             return self._kept.checkpoints(self.get(name))
-        return self.file.checkpoints("1 = 1")
+        return read_checkpoints(self.session)
 
     # People
 
@@ -426,7 +438,7 @@ class Store:
         all that it has started.
         """
         if name is None:
-            found = self.file.requests("status = 'open'", damaged=[])
+            found = find_requests(self.session, OPEN, damaged=[])
         else:
             found = self._kept.open(self.get(name))
         return [asked.shown for asked in found]
@@ -434,8 +446,8 @@ class Store:
     def damaged_requests(self) -> list[str]:
         """Return a sentence on each open request whose row is not as it was written."""
         damaged: list[str] = []
-        self.file.requests("status = 'open'", damaged=damaged)
-        self.file.tasks("status = 'open'", damaged=damaged)
+        find_requests(self.session, OPEN, damaged=damaged)
+        find_tasks(self.session, OPEN, damaged=damaged)
         return damaged
 
     def decided(self, name: str) -> list[dict[str, Json]]:
@@ -450,21 +462,21 @@ class Store:
 
         Raises RequestNotFound.
         """
-        return people.request(self.file, request_id).shown
+        return people.request(self.session, request_id).shown
 
     def requester(self, request_id: str) -> str:
         """Return the name of the execution that has made a request or waits for a task token.
 
         `asking` names the topmost one. Raises RequestNotFound.
         """
-        return people.requester(self.file, request_id)
+        return people.requester(self.session, request_id)
 
     def asking(self, request_id: str) -> str:
         """Return the name of the execution that a request is to be answered for: the topmost one.
 
         Raises RequestNotFound.
         """
-        return people.asking(self.file, request_id)
+        return people.asking(self.session, request_id)
 
     def answer(
         self,
@@ -486,7 +498,7 @@ class Store:
         answer = {**more, **{key: value for key, value in given.items() if value is not None}}
         if roles:
             answer["roles"] = list(roles)
-        record = people.answer(self.file, request_id, answer, self.clock.now())
+        record = people.answer(self.session, request_id, answer, self.clock.now())
         self._running.notify()
         return record
 
@@ -502,7 +514,7 @@ class Store:
         all that it has started. Each has the name of its `execution`.
         """
         if name is None:
-            found = self.file.tasks("status = 'open'", damaged=[])
+            found = find_tasks(self.session, OPEN, damaged=[])
         else:
             found = self._kept.awaited(self.get(name))
         return [{**task.shown, "execution": self.requester(task.token)} for task in found]
@@ -512,27 +524,19 @@ class Store:
 
         A request was answered, or the time for an escalation or a timeout has come.
         """
-        query = (
-            "SELECT name, parent FROM execution WHERE wake <= ? AND status = 'PAUSED' ORDER BY wake"
-        )
-        due = self.file.rows(query, self.clock.now())
-        tops = [name if parent is None else self.file.top(name) for name, parent in due]
-        return list(dict.fromkeys(tops))
+        return due_executions(self.session, self.clock.now())
 
     def left_behind(self, name: str) -> bool:
         """Whether an execution has not ended or paused, and nobody is at work on it any more."""
         stored = self.get(name)
-        if stored.status != "RUNNING" or self._running.is_held(self.file.top(stored.name)):
+        if stored.status != "RUNNING" or self._running.is_held(top_of(self.session, stored.name)):
             return False
         return self.get(name).status == "RUNNING"  # it may have ended just now
 
     def all_left_behind(self) -> list[str]:
         """Return the names of those whose process has died, the oldest first."""
-        query = (
-            "SELECT name FROM execution WHERE status = 'RUNNING' AND parent IS NULL ORDER BY number"
-        )
         found = []
-        for (name,) in self.file.rows(query):
+        for (name,) in self.session.select(RUNNING):
             with suppress(StoreDamaged):  # a damaged one holds up no others; `executions` shows it
                 if self.left_behind(name):
                     found.append(name)
@@ -561,7 +565,7 @@ class Store:
 
     @property
     def _workers(self) -> Workers:
-        return Workers(self.file)
+        return Workers(self.session)
 
     # Maintenance
 
@@ -598,9 +602,8 @@ class Store:
         The copy has all that was recorded when it began. Checkpoints in other storages are not in
         it.
         """
-        from asl.stores.backup import back_up
-
-        back_up(self.file, path)
+        self.session.flush()
+        self.session.connection.backup(path)
 
     def export(
         self, names: Sequence[str] | None = None, *, damaged: list[str] | None = None
@@ -614,7 +617,7 @@ class Store:
         from asl.stores.transfer import export_executions
 
         tops = None if names is None else [self.top(each) for each in names]
-        return export_executions(self.file, tops, [] if damaged is None else damaged)
+        return export_executions(self.session, tops, [] if damaged is None else damaged)
 
     def import_execution(self, line: Json) -> str:
         """Add an exported execution; returns its name.
@@ -623,8 +626,8 @@ class Store:
         """
         from asl.stores.transfer import import_execution
 
-        self.file.insist_writable()
-        return import_execution(self.file, line)
+        self.session.insist_writable()
+        return import_execution(self.session, line)
 
     def _storages(self) -> Mapping[str, Storage]:
         return bind(self._given({})).services.storages
@@ -637,7 +640,7 @@ class Store:
         """
         from asl.stores.doctor import faults
 
-        return faults(self.file, report)
+        return faults(self._opened.backend, self.session, report)
 
     def release_reservations(self) -> list[str]:
         """Release what is held of shared budgets for nothing.
@@ -650,8 +653,8 @@ class Store:
         """
         from asl.stores.pools import StoreBudgets
 
-        released = list(StoreBudgets(self.file).release_lost())
-        self.file.flush()
+        released = list(StoreBudgets(self.session).release_lost())
+        self.session.flush()
         return released
 
     # Looking
@@ -668,15 +671,15 @@ class Store:
         All of them, or those with a *status* (`"PAUSED"`); at most *limit*. The `number` of the
         last one, given as *before*, asks for the next page. Raises AslError for what is no status.
         """
-        return self.file.executions(status=status, before=before, limit=limit)
+        return list_executions(self.session, status=status, before=before, limit=limit)
 
     def started_by(self, name: str) -> list[Stored]:
         """Return the executions that one has started, and those that they have, in this order."""
-        return self.file.below(self.get(name).number)
+        return descendants(self.session, self.get(name).number)
 
     def top(self, name: str) -> str:
         """Return the name of the execution that has led to this one; of a top one its own."""
-        return self.file.top(self.get(name).name)
+        return top_of(self.session, self.get(name).name)
 
     def events(self, name: str, *, wait: Callable[[], object] | None = None) -> Iterator[Event]:
         """Yield the history of an execution as far as it is written.

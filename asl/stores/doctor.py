@@ -1,53 +1,72 @@
 """What can be wrong with a store, and is looked for on request only."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from asl.engine.checkpoints import Checkpoint
+from asl.stores.errors import StoreDamaged, StoreError
+from asl.stores.executions import ENDED, STORED, read_row
 from asl.stores.histories import History, chain_faults, read_histories
-from asl.stores.pools import StoreBudgets, holder_of
-from asl.stores.schema import GUARDED
-from asl.stores.sqlite import STORED, TASKS, SqliteStore, StoreDamaged, StoreError, is_hashed
-
-__all__ = ["faults", "of_file"]
-
-HEADER = 100
-MAGIC = b"SQLite format 3\0"
-ORPHANS = {
-    "step": "steps of the history",
-    "head": "ends of histories",
-    "request": "requests",
-    "checkpoint": "checkpoints",
-}
-ENDED = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-"""The statuses of executions that do not run any more."""
-VALUES = {
-    "execution": ("input", "output", "usage", "bound"),
-    "request": ("body", "received", "answer"),
-    "checkpoint": ("body",),
-    "tab": ("body",),
-}
-"""The columns that hold values."""
-OWNERS = {
-    "execution": "number", "request": "execution", "checkpoint": "execution", "tab": "name"
-}  # fmt: skip
-"""The columns that say to what a value belongs."""
-WAITING_FOR_NOTHING = (
-    "SELECT name FROM execution AS e WHERE status = 'PAUSED' AND wake IS NOT 0 AND NOT EXISTS ("
-    "SELECT 1 FROM request WHERE execution = e.number AND status IN ('open', 'answered')) "
-    "AND NOT EXISTS (SELECT 1 FROM execution WHERE parent = e.number "
-    "AND status IN ('PAUSED', 'RUNNING')) AND NOT EXISTS (SELECT 1 FROM claim "
-    "WHERE execution = e.number AND (needs IS NOT NULL OR timer IS NOT NULL))"
+from asl.stores.pools import TOOLS, StoreBudgets, holder_of
+from asl.stores.requests import BY_ID, TASKS, find_requests, owner_of
+from asl.stores.statements import GIVEN, Select, is_set, none_of, one_of
+from asl.stores.tables import (
+    BLOB,
+    BUDGET,
+    CHECKPOINT,
+    CLAIM,
+    DOCUMENT,
+    EXECUTION,
+    HEAD,
+    REQUEST,
+    STEP,
+    TABLES,
 )
-"""The executions that are paused and not due, and wait for no answer, time, binding or child."""
-SPENT = (
-    "SELECT min(name), body FROM execution JOIN document ON hash = document "
-    "WHERE usage IS NOT NULL AND parent IS NULL AND typeof(body) = 'blob' "
-    "AND instr(body, CAST('\"Pool\":' AS BLOB)) GROUP BY hash"
+from asl.stores.values import is_hashed
+
+if TYPE_CHECKING:
+    from asl.stores.backend import StoreBackend
+    from asl.stores.session import Session
+
+__all__ = ["faults"]
+
+OWNERS: Final = {
+    Select(STEP, ("execution",)): "steps of the history",
+    Select(HEAD, ("execution",)): "ends of histories",
+    Select(REQUEST, ("execution",)): "requests",
+    Select(CHECKPOINT, ("execution",)): "checkpoints",
+}
+NUMBERS = Select(EXECUTION, ("number",))
+NAME = Select(EXECUTION, ("name",), {"number": GIVEN})
+DOCUMENTS = Select(EXECUTION, ("name", "document"))
+ALL = Select(EXECUTION, (*STORED, "output"), checked=True)
+CHECKED: Final = {
+    table: Select(table, table.key, checked=True)
+    for table in TABLES
+    if table.guarded and table is not EXECUTION  # those are checked when they are read
+}
+OF_PEOPLE = Select(REQUEST, ("id", "execution"), {"kind": none_of(*TASKS)})
+CHECKPOINTS = Select(CHECKPOINT, ("execution", "id", "name", "body"))
+VALUES: Final = {
+    (table, column): Select(table, (table.key[0], column), {column: is_set()})
+    for table in TABLES
+    for column in table.values
+}
+"""What every value belongs to, and the value."""
+LARGE = Select(BLOB, ("hash", "body"))
+ENDED_NAMES = Select(EXECUTION, ("workflow", "name"), {"status": one_of(*ENDED)})
+BUDGETS = Select(BUDGET, ("name", "body"))
+PAUSED = Select(EXECUTION, ("number", "name", "wake"), {"status": "PAUSED"})
+WAITING = Select(REQUEST, ("execution",), {"status": one_of("open", "answered")})
+STARTED = Select(
+    EXECUTION, ("parent",), {"parent": is_set(), "status": one_of("PAUSED", "RUNNING")}
 )
-"""An execution that has spent something for each document that may name a pool."""
+CLAIMS = Select(CLAIM, ("execution", "needs", "timer"))
+SPENT = Select(EXECUTION, ("name", "document"), {"usage": is_set(), "parent": None}, ("name",))
+BODIES = Select(DOCUMENT, ("body",), {"hash": GIVEN})
 Progress: TypeAlias = Callable[[str], object]
 """Takes the name of what is checked next, and how much of it is done."""
 
@@ -56,160 +75,143 @@ def _nothing(part: str) -> None:
     """Report no progress."""
 
 
-def faults(store: SqliteStore, report: Progress = _nothing) -> Iterator[str]:
+def faults(backend: StoreBackend, session: Session, report: Progress = _nothing) -> Iterator[str]:
     """Yield a sentence for each fault.
 
-    Of the file, of the histories, of what refers to nothing, of values that were changed.
+    Of the storage, of the histories, of what refers to nothing, of values that were changed.
     """
     try:
-        yield from _faults(store, report)
-    except StoreDamaged as damage:  # the file cannot be read any further
-        yield from of_file(store.path)
+        yield from _faults(session, report)
+    except StoreDamaged as damage:  # it cannot be read any further
+        yield from (f"the file: {fault}" for fault in backend.faults())
         yield f"the file: {damage.what}"
     except StoreError as fault:
         yield str(fault)
 
 
-def of_file(path: Path) -> Iterator[str]:
-    """Yield what the beginning and the size of a file say that is damaged (SQLite, file format)."""
-    with path.open("rb") as file:
-        head = file.read(HEADER)
-        size = file.seek(0, 2)
-    if not head.startswith(MAGIC):
-        yield "the file: it is no SQLite database, or its beginning was overwritten"
-        return
-    page, pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
-    whole = pages * (0x10000 if page == 1 else page)
-    if size < whole:
-        yield f"the file: it was truncated, {size:,} bytes of {whole:,} are there"
-
-
-def _faults(store: SqliteStore, report: Progress) -> Iterator[str]:
+def _faults(session: Session, report: Progress) -> Iterator[str]:
     report("the file")
-    for (said,) in store.rows("PRAGMA integrity_check"):
-        if said != "ok":
-            yield f"the file: {said}"
-    histories = read_histories(store, report)
+    session.flush()
+    yield from (f"the file: {fault}" for fault in session.connection.faults())
+    histories = read_histories(session, report)
     for number, history in histories.items():
         if not history.whole:
-            yield from chain_faults(store, number, history)
+            yield from chain_faults(session, number, history)
     report("executions")
-    yield from _orphans(store)
-    yield from _documents(store)
-    yield from _executions(store)
-    yield from _changed(store)
-    yield from _requests(store, histories)
-    yield from _paused(store)
-    yield from _checkpoints(store, histories)
+    yield from _orphans(session)
+    yield from _documents(session)
+    yield from _executions(session)
+    yield from _changed(session)
+    yield from _requests(session, histories)
+    yield from _paused(session)
+    yield from _checkpoints(session, histories)
     report("values")
-    yield from _values(store)
-    yield from _large(store, histories)
-    yield from _reservations(store)
-    yield from _pools(store)
+    yield from _values(session)
+    yield from _large(session, histories)
+    yield from _reservations(session)
+    yield from _pools(session)
 
 
-def _orphans(store: SqliteStore) -> Iterator[str]:
-    for table, what in ORPHANS.items():
-        query = (
-            f"SELECT count(*) FROM {table} WHERE execution NOT IN (SELECT number FROM execution)"
-        )
-        ((count,),) = store.rows(query)
+def _orphans(session: Session) -> Iterator[str]:
+    known = {number for (number,) in session.select(NUMBERS)}
+    for select, what in OWNERS.items():
+        count = sum(1 for (number,) in session.scan(select) if number not in known)
         if count:
             yield f"{count} {what} belong to no execution"
 
 
-def _documents(store: SqliteStore) -> Iterator[str]:
+def _documents(session: Session) -> Iterator[str]:
     """Every document is what was written, and those of all executions are there."""
-    used = {key: name for name, key in store.each("SELECT name, document FROM execution")}
+    used = {key: name for name, key in session.select(DOCUMENTS)}
     for key, name in used.items():
         try:
-            store.document(key)
+            session.values.document(key)
         except StoreDamaged as fault:
             yield f"{name}: {fault.what}"
 
 
-def _executions(store: SqliteStore) -> Iterator[str]:
+def _executions(session: Session) -> Iterator[str]:
     """Every execution can be read, and one that has succeeded has an output."""
-    query = f"SELECT {STORED}, output IS NULL FROM execution"
-    for *row, without_output in store.each(query):
+    for *row, output, whole in session.select(ALL):
         try:
-            known = store.stored(row)
+            known = read_row(session, [*row, whole])
         except StoreDamaged as fault:
             yield f"{row[1]}: {fault.what}"
         else:
-            if known.status == "SUCCEEDED" and without_output:
+            if known.status == "SUCCEEDED" and output is None:
                 yield f"{known.name}: the output of an execution is missing"
 
 
-def _changed(store: SqliteStore) -> Iterator[str]:
+def _changed(session: Session) -> Iterator[str]:
     """Every row has its checksum; those of executions are checked when they are read."""
-    for table, columns in GUARDED.items():
-        if table == "execution":
-            continue
-        name = "name" if table == "tab" else "id"
-        changed = f"SELECT {name} FROM {table} WHERE guard({columns}) IS NOT guard"
-        for (which,) in store.rows(changed):
-            yield f"the {table} {which!r} was changed"
+    for table, select in CHECKED.items():
+        for *key, whole in session.scan(select):
+            if whole != 1:
+                yield f"the {table.name} {key[-1]!r} was changed"
 
 
-def _requests(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str]:
+def _requests(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
     """Every request asks what the history says, and none is missing."""
     there = set()
-    asked = f"SELECT id, execution FROM request WHERE kind NOT IN {TASKS}"
-    for id, number in store.rows(asked):
+    for id, number in session.select(OF_PEOPLE):
         there.add(id)
         history = histories.get(number)
         recorded = None if history is None else history.digests.get(id)
         try:
-            for request in store.requests("id = ?", id) if recorded is not None else ():
-                store.check(request.content_digest == recorded, f"what the request {id} asks")
+            for request in find_requests(session, BY_ID, id) if recorded is not None else ():
+                session.check(request.content_digest == recorded, f"what the request {id} asks")
         except StoreDamaged as fault:
-            yield f"{_name(store, number)}: {fault.what}"
+            yield f"{_name(session, number)}: {fault.what}"
     for history in histories.values():
         for id in sorted(history.requests - there):
             yield f"{history.name}: the request {id} is missing"
 
 
-def _paused(store: SqliteStore) -> Iterator[str]:
+def _paused(session: Session) -> Iterator[str]:
     """Every paused execution waits for an answer, for a time or for one that it has started."""
-    for (name,) in store.rows(WAITING_FOR_NOTHING):
-        yield f"{name}: it is paused, and the request that it waits for is missing"
+    waits = {number for (number,) in session.scan(WAITING)}
+    waits |= {parent for (parent,) in session.select(STARTED)}
+    waits |= {
+        number
+        for number, needs, timer in session.select(CLAIMS)
+        if needs is not None or timer is not None
+    }
+    for number, name, wake in session.select(PAUSED):
+        if wake != 0 and number not in waits:
+            yield f"{name}: it is paused, and the request that it waits for is missing"
 
 
-def _checkpoints(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str]:
+def _checkpoints(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
     """Every checkpoint has the name under which it was saved, and none is missing."""
     count: dict[int, int] = {}
-    for number, id, name, body in store.each("SELECT execution, id, name, body FROM checkpoint"):
+    for number, id, name, body in session.scan(CHECKPOINTS):
         count[number] = count.get(number, 0) + 1
         try:
-            saved = Checkpoint.read(store.unpacked(body))
-            store.check((saved.id, saved.name) == (id, name), f"the checkpoint {name!r}")
+            saved = Checkpoint.read(session.values.unpack(body))
+            session.check((saved.id, saved.name) == (id, name), f"the checkpoint {name!r}")
         except StoreDamaged as fault:
-            yield f"{_name(store, number)}: {fault.what}"
+            yield f"{_name(session, number)}: {fault.what}"
     for number, history in histories.items():
         missing = history.checkpoints - count.get(number, 0)
         if missing > 0:
             yield f"{history.name}: checkpoints are missing: {missing}"
 
 
-def _values(store: SqliteStore) -> Iterator[str]:
+def _values(session: Session) -> Iterator[str]:
     """Every value is what was written, and the large ones are there."""
-    for table, columns in VALUES.items():
-        key = OWNERS[table]
-        for column in columns:
-            query = f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL"
-            for owner, body in store.rows(query):
-                try:
-                    store.check_value(body)
-                except StoreDamaged as fault:
-                    of = owner if table == "tab" else _name(store, owner)
-                    yield f"{of}: {column} of {table}: {fault.what}"
+    for (table, column), select in VALUES.items():
+        for owner, body in session.select(select):
+            try:
+                session.values.check(body)
+            except StoreDamaged as fault:
+                of = _name(session, owner) if type(owner) is int else _owner(session, owner)
+                yield f"{of}: {column} of {table.name}: {fault.what}"
 
 
-def _large(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str]:
+def _large(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
     """Every large value has its hash, and those that steps refer to are there."""
     there = set()
-    for key, body in store.each("SELECT hash, body FROM blob"):
+    for key, body in session.scan(LARGE):
         there.add(key.hex() if type(key) is bytes else None)
         if type(key) is not bytes or not is_hashed(body, key):
             name = key.hex()[:12] if type(key) is bytes else repr(key)
@@ -219,13 +221,15 @@ def _large(store: SqliteStore, histories: Mapping[int, History]) -> Iterator[str
             yield f"{history.name}: the large value {key[:12]} is missing"
 
 
-def _reservations(store: SqliteStore) -> Iterator[str]:
+def _reservations(session: Session) -> Iterator[str]:
     """An execution holds nothing of a pool, or of the money of an hour, once it has ended; once its
     process has died, nothing for calls."""
-    budgets = StoreBudgets(store)
-    ended = set(store.rows(f"SELECT workflow, name FROM execution WHERE status IN {ENDED}"))
-    for budget, body in store.rows("SELECT name, body FROM tab WHERE name NOT LIKE 'Tools %'"):
-        for entry in store.unpacked(body)["open"]:
+    budgets = StoreBudgets(session)
+    ended = {*session.select(ENDED_NAMES)}
+    for budget, body in session.select(BUDGETS):
+        if type(budget) is not str or budget.startswith(TOOLS):  # told as changed
+            continue
+        for entry in session.values.unpack(body)["open"]:
             holder = holder_of(entry)
             if holder is None:
                 continue
@@ -239,16 +243,33 @@ def _reservations(store: SqliteStore) -> Iterator[str]:
             yield f"{budget}: {left}; --release gives it back"
 
 
-def _pools(store: SqliteStore) -> Iterator[str]:
+def _pools(session: Session) -> Iterator[str]:
     """Every pool from which an execution has spent has its row."""
-    there = {name for (name,) in store.rows("SELECT name FROM tab")}
-    for name, body in store.rows(SPENT):
-        with suppress(StoreDamaged):  # a damaged document is another fault
-            pool = store.read(body).get("Budget", {}).get("Pool")
-            if pool is not None and f"Pool {pool}" not in there:
-                yield f"{name}: what was spent from the pool {pool!r} is missing"
+    there = {name for name, _ in session.select(BUDGETS)}
+    first: dict[str, str] = {}
+    for name, document in session.select(SPENT):
+        first.setdefault(document, name)
+    for document, name in first.items():
+        pool = _pool(session, document)
+        if pool is not None and f"Pool {pool}" not in there:
+            yield f"{name}: what was spent from the pool {pool!r} is missing"
 
 
-def _name(store: SqliteStore, number: int) -> str:
-    found = store.rows("SELECT name FROM execution WHERE number = ?", number)
+def _pool(session: Session, document: str) -> object:
+    """Return the name of the pool that a document spends from, None for none."""
+    for (body,) in session.select(BODIES, document):
+        if type(body) is bytes and b'"Pool":' in body:
+            with suppress(StoreDamaged):  # a damaged document is another fault
+                return session.values.read(body).get("Budget", {}).get("Pool")
+    return None
+
+
+def _owner(session: Session, key: str) -> str:
+    """Return the name of the execution of a request, or the name of a budget itself."""
+    number = owner_of(session, key)
+    return key if number is None else _name(session, number)
+
+
+def _name(session: Session, number: int) -> str:
+    found = session.select(NAME, number)
     return str(found[0][0]) if found else f"execution {number}"

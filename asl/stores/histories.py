@@ -11,17 +11,23 @@ from typing import TYPE_CHECKING
 from asl.core.values import Json
 from asl.engine.events import CREATED
 from asl.engine.records import NOTED, WHOLE
+from asl.stores.errors import StoreDamaged
 from asl.stores.log import RECORDS, REQUESTED, Log
-from asl.stores.sqlite import StoreDamaged
+from asl.stores.statements import Select
+from asl.stores.tables import EXECUTION, HEAD, STEP
 
 if TYPE_CHECKING:
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
 __all__ = ["History", "chain_faults", "read_histories"]
 
 REDRIVEN = "ExecutionRedriven"
 NOTABLE = re.compile(f'"large":|{REQUESTED}|{CREATED}|{REDRIVEN}'.encode())
 """What stands in the steps that are read; of all others the hash is enough."""
+BEGINNINGS = Select(EXECUTION, ("number", "name", "chain"))
+STEPS = Select(STEP, tuple(STEP.columns), order=("place",))
+LAST_PLACE = Select(STEP, ("place",), order=("-place",), limited=True)
+HEADS = Select(HEAD, ("execution", "step", "place"))
 OFTEN = 20_000
 """Steps between two reports of progress."""
 
@@ -76,20 +82,17 @@ class History:
                 self.digests[details["requestId"]] = details["digest"]
 
 
-def read_histories(store: SqliteStore, report: Callable[[str], object]) -> dict[int, History]:
+def read_histories(session: Session, report: Callable[[str], object]) -> dict[int, History]:
     """Return the history of each execution by its number; damaged ones are not `whole`.
 
     Args:
-        store: The store.
+        session: The store.
         report: Takes how many steps of all have been checked, now and then.
     """
-    found = {
-        number: History(name, chain)
-        for number, name, chain in store.rows("SELECT number, name, chain FROM execution")
-    }
-    ((total,),) = store.rows("SELECT count(*) FROM step")
-    steps = "SELECT place, execution, number, before, hash, body FROM step ORDER BY place"
-    for done, (place, execution, number, before, hash, body) in enumerate(store.each(steps)):
+    found = {number: History(name, chain) for number, name, chain in session.select(BEGINNINGS)}
+    last = session.select(LAST_PLACE, 1)
+    total = last[0][0] if last else 0
+    for done, (place, execution, number, before, hash, body) in enumerate(session.scan(STEPS)):
         if done % OFTEN == 0:
             report(f"histories ({done:,} of {total:,} steps)")
         history = found.get(execution)
@@ -97,19 +100,17 @@ def read_histories(store: SqliteStore, report: Callable[[str], object]) -> dict[
             continue
         history.whole = history.add(place, number, before, hash, body)
         if history.whole and NOTABLE.search(body):
-            history.note(store.read(body))
-    heads = {
-        number: ends for number, *ends in store.rows("SELECT execution, step, place FROM head")
-    }
+            history.note(session.values.read(body))
+    heads = {number: ends for number, *ends in session.select(HEADS)}
     for number, history in found.items():
         history.whole &= heads.get(number) == [history.steps, history.place]
     return found
 
 
-def chain_faults(store: SqliteStore, number: int, history: History) -> Iterator[str]:
+def chain_faults(session: Session, number: int, history: History) -> Iterator[str]:
     """Yield a sentence on the chain of a damaged history."""
     try:
-        for _ in Log(store, number).read():
+        for _ in Log(session, number).read():
             pass
     except StoreDamaged as fault:
         yield f"{history.name}: {fault.what}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
-from asl.core.values import Json, compact, encoded
+from asl.core.values import Json, encoded
 from asl.engine.journal import STARTED, WHOLE_PATH
 from asl.engine.record_reading import read_beginning
 from asl.engine.record_writing import tells_next, written_whole
@@ -17,8 +17,11 @@ from asl.engine.records import STRETCH, TOLD
 from asl.states.errors import Cancelled
 from asl.stores import live, requests
 from asl.stores.alive import Alive
+from asl.stores.checkpoints import checkpoint_names, put_checkpoint
+from asl.stores.executions import end_descendants
 from asl.stores.log import RECORDS, Log
-from asl.stores.sqlite import BELOW
+from asl.stores.statements import GIVEN, Select, Update, is_set, one_of
+from asl.stores.tables import EXECUTION, REQUEST
 from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
@@ -29,42 +32,60 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.states.decisions import Asked
     from asl.states.host import Record
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.backend import Write
+    from asl.stores.session import Session
 
-__all__ = ["FAIL_POINTS", "SqliteJournal"]
+__all__ = ["FAIL_POINTS", "StoreJournal"]
 
 FAIL_POINTS = ("pause.put", "end.put")
-"""The instants at the end of a run at which a process may die; see `SqliteJournal.reached`."""
+"""The instants at the end of a run at which a process may die; see `StoreJournal.reached`."""
 
-PAUSE = (
-    "UPDATE execution SET status = 'PAUSED', wake = ("
-    "SELECT min(due) FROM (SELECT ? AS due UNION ALL "
-    "SELECT wake FROM request WHERE execution = ? AND status IN ('open', 'answered'))) "
-    "WHERE number = ?"
+USAGE = Update(EXECUTION, {"usage": GIVEN}, {"number": GIVEN})
+END = Update(
+    EXECUTION,
+    {
+        "status": GIVEN,
+        "ended": GIVEN,
+        "wake": None,
+        "output": GIVEN,
+        "error": GIVEN,
+        "cause": GIVEN,
+    },
+    {"number": GIVEN},
 )
-"""An answer that nobody has gone on with yet is due at once: its `wake` is 0."""
-ABORTED = (
-    f"{BELOW} UPDATE execution SET status = 'ABORTED', ended = ?, wake = NULL "
-    "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
+BEGIN_ANEW = Update(
+    EXECUTION,
+    {
+        "status": "RUNNING",
+        "ended": None,
+        "wake": None,
+        "output": None,
+        "error": None,
+        "cause": None,
+        "redrives": GIVEN,
+        "redriven": GIVEN,
+        "document": GIVEN,
+    },
+    {"number": GIVEN},
 )
-CLOSED = (
-    f"{BELOW} UPDATE request SET status = 'closed' WHERE execution IN below AND status = 'open'"
+PAUSE = Update(EXECUTION, {"status": "PAUSED", "wake": GIVEN}, {"number": GIVEN})
+WAKES = Select(
+    REQUEST,
+    ("wake",),
+    {"execution": GIVEN, "status": one_of("open", "answered"), "wake": is_set()},
 )
-"""What the end of an execution means to those that it has started."""
-CUT_OFF = (
-    "WITH RECURSIVE below (number) AS ("
-    "SELECT number FROM execution WHERE parent = ? AND name IN (SELECT value FROM json_each(?)) "
-    "UNION ALL SELECT e.number FROM execution e JOIN below ON e.parent = below.number)"
-)
-"""The executions of these names that one has started, and those that they have."""
-CUT = (
-    f"{CUT_OFF} UPDATE execution SET status = 'ABORTED', ended = ?, wake = NULL "
-    "WHERE number IN below AND status IN ('RUNNING', 'PAUSED')"
-)
-CUT_REQUESTS = (
-    f"{CUT_OFF} UPDATE request SET status = 'closed', wake = NULL "
-    "WHERE execution IN below AND status = 'open'"
-)
+FOUND = Select(EXECUTION, ("usage", "status"), {"number": GIVEN})
+
+
+def _pause(session: Session, number: int, deadline: float | None) -> Iterator[Write]:
+    """Yield the change that says until when an execution waits, at most.
+
+    An answer that nobody has gone on with yet is due at once: its `wake` is 0.
+    """
+    wakes = [wake for (wake,) in session.connection.select(WAKES, (number,))]
+    if deadline is not None:
+        wakes.append(deadline)
+    yield PAUSE, (min(wakes, default=None), number)
 
 
 class _Done(Awaitable[None]):
@@ -77,10 +98,10 @@ class _Done(Awaitable[None]):
 _DONE = _Done()
 
 
-class SqliteJournal(Log):
+class StoreJournal(Log):
     """Writes one execution; reads what an earlier process has written."""
 
-    def __init__(self, store: SqliteStore, number: int) -> None:
+    def __init__(self, store: Session, number: int) -> None:
         super().__init__(store, number)
         self.at_work, self.reached = store.at_work, store.reached
         self.commit_soon: Callable[[], object] = store.flush_soon
@@ -110,7 +131,7 @@ class SqliteJournal(Log):
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
         """Gives the program of a document by its hash."""
-        self.reading: Callable[[], SqliteStore] | None = None
+        self.reading: Callable[[], Session] | None = None
         """Gives the store to whichever thread reads what was there at first."""
         self._standing: tuple[Json, str] | None = None
         self._has_shown = False
@@ -133,17 +154,13 @@ class SqliteJournal(Log):
         self.chain, last, _ = self.ends()
         if not last:  # it has done nothing yet
             return
-        found = "SELECT usage, status FROM execution WHERE number = ?"
-        for body, status in store.rows(found, number):
-            self.spending = None if body is None else store.unpacked(body)
+        for body, status in store.select(FOUND, number):
+            self.spending = None if body is None else store.values.unpack(body)
             self.paused = status == "PAUSED"
-        checkpoints = "SELECT id, name FROM checkpoint WHERE execution = ? ORDER BY number"
-        for id, name in store.rows(checkpoints, number):
-            store.check(type(id) is type(name) is str, "the name of a checkpoint")
-            self.saved.append((id, name))
-        asked_of = store.requests("execution = ?", number)
+        self.saved += checkpoint_names(store, number)
+        asked_of = requests.find_requests(store, requests.OF_EXECUTION, number)
         self.requests.update((asked.key, asked) for asked in asked_of)
-        for task in store.tasks("execution = ?", number):
+        for task in requests.find_tasks(store, requests.OF_EXECUTION, number):
             self.tasks[task.key] = task
         alive, digests = Alive(self.positions, self.answers), dict[str, str]()
         for steps, chain, entries in self.read():
@@ -165,7 +182,7 @@ class SqliteJournal(Log):
         for key, answer in self.answers.items():
             if key.endswith(STARTED):
                 self._started[key.removesuffix(STARTED)] = answer[0]
-        decisions = store.decisions("execution = ?", number)
+        decisions = requests.find_decisions(store, requests.OF_EXECUTION, number)
         self._decided = set(decisions)
         self.answers |= dict(decisions.values())
 
@@ -254,7 +271,7 @@ class SqliteJournal(Log):
 
     def look(self, task: Awaited) -> None:
         """Read what others have said of a task meanwhile."""
-        for seen in self.store.tasks("id = ?", task.token):
+        for seen in requests.find_tasks(self.store, requests.BY_ID, task.token):
             task.status, task.outcome = seen.status, seen.outcome
             task.taken, task.worker, task.beat = seen.taken, seen.worker, seen.beat
 
@@ -278,7 +295,8 @@ class SqliteJournal(Log):
 
         People may decide in another process at any time.
         """
-        for id, (_, decided) in self.store.decisions("id = ?", asked.id).items():
+        found = requests.find_decisions(self.store, requests.BY_ID, asked.id)
+        for id, (_, decided) in found.items():
             self._decided.add(id)
             return decided
         return None
@@ -298,8 +316,8 @@ class SqliteJournal(Log):
             requests.close_requests(self.store, self.number, within)
         if self.may_have_started:
             names = [name for key, name in self._started.items() if key.startswith(within)]
-            for statement, *values in ((CUT, now), (CUT_REQUESTS,)):
-                self.store.write(statement, self.number, compact(names), *values)
+            if names:
+                self.store.write(end_descendants, self.store, self.number, now, names)
 
     # What the execution saves, spends and comes to
 
@@ -309,19 +327,12 @@ class SqliteJournal(Log):
         if checkpoint.storage != "default":
             kept |= {"data": None, "variables": {}}
         self.saved.append((checkpoint.id, checkpoint.name))
-        self.store.write(
-            "INSERT INTO checkpoint (execution, number, id, name, body) VALUES (?, ?, ?, ?, ?)",
-            self.number,
-            len(self.saved),
-            checkpoint.id,
-            checkpoint.name,
-            self.store.packed(encoded(kept)),
-        )
+        put_checkpoint(self.store, self.number, len(self.saved), checkpoint, kept)
 
     def put_spending(self, spending: Json) -> None:
         """Keep what the execution has spent."""
-        body = self.store.packed(encoded(spending))
-        self.store.write("UPDATE execution SET usage = ? WHERE number = ?", body, self.number)
+        body = self.store.values.pack(encoded(spending))
+        self.store.write(USAGE, body, self.number)
 
     def put_result(self, result: Result, until: float | None = None) -> None:
         """Say what the execution came to, or that it waits: *until* something happens, at most."""
@@ -336,7 +347,7 @@ class SqliteJournal(Log):
 
     def put_pause(self, deadline: float | None) -> None:
         """Say that the execution waits for people, and when it is worth to go on."""
-        self.store.write(PAUSE, deadline, self.number, self.number)
+        self.store.write(_pause, self.store, self.number, deadline)
         self.reached("pause.put")
 
     def put_end(
@@ -347,20 +358,10 @@ class SqliteJournal(Log):
         if status != "SUCCEEDED" and self._standing is not None:
             position, kept = self._standing
             self.put_position("", position, kept)
-        store.write(
-            "UPDATE execution SET status = ?, ended = ?, wake = NULL, output = ?, error = ?, "
-            "cause = ? WHERE number = ?",
-            status,
-            ended,
-            store.packed(encoded(output)),
-            error,
-            cause,
-            number,
-        )
+        store.write(END, status, ended, store.values.pack(encoded(output)), error, cause, number)
         self.close_requests()
         if self.may_have_started:
-            store.write(ABORTED, number, ended)
-            store.write(CLOSED, number)
+            store.write(end_descendants, store, number, ended)
         self.reached("end.put")
 
     def put_life(
@@ -373,18 +374,10 @@ class SqliteJournal(Log):
         document: str,
     ) -> None:
         """Let an execution begin anew after its *ending*; None where its process has died."""
-        write, number = self.store.write, self.number
         if ending is not None:
             self.put_record(WHOLE_PATH, written_whole(*ending))
         self.put_record(WHOLE_PATH, written_whole(now, event, details))
-        write(
-            "UPDATE execution SET status = 'RUNNING', ended = NULL, wake = NULL, output = NULL, "
-            "error = NULL, cause = NULL, redrives = ?, redriven = ?, document = ? WHERE number = ?",
-            redrives,
-            now,
-            document,
-            number,
-        )
+        self.store.write(BEGIN_ANEW, redrives, now, document, self.number)
 
     def show(self, chunk: Json) -> None:
         """Show what an agent says to those who follow the execution, before it is recorded."""

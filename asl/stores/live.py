@@ -5,33 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asl.core.values import Json, encoded
+from asl.stores.statements import GIVEN, Delete, Insert, Select, above
+from asl.stores.tables import LIVE
 
 if TYPE_CHECKING:
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
-__all__ = ["TABLE", "chunks_after", "drop_chunks", "put_chunk"]
+__all__ = ["chunks_after", "drop_chunks", "put_chunk"]
 
-TABLE = """
-    CREATE TABLE live (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        execution INTEGER NOT NULL,
-        body BLOB NOT NULL
-    );
-    CREATE INDEX live_execution ON live (execution, id);
-"""
+PUT = Insert(LIVE, ("execution", "body"))
+AFTER = Select(LIVE, ("id", "body"), {"execution": GIVEN, "id": above()}, order=("id",))
+DROP = Delete(LIVE, {"execution": GIVEN})
 
 
-def put_chunk(store: SqliteStore, number: int, chunk: Json) -> None:
+def put_chunk(session: Session, number: int, chunk: Json) -> None:
     """Show with the next commit what an agent of an execution says."""
-    store.write("INSERT INTO live (execution, body) VALUES (?, ?)", number, encoded(chunk))
+    session.write(PUT, number, encoded(chunk))
 
 
-def chunks_after(store: SqliteStore, number: int, last: int) -> list[tuple[int, Json]]:
+def chunks_after(session: Session, number: int, last: int) -> list[tuple[int, Json]]:
     """Return what was shown behind the row *last*, each with the id of its row."""
-    query = "SELECT id, body FROM live WHERE execution = ? AND id > ? ORDER BY id"
-    return [(id, store.read(body)) for id, body in store.rows(query, number, last)]
+    return [(id, session.values.read(body)) for id, body in session.select(AFTER, number, last)]
 
 
-def drop_chunks(store: SqliteStore, number: int) -> None:
+def drop_chunks(session: Session, number: int) -> None:
     """Forget with the next commit what was shown of an execution: it is recorded."""
-    store.write("DELETE FROM live WHERE execution = ?", number)
+    session.write(DROP, number)

@@ -21,42 +21,31 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from asl.core.values import Json, compact, encoded
+from asl.core.values import Json, encoded
 from asl.engine.journal import WHOLE_PATH
 from asl.engine.records import NOTED
-from asl.stores.schema import LARGE, MOST
-from asl.stores.sqlite import StoreDamaged
+from asl.stores.errors import StoreDamaged
+from asl.stores.statements import APPEND, GIVEN, Select, contains, one_of, within
+from asl.stores.tables import EXECUTION, HEAD, LARGE, MOST, STEP
 
 if TYPE_CHECKING:
     from asl.engine.record_reading import RecordReader
     from asl.states.host import Record
-    from asl.stores.sqlite import SqliteStore, Write
+    from asl.stores.backend import Write
+    from asl.stores.session import Session
 
 __all__ = ["RECORDS", "Log"]
 
 NEXT = 1000
 """How many steps behind the last one of an execution are looked at, for one of its own."""
-BEGINNING = (
-    "SELECT chain, step, place, EXISTS (SELECT 1 FROM ("
-    "SELECT execution AS of FROM step WHERE place > head.place AND head.place > 0 "
-    f"ORDER BY place LIMIT {NEXT}) WHERE of = number) "
-    "FROM execution JOIN head ON execution = number WHERE number = ?"
-)
-"""The hash before the first step, the number of the last one, its place, and whether there are more
-steps behind it."""
-STEP = (
-    "INSERT INTO step (execution, number, before, hash, body) "
-    "VALUES (?, ?, (SELECT place FROM head WHERE execution = ?), ?, ?)"
-)
-BACK = (
-    "WITH RECURSIVE back (place, number, before) AS ("
-    "SELECT place, number, before FROM step WHERE place = ? AND number = ? UNION ALL "
-    "SELECT step.place, step.number, step.before FROM back JOIN step "
-    "ON step.place = back.before AND step.number = back.number - 1 WHERE back.number > ?)"
-)
-"""The steps from the last one back to a number."""
-STEPS = (
-    "SELECT hash, body FROM step WHERE place IN (SELECT value FROM json_each(?)) ORDER BY number"
+CHAIN = Select(EXECUTION, ("chain",), {"number": GIVEN})
+END = Select(HEAD, ("step", "place"), {"execution": GIVEN})
+BEHIND = Select(STEP, ("place",), {"place": within(), "execution": GIVEN}, limited=True)
+HASH = Select(STEP, ("hash",), {"place": GIVEN})
+STEPS = Select(STEP, ("hash", "body"), {"place": one_of()}, order=("number",))
+NUMBERS = Select(STEP, ("number",), {"execution": GIVEN})
+WITH_TEXT = Select(
+    STEP, ("number", "body"), {"place": one_of(), "body": contains()}, order=("-number",)
 )
 REQUESTED = "ApprovalRequested"
 """The event that says what people are asked."""
@@ -72,7 +61,7 @@ class Log:
     chain: bytes
     """The hash of the last step, known to whoever adds one."""
 
-    def __init__(self, store: SqliteStore, number: int) -> None:
+    def __init__(self, store: Session, number: int) -> None:
         self.store = store
         self.number = number
         self.steps = 0
@@ -93,17 +82,17 @@ class Log:
         hash, end, place = self.ends()
         places = self._places(max(after, 1), end, place)
         if after:
-            ((hash,),) = store.rows("SELECT hash FROM step WHERE place = ?", places.pop(0))
+            ((hash,),) = store.select(HASH, places.pop(0))
             store.check(type(hash) is bytes, f"step {after} of the history")
         end = min(end, last)
         places = places[: max(end - after, 0)]
         for begin in range(0, len(places), TOGETHER):
-            for kept, body in self.store.rows(STEPS, compact(places[begin : begin + TOGETHER])):
+            for kept, body in store.select(STEPS, places[begin : begin + TOGETHER]):
                 after += 1
                 store.check(type(body) is bytes, f"step {after} of the history")
                 hash = sha256(hash + body).digest()
                 store.check(kept == hash, f"step {after} of the history")
-                entries = store.read(body)
+                entries = store.values.read(body)
                 whole = [[what, where, *map(self._whole, more)] for what, where, *more in entries]
                 yield after, hash, whole
         store.check(after >= end, f"step {after + 1} of the history")
@@ -113,31 +102,38 @@ class Log:
 
         Raises StoreDamaged where one is missing.
         """
-        store = self.store
-        back = store.rows(f"{BACK} SELECT number, place FROM back", place, last, first)
+        back = self.store.connection.trace(place, last, first)
         if len(back) == last - first + 1:
             return [place for _, place in reversed(back)]
         if back:
             missing = f"step {back[-1][0] - 1} of the history is missing"
         else:
-            there = "SELECT coalesce(max(number), 0) FROM step WHERE execution = ? AND number < ?"
-            ((before,),) = store.rows(there, self.number, last)
+            there = (number for (number,) in self.store.select(NUMBERS, self.number))
+            counted = (number for number in there if type(number) is int and number < last)
+            before = max(counted, default=0)
             lost = f"{before + 1} to {last}" if before + 1 < last else f"{last}"
             missing = f"the end of the history is missing: step {lost}"
-        raise StoreDamaged(store.path, missing)
+        raise StoreDamaged(self.store.place, missing)
 
     def ends(self) -> tuple[bytes, int, int]:
         """Return the hash before the first step, the number of the last one and its place."""
-        found = self.store.rows(BEGINNING, self.number)
-        if not found:
-            raise StoreDamaged(self.store.path, "how long a history is does not stand there")
-        chain, last, place, has_more = found[0]
+        store = self.store
+        found, chains = store.select(END, self.number), store.select(CHAIN, self.number)
+        if not found or not chains:
+            raise StoreDamaged(store.place, "how long a history is does not stand there")
+        (last, place), ((chain,),) = found[0], chains
         types = type(chain), type(last), type(place)
-        self.store.check(types == (bytes, int, int), "the end of a history")
-        if has_more:
+        store.check(types == (bytes, int, int), "the end of a history")
+        if place > 0 and store.select(BEHIND, place, place + NEXT, self.number, 1):
             message = f"the history goes on behind its end, which is said to be step {last}"
-            raise StoreDamaged(self.store.path, message)
+            raise StoreDamaged(store.place, message)
         return chain, last, place
+
+    def _with_text(self, text: bytes) -> list[tuple[int, bytes]]:
+        """Return number and body of the steps in which a text stands, the latest first."""
+        _, end, place = self.ends()
+        places = [place for _, place in self.store.connection.trace(place, end, 1)]
+        return self.store.select(WITH_TEXT, places, text)
 
     def told(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
         """Yield path and JSON of the records among the entries of a step."""
@@ -175,10 +171,7 @@ class Log:
 
     def digest_of(self, request: str) -> str | None:
         """Return the recorded digest of what a request asks, None where there is none."""
-        _, end, place = self.ends()
-        query = f"{BACK} SELECT number FROM back JOIN step USING (place, number) "
-        query += "WHERE instr(body, ?) ORDER BY number DESC"
-        for (number,) in self.store.rows(query, place, end, 1, encoded(request)):
+        for number, _ in self._with_text(encoded(request)):
             for _, _, entries in self.read(number - 1, number):
                 for what, _, *content in entries:
                     found = self.requested(content[0], entries) if what in RECORDS else ()
@@ -189,10 +182,8 @@ class Log:
 
     def begin(self, reader: RecordReader) -> None:
         """Let *reader* read by the document with which the execution began."""
-        _, end, place = self.ends()
-        query = f"{BACK} SELECT body FROM step JOIN back USING (place) WHERE instr(body, ?)"
-        for (body,) in self.store.rows(f"{query} ORDER BY place", place, end, 1, b'"replaced":'):
-            for what, where, *content in self.store.read(body):
+        for _, body in reversed(self._with_text(b'"replaced":')):
+            for what, where, *content in self.store.values.read(body):
                 if what == "record" and where == WHOLE_PATH:
                     details = content[0][-1]["json"]
                     if "replaced" in details:
@@ -215,7 +206,7 @@ class Log:
 
     def _whole(self, value: Json) -> Json:
         if type(value) is dict and "large" in value:
-            return self.store.large(bytes.fromhex(value["large"]))
+            return self.store.values.large(bytes.fromhex(value["large"]))
         return value
 
     # Writing
@@ -232,8 +223,8 @@ class Log:
         self._entries.append(text)
         self.gathered += size
         if self.gathered > MOST:
-            statement, values = self._step()
-            self.store.write(statement, *values)
+            change, values = self._step()
+            self.store.write(change, *values)
         return size
 
     def _apart(self, entry: tuple[Json, ...]) -> bytes:
@@ -246,7 +237,7 @@ class Log:
     def _kept(self, value: Json) -> Json:
         """Refer to a large value instead of repeating it."""
         text = encoded(value)
-        return value if len(text) < LARGE else {"large": self.store.put_large(text).hex()}
+        return value if len(text) < LARGE else {"large": self.store.values.put_large(text).hex()}
 
     def _referred(self, slot: Json) -> Json:
         if type(slot) is dict and "json" in slot:
@@ -255,14 +246,12 @@ class Log:
         return slot
 
     def _step(self) -> Write:
-        """Return the statement that writes what is gathered, chained to all before."""
+        """Return the change that appends what is gathered, chained to all before."""
         body = b"[%s]" % b",".join(self._entries)
         self._entries, self.gathered = [], 0
         self.steps += 1
         self.chain = sha256(self.chain + body).digest()
-        # For bytes, the module `sqlite3` looks for adapters, in vain; a copy costs less.
-        kept = bytearray(self.chain), bytearray(body)
-        return STEP, (self.number, self.steps, self.number, *kept)
+        return APPEND, (self.number, self.steps, self.chain, body)
 
     def _last_step(self) -> Iterator[Write]:
         if self._entries:

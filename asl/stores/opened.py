@@ -1,4 +1,4 @@
-"""A store in several threads and processes: each thread of each process has it open for itself.
+"""A store in several threads and processes: each thread of each process connects for itself.
 
 A connection of SQLite must not cross a fork, and what an execution gathers for its next transaction
 must not get into that of another thread. So threads stand beside each other as processes do.
@@ -7,61 +7,69 @@ must not get into that of another thread. So threads stand beside each other as 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from threading import local
+from typing import TYPE_CHECKING
 
-from asl.stores.sqlite import CLOSED, SqliteStore, StoreError
+from asl.stores.errors import CLOSED, StoreError
+from asl.stores.session import Session
+
+if TYPE_CHECKING:
+    from asl.stores.backend import StoreBackend
 
 __all__ = ["Opened"]
 
 
 class Opened:
-    """A file of executions, opened by whoever opens the store and by every thread that uses it."""
+    """A store, connected to by whoever opens it and by every thread that uses it."""
 
-    def __init__(self, path: str | os.PathLike[str], synchronous: str) -> None:
+    def __init__(self, backend: StoreBackend) -> None:
+        self.backend = backend
         self._threads = local()
-        self._threads.mine = _Mine(SqliteStore(path, synchronous=synchronous))
-        self._synchronous = synchronous
         self._is_closed = False
-        self.path = Path(path)
-        self._place = self.path.absolute()
-        """Where it is, wherever the process goes."""
+        self._threads.mine = self._connected()
+
+    def _connected(self) -> _Mine:
+        return _Mine(Session(self.backend.connect(), self.backend.place))
+
+    @property
+    def place(self) -> str | os.PathLike[str]:
+        """The path of the file, or what names the store in messages."""
+        return self.backend.place
 
     def reopen(self) -> None:
-        """Leave the store of this thread as it is, and open the file anew at the next use."""
-        self.file.crash()
+        """Leave the session of this thread as it is, and connect anew at the next use."""
+        self.session.crash()
         self._threads.mine = None
 
     @property
-    def file(self) -> SqliteStore:
-        """The store of this thread, open from its first use to the end of the thread.
+    def session(self) -> Session:
+        """The session of this thread, open from its first use to the end of the thread.
 
         Raises StoreError where it cannot be opened, or was closed.
         """
         mine: _Mine | None = getattr(self._threads, "mine", None)
-        if mine is None or mine.file.inherited:
+        if mine is None or not mine.session.connection.is_usable:
             if self._is_closed:
-                raise StoreError(f"{self.path}: {CLOSED}")
-            mine = _Mine(SqliteStore(self._place, synchronous=self._synchronous))
-            self._threads.mine = mine
+                raise StoreError(f"{self.place}: {CLOSED}")
+            mine = self._threads.mine = self._connected()
         elif self._is_closed:
-            mine.file.close()
-        return mine.file
+            mine.session.close()
+        return mine.session
 
     def close(self) -> None:
         """Close it; what another thread has open ends when that comes by or ends itself."""
         self._is_closed = True
         mine: _Mine | None = getattr(self._threads, "mine", None)
         if mine is not None:
-            mine.file.close()
+            mine.session.close()
 
 
 class _Mine:
     """Lives as long as a thread, and closes what that had open: results may refer to it longer."""
 
-    def __init__(self, file: SqliteStore) -> None:
-        self.file = file
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def __del__(self) -> None:
-        if self.file.is_ours:
-            self.file.crash()
+        if self.session.connection.is_usable:
+            self.session.crash()

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from asl.core.values import Json, encoded
 from asl.engine.execution import ZERO
 from asl.engine.pools import without, without_calls
 from asl.engine.written import read_usage
-from asl.stores.locks import lock_of
-from asl.stores.workers import Workers
+from asl.stores.executions import ENDED, find_execution, top_of
+from asl.stores.statements import GIVEN, Insert, Select, is_set, one_of
+from asl.stores.tables import BUDGET, EXECUTION
+from asl.stores.workers import Workers, lock_of
 
 if TYPE_CHECKING:
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
-__all__ = ["Holder", "StoreBudgets", "holder_of"]
+__all__ = ["TOOLS", "Holder", "StoreBudgets", "holder_of"]
 
-ENDED = (
-    "SELECT ended, usage FROM execution WHERE workflow = ? AND name = ? "
-    "AND status IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'ABORTED') AND ended IS NOT NULL"
+ENDED_ONE = Select(
+    EXECUTION,
+    ("ended", "usage"),
+    {"workflow": GIVEN, "name": GIVEN, "status": one_of(*ENDED), "ended": is_set()},
 )
+FIND = Select(BUDGET, ("body",), {"name": GIVEN})
+NAMES = Select(BUDGET, ("name",))
+PUT = Insert(BUDGET, ("name", "body"), "update", ("body",))
+TOOLS: Final = "Tools "
+"""Begins the names of what counts calls of tools, not money."""
 
 
 def _charged(spending: Json) -> Decimal:
@@ -51,17 +59,16 @@ def holder_of(entry: str) -> Holder | None:
 class StoreBudgets:
     """Protocol `asl.engine.pools.SharedBudgets`: each change is a transaction."""
 
-    def __init__(self, file: SqliteStore) -> None:
-        self.file = file
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
         """Replace a shared budget by what *make* returns for it; raises StoreError."""
-        file = self.file
-        with file.transaction():
-            found = file.rows("SELECT body FROM tab WHERE name = ?", name)
-            kept = self._without_lost(file.unpacked(found[0][0])) if found else None
-            body = file.packed(encoded(make(kept)))
-            file.write("INSERT OR REPLACE INTO tab (name, body) VALUES (?, ?)", name, body)
+        session = self.session
+        with session.transaction():
+            found = session.select(FIND, name)
+            kept = self._without_lost(session.values.unpack(found[0][0])) if found else None
+            session.write(PUT, name, session.values.pack(encoded(make(kept))))
 
     def _without_lost(self, kept: Json) -> Json:
         """Return a shared budget without what is held for nothing.
@@ -75,9 +82,9 @@ class StoreBudgets:
             if holder is not None:
                 holders[holder] = holders.get(holder, False) or entry != holder.id
         for holder, has_calls in holders.items():
-            ends = self.file.rows(ENDED, holder.workflow, holder.name)
+            ends = self.session.select(ENDED_ONE, holder.workflow, holder.name)
             for ended, usage in ends:
-                spent = ZERO if usage is None else _charged(self.file.unpacked(usage))
+                spent = ZERO if usage is None else _charged(self.session.values.unpack(usage))
                 kept = without(kept, holder.id, spent, ended)
             if not ends and has_calls and not self.is_at_work(holder.name):
                 kept = without_calls(kept, holder.id)
@@ -86,29 +93,31 @@ class StoreBudgets:
     def is_at_work(self, name: str) -> bool:
         """Whether a process runs an execution, by its lock and the lease of its worker.
 
-        One that is not in the file yet counts as run.
+        One that is not in the store yet counts as run.
         """
-        file = self.file
-        if lock_of(name) in file.at_work:
+        session = self.session
+        if lock_of(name) in session.at_work:
             return True
-        top = file.execution(file.top(name))
+        top = find_execution(session, top_of(session, name))
         if top is None:
             return True
         place = lock_of(top.name)
-        if place in file.at_work:
+        if place in session.at_work:
             return True
-        return file.locks.is_held(place) and not Workers(file).is_fenced(top.number)
+        return session.connection.is_locked(place) and not Workers(session).is_fenced(top.number)
 
     def release_lost(self) -> Iterator[str]:
         """Release what is held for nothing; yields the names of the budgets concerned."""
-        for (name,) in self.file.rows("SELECT name FROM tab WHERE name NOT LIKE 'Tools %'"):
-            ((body,),) = self.file.rows("SELECT body FROM tab WHERE name = ?", name)
-            held = self.file.unpacked(body)["open"]
+        for (name,) in self.session.select(NAMES):
+            if name.startswith(TOOLS):
+                continue
+            ((body,),) = self.session.select(FIND, name)
+            held = self.session.values.unpack(body)["open"]
             if self._without_lost({"spent": {}, "open": held})["open"] != held:
                 self.change(name, lambda kept: kept)
                 yield name
 
     def leave(self, execution: str, spent: Decimal, now: float) -> None:
         """Release the reservations of an execution that ends without running."""
-        for (name,) in self.file.rows("SELECT name FROM tab"):
+        for (name,) in self.session.select(NAMES):
             self.change(name, lambda kept: without(kept, execution, spent, now))

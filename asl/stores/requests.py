@@ -2,62 +2,238 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asl.core.values import Json, encoded
+from asl.stores.errors import StoreDamaged
+from asl.stores.statements import (
+    GIVEN,
+    Delete,
+    Insert,
+    Row,
+    Select,
+    Update,
+    Where,
+    begins_with,
+    is_set,
+    none_of,
+    one_of,
+)
+from asl.stores.tables import REQUEST
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.states.decisions import Asked
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.session import Session
 
 __all__ = [
+    "ALL",
+    "BY_ID",
+    "FOR",
+    "OF_EXECUTION",
+    "OPEN",
+    "OPEN_OF",
+    "TASKS",
+    "UNHEARD_OF",
+    "Query",
     "addressed",
+    "answer_of",
+    "answered_ids",
     "close_requests",
     "drop_request",
     "drop_vain_requests",
+    "find_decisions",
+    "find_requests",
+    "find_tasks",
+    "owner_of",
+    "put_decision",
     "put_outcome",
+    "put_received",
     "put_request",
     "put_sign",
     "put_task",
     "take_up",
 ]
 
-REQUEST = (
-    "INSERT INTO request (id, execution, key, kind, status, created, wake, body, received, digest, "
-    "told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
-    "SET status = excluded.status, wake = excluded.wake, told = excluded.told"
+_COLUMNS = (
+    "id", "execution", "key", "kind", "status", "created", "wake", "body", "received", "digest",
+    "told",
+)  # fmt: skip
+_CHANGED = ("status", "wake", "told")
+_WHILE_OPEN = {"status": "open"}
+PUT = Insert(REQUEST, _COLUMNS, "update", _CHANGED, _WHILE_OPEN)
+PUT_WITH_ANSWERS = Insert(REQUEST, _COLUMNS, "update", (*_CHANGED, "received"), _WHILE_OPEN)
+ADD_TASK = Insert(REQUEST, _COLUMNS)
+SETTLE = Update(
+    REQUEST,
+    {"status": GIVEN, "wake": GIVEN, "answer": GIVEN},
+    {"id": GIVEN, "status": "open"},
 )
-TASK = (
-    "INSERT INTO request (id, execution, key, kind, status, created, wake, body, received, digest, "
-    "told) VALUES (?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, 0)"
-)
-SETTLED = "UPDATE request SET status = ?, wake = ?, answer = ? WHERE id = ? AND status = 'open'"
-SIGN = "UPDATE request SET received = ?, wake = ? WHERE id = ? AND status = 'open'"
+SIGN = Update(REQUEST, {"received": GIVEN, "wake": GIVEN}, {"id": GIVEN, "status": "open"})
 """What becomes of a request by task token."""
-TAKEN_UP = "UPDATE request SET wake = NULL WHERE id = ? AND status = 'answered'"
-"""Its answer has been gone on with."""
-WHILE_OPEN = " WHERE request.status = 'open'"
-CLOSED = (
-    "UPDATE request SET status = 'closed', wake = NULL "
-    "WHERE execution = ? AND status = 'open' AND substr(key, 1, ?) = ?"
+RECEIVE = Update(REQUEST, {"received": GIVEN}, {"id": GIVEN})
+DECIDE = Update(
+    REQUEST, {"status": "answered", "wake": 0.0, "received": GIVEN, "answer": GIVEN}, {"id": GIVEN}
 )
-DROPPED = "DELETE FROM request WHERE execution = ? AND status = 'closed'"
-FORGOTTEN = "DELETE FROM request WHERE id = ?"
-UNHEARD = "execution = ? AND status = 'answered' AND wake IS NOT NULL"
+TAKE_UP = Update(REQUEST, {"wake": None}, {"id": GIVEN, "status": "answered"})
+"""Its answer has been gone on with."""
+CLOSE = Update(
+    REQUEST,
+    {"status": "closed", "wake": None},
+    {"execution": GIVEN, "status": "open", "key": begins_with()},
+)
+DROP_CLOSED = Delete(REQUEST, {"execution": GIVEN, "status": "closed"})
+DROP = Delete(REQUEST, {"id": GIVEN})
+
+TASKS: Final = ("token", "activity")
+"""The kinds of requests that are answered by task token, not by people."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Query:
+    """Which requests are read: those of people, those by task token, and what people decided."""
+
+    people: Select
+    tasks: Select
+    decided: Select
+
+
+def _query(where: Where) -> Query:
+    order = ("created", "#key", "key")
+    people = {**where, "kind": none_of(*TASKS)}
+    shown = ("id", "key", "kind", "status", "created", "body", "received")
+    return Query(
+        Select(REQUEST, (*shown, "told"), people, order, checked=True),
+        Select(REQUEST, (*shown, "answer"), {**where, "kind": one_of(*TASKS)}, order, checked=True),
+        Select(REQUEST, ("id", "key", "answer"), {"status": "answered", "wake": 0, **people}),
+    )
+
+
+ALL: Final = _query({})
+BY_ID: Final = _query({"id": GIVEN})
+OPEN: Final = _query({"status": "open"})
+OF_EXECUTION: Final = _query({"execution": GIVEN})
+OPEN_OF: Final = _query({"execution": one_of(), "status": "open"})
+UNHEARD_OF: Final = _query({"execution": one_of(), "status": "answered", "wake": is_set()})
 """Answered, and not gone on with."""
+FOR: Final = _query({"status": "open", "digest": GIVEN})
+"""Those for a resource that are open."""
+OWNER = Select(REQUEST, ("execution",), {"id": GIVEN})
+ANSWER = Select(REQUEST, ("answer",), {"id": GIVEN})
+ANSWERED = Select(REQUEST, ("id",), {"status": "answered", "wake": 0})
+
+Item = TypeVar("Item")
 
 
-def put_request(store: SqliteStore, number: int, asked: Asked, received: bool) -> None:
+# Reading
+
+
+def find_requests(
+    session: Session, query: Query, *values: Any, damaged: list[str] | None = None
+) -> list[Asked]:
+    """Return the requests of people that a query asks for, in the order they were made.
+
+    Args:
+        session: The store.
+        query: Which.
+        values: What is given to the query.
+        damaged: Takes a sentence on each damaged one; None raises StoreDamaged for the first.
+    """
+    rows = session.select(query.people, *values)
+    return [*_whole(rows, partial(_read_request, session), damaged)]
+
+
+def find_tasks(
+    session: Session, query: Query, *values: Any, damaged: list[str] | None = None
+) -> list[Awaited]:
+    """Return the requests by task token that a query asks for, in the order they were made.
+
+    See `find_requests` for the arguments.
+    """
+    rows = session.select(query.tasks, *values)
+    return [*_whole(rows, partial(_read_task, session), damaged)]
+
+
+def _whole(
+    rows: Iterable[Row], read: Callable[[Row], Item], damaged: list[str] | None
+) -> Iterator[Item]:
+    """Yield what is read of the rows of requests; a damaged one does not stop the others."""
+    for row in rows:
+        try:
+            yield read(row)
+        except StoreDamaged as damage:
+            if damaged is None:
+                raise
+            damaged.append(f"the request {row[0]} is damaged: {damage.what}")
+
+
+def _read_request(session: Session, row: Row) -> Asked:
+    from asl.states.decisions import Asked
+
+    id, key, kind, status, created, body, received, told, whole = row
+    session.check(whole == 1, f"the request {id}")
+    shown, plan = session.values.unpack(body)
+    asked = Asked(id, key, kind, shown, plan, created)
+    asked.status, asked.told = status, told
+    asked.received = session.values.unpack(received)
+    return asked
+
+
+def _read_task(session: Session, row: Row) -> Awaited:
+    from asl.engine.awaited import Awaited
+
+    id, key, kind, status, created, body, received, answer, whole = row
+    session.check(whole == 1, f"the request {id}")
+    target, state, payload, timeout, heartbeat = session.values.unpack(body)
+    task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
+    task.status = status
+    task.taken, task.worker, task.beat = session.values.unpack(received)
+    task.outcome = None if answer is None else session.values.unpack(answer)
+    return task
+
+
+def find_decisions(session: Session, query: Query, *values: Any) -> dict[str, tuple[str, Json]]:
+    """Return what people have decided and executions have not gone on with yet.
+
+    By the id of the request: the key of the effect, and its answer.
+    """
+    found = session.select(query.decided, *values)
+    return {id: (key, session.values.unpack(answer)[2]) for id, key, answer in found}
+
+
+def owner_of(session: Session, id: str) -> int | None:
+    """Return the number of the execution that has made a request, None without such a request."""
+    found = session.select(OWNER, id)
+    return found[0][0] if found else None
+
+
+def answer_of(session: Session, id: str) -> Json:
+    """Return what has led to the decision on a request, its record and the answer, or None."""
+    ((answer,),) = session.select(ANSWER, id)
+    return None if answer is None else session.values.unpack(answer)
+
+
+def answered_ids(session: Session) -> list[str]:
+    """Return the ids of requests and tokens with answers that nobody has gone on with."""
+    return [id for (id,) in session.select(ANSWERED)]
+
+
+# Writing
+
+
+def put_request(session: Session, number: int, asked: Asked, received: bool) -> None:
     """Keep a request of an execution to people, or what became of an open one.
 
     Approvals may come meanwhile by another process; *received* puts those that came here.
     """
     body = encoded([asked.body, asked.plan])
-    answers = store.packed(encoded(asked.received))
-    store.write(
-        REQUEST + (", received = excluded.received" if received else "") + WHILE_OPEN,
+    answers = session.values.pack(encoded(asked.received))
+    session.write(
+        PUT_WITH_ANSWERS if received else PUT,
         asked.id,
         number,
         asked.key,
@@ -65,27 +241,29 @@ def put_request(store: SqliteStore, number: int, asked: Asked, received: bool) -
         asked.status,
         asked.created,
         asked.wake,
-        store.packed(body),
+        session.values.pack(body),
         answers,
         asked.digest,
         asked.told,
     )
 
 
-def put_task(store: SqliteStore, number: int, task: Awaited) -> None:
+def put_task(session: Session, number: int, task: Awaited) -> None:
     """Keep a new request of an execution that is answered by its token."""
     body = [task.target, task.state, task.payload, task.timeout, task.heartbeat]
-    store.write(
-        TASK,
+    session.write(
+        ADD_TASK,
         task.token,
         number,
         task.key,
         task.kind,
+        "open",
         task.created,
         task.due,
-        store.packed(encoded(body)),
-        store.packed(encoded(_signs(task))),
+        session.values.pack(encoded(body)),
+        session.values.pack(encoded(_signs(task))),
         addressed(task.target),
+        0,
     )
 
 
@@ -94,44 +272,63 @@ def addressed(target: str) -> str:
     return sha256(target.encode()).hexdigest()
 
 
-def put_sign(store: SqliteStore, task: Awaited) -> None:
+def put_sign(session: Session, task: Awaited) -> None:
     """Keep that somebody has taken a task, or is at work on it."""
-    store.write(SIGN, store.packed(encoded(_signs(task))), task.due, task.token)
+    session.write(SIGN, session.values.pack(encoded(_signs(task))), task.due, task.token)
 
 
-def put_outcome(store: SqliteStore, task: Awaited) -> None:
+def put_outcome(session: Session, task: Awaited) -> None:
     """Keep what became of a task that was open."""
     if task.outcome is None:
-        store.write(SETTLED, task.status, None, None, task.token)
+        session.write(SETTLE, task.status, None, None, task.token)
     else:
-        store.write(SETTLED, task.status, 0.0, store.packed(encoded(task.outcome)), task.token)
+        outcome = session.values.pack(encoded(task.outcome))
+        session.write(SETTLE, task.status, 0.0, outcome, task.token)
 
 
 def _signs(task: Awaited) -> Json:
     return [task.taken, task.worker, task.beat]
 
 
-def take_up(store: SqliteStore, id: str) -> None:
+def put_received(session: Session, id: str, received: Json) -> None:
+    """Keep the approvals of people that are collected for a request."""
+    session.write(RECEIVE, session.values.pack(encoded(received)), id)
+
+
+def put_decision(session: Session, id: str, received: Json, answer: bytes) -> None:
+    """Keep what people have decided, where the execution takes it up.
+
+    Args:
+        session: The store.
+        id: The request.
+        received: The approvals that led to it.
+        answer: JSON text of the answer that decided, its record, and what the effect answers.
+    """
+    pack = session.values.pack
+    session.write(DECIDE, pack(encoded(received)), pack(answer), id)
+
+
+def take_up(session: Session, id: str) -> None:
     """Say that the answer to a request has been gone on with."""
-    store.write(TAKEN_UP, id)
+    session.write(TAKE_UP, id)
 
 
-def close_requests(store: SqliteStore, number: int, within: str = "") -> None:
+def close_requests(session: Session, number: int, within: str = "") -> None:
     """Let nobody decide any more on what is open, of machines whose paths begin so."""
-    store.write(CLOSED, number, len(within), within)
+    session.write(CLOSE, number, within)
 
 
-def drop_request(store: SqliteStore, id: str) -> None:
+def drop_request(session: Session, id: str) -> None:
     """Forget a request."""
-    store.write(FORGOTTEN, id)
+    session.write(DROP, id)
 
 
-def drop_vain_requests(store: SqliteStore, number: int) -> None:
+def drop_vain_requests(session: Session, number: int) -> None:
     """Forget the requests that came to nothing: they are made again.
 
     Nobody has decided on them, or they have failed and no state has gone on with that.
     """
-    for task in store.tasks(UNHEARD, number):
+    for task in find_tasks(session, UNHEARD_OF, [number]):
         if task.outcome is not None and task.outcome[2] is not None:
-            store.write(FORGOTTEN, task.token)
-    store.write(DROPPED, number)
+            session.write(DROP, task.token)
+    session.write(DROP_CLOSED, number)

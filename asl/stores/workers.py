@@ -7,77 +7,97 @@ is fenced: its next commit is refused, and others go on with what it ran.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from asl.core.values import Json, encoded
-from asl.stores.locks import lock_of
+from asl.stores.requests import answered_ids
+from asl.stores.statements import (
+    GIVEN,
+    Delete,
+    Insert,
+    Select,
+    Update,
+    above,
+    at_most,
+    is_set,
+    one_of,
+)
+from asl.stores.tables import CLAIM, EXECUTION, WORKER
 
 if TYPE_CHECKING:
-    from asl.stores.sqlite import SqliteStore
+    from asl.stores.backend import Write
+    from asl.stores.session import Session
 
-__all__ = ["LEASE", "TABLES", "Cancellation", "Workers"]
+__all__ = ["LEASE", "Cancellation", "Workers", "lock_of"]
 
 LEASE = 15.0
 """Seconds after which a worker that has not renewed its lease is fenced."""
 
-TABLES = """
-    CREATE TABLE worker (
-        id TEXT PRIMARY KEY,
-        about BLOB NOT NULL,
-        seen REAL NOT NULL,
-        fenced INTEGER NOT NULL DEFAULT 0
-    ) WITHOUT ROWID;
-    CREATE TABLE claim (
-        execution INTEGER PRIMARY KEY,
-        owner TEXT,
-        needs BLOB,
-        cancel BLOB,
-        timer REAL
-    );
-    CREATE INDEX claim_owner ON claim (owner) WHERE owner IS NOT NULL;
-    CREATE INDEX claim_needs ON claim (execution) WHERE needs IS NOT NULL;
-    CREATE INDEX claim_cancel ON claim (execution) WHERE cancel IS NOT NULL;
-"""
+FENCED = Select(WORKER, ("id",), {"fenced": 1})
+OWNED = Select(CLAIM, ("owner",), {"owner": is_set()})
+FORGET_WORKER = Delete(WORKER, {"id": GIVEN})
+REGISTER = Insert(WORKER, ("id", "about", "seen"))
+RENEW = Update(WORKER, {"seen": GIVEN}, {"id": GIVEN})
+FENCE = Update(WORKER, {"fenced": 1}, {"id": GIVEN})
+SEEN = Select(WORKER, ("id", "seen"), {"fenced": 0}, order=("id",))
+IS_FENCED = Select(WORKER, ("id",), {"id": GIVEN, "fenced": 1})
+IS_ALIVE = Select(WORKER, ("id",), {"id": GIVEN, "fenced": 0})
 
-FORGOTTEN = (
-    "DELETE FROM worker WHERE fenced = 1 "
-    "AND id NOT IN (SELECT owner FROM claim WHERE owner IS NOT NULL)"
+OWN = Insert(CLAIM, ("execution", "owner"), "update", ("owner",))
+NEED = Insert(CLAIM, ("execution", "needs"), "update", ("needs",))
+TIME = Insert(CLAIM, ("execution", "timer"), "update", ("timer",))
+CANCEL = Insert(CLAIM, ("execution", "cancel"), "update", ("cancel",))
+RELEASE = Update(CLAIM, {"owner": None}, {"execution": GIVEN, "owner": GIVEN})
+RELEASE_ALL = Update(CLAIM, {"owner": None}, {"owner": GIVEN})
+FORGET = Delete(CLAIM, {"execution": GIVEN})
+OWNER = Select(CLAIM, ("owner",), {"execution": GIVEN, "owner": is_set()})
+CLAIMS = Select(CLAIM, ("execution", "owner", "needs"), {"execution": one_of()})
+NEEDING = Select(
+    CLAIM, ("execution", "needs", "owner"), {"needs": is_set()}, order=("execution",), by="needs"
 )
-FREE = "(owner IS NULL OR owner IN (SELECT id FROM worker WHERE fenced = 1))"
-PAUSED = "+status = 'PAUSED'"
-"""The sign keeps SQLite from going through all that are paused instead of those that are due."""
-_READY = (
-    "SELECT number, name FROM execution LEFT JOIN claim ON execution = number WHERE parent IS NULL "
-    f"AND needs IS NULL AND {FREE} AND"
+NEEDS = Select(CLAIM, ("needs",), {"execution": GIVEN, "needs": is_set()})
+CANCELLED = Select(CLAIM, ("execution", "cancel"), {"cancel": is_set()})
+CANCELLATION = Select(CLAIM, ("cancel",), {"execution": GIVEN, "cancel": is_set()})
+
+_NAMED = ("number", "name")
+NEW = Select(
+    EXECUTION,
+    _NAMED,
+    {"status": "RUNNING", "parent": None, "number": above()},
+    order=("number",),
+    limited=True,
 )
-NEW = f"{_READY} status = 'RUNNING' ORDER BY number LIMIT ?"
-DUE = f"{_READY} {PAUSED} AND wake <= ? ORDER BY wake LIMIT ?"
-_TOPS = (
-    "WITH RECURSIVE above (number, parent) AS (SELECT number, parent FROM execution "
-    f"WHERE {PAUSED} AND parent IS NOT NULL AND wake <= ? UNION "
-    "SELECT e.number, e.parent FROM execution e JOIN above ON e.number = above.parent) "
-    "SELECT above.number, name FROM above CROSS JOIN execution USING (number) "
-    "LEFT JOIN claim ON execution = above.number WHERE above.parent IS NULL "
-    f"AND {PAUSED} AND needs IS NULL AND {FREE} LIMIT ?"
+DUE = Select(
+    EXECUTION,
+    (*_NAMED, "wake"),
+    {"status": "PAUSED", "parent": None, "wake": at_most()},
+    order=("wake",),
+    limited=True,
+    by="wake",
 )
-"""The executions that have started one that is due."""
-NEEDING = (
-    "SELECT number, name, needs FROM claim CROSS JOIN execution ON execution = number "
-    f"WHERE needs IS NOT NULL AND {FREE} ORDER BY number"
+DUE_PARTS = Select(
+    EXECUTION,
+    ("parent",),
+    {"status": "PAUSED", "parent": is_set(), "wake": at_most()},
+    by="wake",
 )
-CANCELLED = (
-    "SELECT number, name, cancel FROM claim CROSS JOIN execution ON execution = number "
-    "WHERE cancel IS NOT NULL AND status IN ('RUNNING', 'PAUSED')"
+ABOVE = Select(EXECUTION, (*_NAMED, "parent", "status"), {"number": one_of()})
+NEXT_WAKE = Select(
+    EXECUTION,
+    ("wake",),
+    {"status": "PAUSED", "wake": above()},
+    order=("wake",),
+    limited=True,
+    by="wake",
 )
-OWN = (
-    "INSERT INTO claim (execution, owner) VALUES (?, ?) "
-    "ON CONFLICT (execution) DO UPDATE SET owner = excluded.owner"
-)
-TAKE_OVER = (
-    "UPDATE claim SET owner = ? WHERE execution = ? AND owner IN "
-    "(SELECT id FROM worker WHERE fenced = 1)"
-)
+NAME = Select(EXECUTION, ("name", "status"), {"number": GIVEN})
+
+
+def lock_of(name: str) -> int:
+    """Return the number of the lock of an execution or a worker."""
+    return int.from_bytes(sha256(name.encode()).digest()[:7])
 
 
 class Cancellation(NamedTuple):
@@ -92,164 +112,209 @@ class Cancellation(NamedTuple):
 class Workers:
     """The claims of one store, as one thread has it."""
 
-    def __init__(self, file: SqliteStore) -> None:
-        self.file = file
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     # A worker's own life
 
     def register(self, id: str, about: Json, now: float) -> None:
         """Make this connection the worker *id*: its lock is held, its lease begins."""
-        file = self.file
-        file.insist_writable()
-        file.locks.take(lock_of(id))
-        file.write(FORGOTTEN)
-        file.write("INSERT INTO worker (id, about, seen) VALUES (?, ?, ?)", id, encoded(about), now)
-        file.flush()
-        file.worker = id
+        session = self.session
+        session.insist_writable()
+        session.connection.lock(lock_of(id))
+        session.write(self._forget_fenced)
+        session.write(REGISTER, id, encoded(about), now)
+        session.flush()
+        session.worker = id
+
+    def _forget_fenced(self) -> Iterator[Write]:
+        """Yield the changes that forget fenced workers of which no execution is left."""
+        select = self.session.connection.select
+        owners = {owner for (owner,) in select(OWNED)}
+        for (id,) in select(FENCED):
+            if id not in owners:
+                yield FORGET_WORKER, (id,)
 
     def renew(self, now: float) -> None:
         """Renew the lease with the next commit."""
-        self.file.write("UPDATE worker SET seen = ? WHERE id = ?", now, self.file.worker)
+        self.session.write(RENEW, now, self.session.worker)
 
     def leave(self) -> None:
         """End this worker: others may take what it has claimed."""
-        file, id = self.file, self.file.worker
+        session, id = self.session, self.session.worker
         if id is None:
             return
-        file.write("UPDATE claim SET owner = NULL WHERE owner = ?", id)
-        file.write("DELETE FROM worker WHERE id = ?", id)
-        file.flush()
-        file.worker = None
-        file.locks.leave(lock_of(id))
+        session.write(RELEASE_ALL, id)
+        session.write(FORGET_WORKER, id)
+        session.flush()
+        session.worker = None
+        session.connection.unlock(lock_of(id))
 
     def fence(self, now: float) -> list[str]:
         """Fence the workers that have died or whose leases have run out; returns their ids."""
         lost = [
             id
-            for id, seen in self.file.rows("SELECT id, seen FROM worker WHERE fenced = 0")
-            if id != self.file.worker
-            and (seen + LEASE < now or not self.file.locks.is_held(lock_of(id)))
+            for id, seen in self.session.select(SEEN)
+            if id != self.session.worker and (seen + LEASE < now or not self._is_there(id))
         ]
         for id in lost:
-            self.file.write("UPDATE worker SET fenced = 1 WHERE id = ?", id)
-        self.file.flush()
+            self.session.write(FENCE, id)
+        self.session.flush()
         return lost
+
+    def _is_there(self, id: str) -> bool:
+        """Whether the process of another worker lives."""
+        return self.session.connection.is_locked(lock_of(id))
 
     # Claims
 
     def own(self, number: int) -> None:
         """Record with the next commit that this worker runs an execution whose lock it holds."""
-        self.file.write(OWN, number, self.file.worker)
+        self.session.write(OWN, number, self.session.worker)
 
     def take_over(self, number: int) -> bool:
         """Claim what a fenced worker ran, whose lock it may still hold."""
-        with self.file.transaction():
-            changed = self.file.change(TAKE_OVER, self.file.worker, number)
-        return changed == 1
+        session = self.session
+        with session.transaction():
+            owner = session.look(OWNER, number)
+            if owner is None or owner not in session.select(FENCED):
+                return False
+            session.write(OWN, number, session.worker)
+        return True
 
     def is_owned(self, number: int) -> bool:
         """Whether another worker that lives runs an execution."""
-        query = (
-            "SELECT owner FROM claim JOIN worker ON id = owner "
-            "WHERE execution = ? AND fenced = 0 AND owner IS NOT ?"
-        )
-        found = self.file.look(query, number, self.file.worker)
-        return found is not None and self.file.locks.is_held(lock_of(found[0]))
+        found = self.session.look(OWNER, number)
+        if found is None or found[0] == self.session.worker:
+            return False
+        return self.session.look(IS_ALIVE, *found) is not None and self._is_there(found[0])
 
     def is_fenced(self, number: int) -> bool:
         """Whether the worker that runs an execution is fenced."""
-        query = "SELECT 1 FROM claim JOIN worker ON id = owner WHERE execution = ? AND fenced = 1"
-        return self.file.look(query, number) is not None
+        owner = self.session.look(OWNER, number)
+        return owner is not None and self.session.look(IS_FENCED, *owner) is not None
 
     def release(self, number: int) -> None:
         """Record with the next commit that this worker runs an execution no more."""
-        self.file.write(
-            "UPDATE claim SET owner = NULL WHERE execution = ? AND owner = ?",
-            number,
-            self.file.worker,
-        )
+        self.session.write(RELEASE, number, self.session.worker)
 
     def forget(self, number: int) -> None:
         """Forget with the next commit what is known of an execution that has ended."""
-        self.file.write("DELETE FROM claim WHERE execution = ?", number)
+        self.session.write(FORGET, number)
 
     def ready(self, now: float, most: int) -> list[tuple[int, str]]:
         """Return executions that anybody may go on with: new ones, and paused ones that are due."""
-        rows = self.file.rows
-        found = [*rows(DUE, now, most), *rows(_TOPS, now, most), *rows(NEW, most)]
-        return [*dict.fromkeys((number, name) for number, name in found)]
+        found = [*self._due(now, most), *self._above_due(now), *self._new(most)]
+        return [*dict.fromkeys(found)]
+
+    def _due(self, now: float, most: int) -> list[tuple[int, str]]:
+        """Return paused executions whose time has come, the longest due first."""
+        limit = most
+        while True:
+            rows = self.session.select(DUE, now, limit)
+            free = self._free([(number, name) for number, name, _ in rows])
+            if len(free) >= most or len(rows) < limit:
+                return free[:most]
+            limit *= 4  # many are claimed, or lack something
+
+    def _new(self, most: int) -> list[tuple[int, str]]:
+        """Return executions that nobody has begun, or whose process has died."""
+        free: list[tuple[int, str]] = []
+        last, rows = -1, [(0, "")]
+        while rows and len(free) < most:
+            rows = self.session.select(NEW, last, most + len(free))
+            free += self._free(rows)
+            last = rows[-1][0] if rows else last
+        return free[:most]
+
+    def _above_due(self, now: float) -> list[tuple[int, str]]:
+        """Return the top executions that have started one whose time has come."""
+        tops: list[tuple[int, str]] = []
+        level = {parent for (parent,) in self.session.select(DUE_PARTS, now)}
+        while level:
+            rows = self.session.select(ABOVE, [*level])
+            level = {parent for _, _, parent, _ in rows if parent is not None}
+            tops += [
+                (number, name)
+                for number, name, parent, status in rows
+                if parent is None and status == "PAUSED"
+            ]
+        return self._free(tops)
+
+    def _free(self, executions: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        """Return those that no living worker has claimed and that lack nothing, in their order."""
+        if not executions:
+            return []
+        claims = self.session.select(CLAIMS, [number for number, _ in executions])
+        fenced = {id for (id,) in self.session.select(FENCED)} if claims else set()
+        taken = {
+            number
+            for number, owner, needs in claims
+            if needs is not None or not (owner is None or owner in fenced)
+        }
+        return [each for each in executions if each[0] not in taken]
 
     def next_wake(self, now: float) -> float | None:
         """Return the epoch second, later than *now*, at which the next execution is due."""
-        query = f"SELECT min(wake) FROM execution WHERE wake > ? AND {PAUSED}"
-        ((wake,),) = self.file.rows(query, now)
-        return wake  # type: ignore[no-any-return]
+        found = self.session.select(NEXT_WAKE, now, 1)
+        return found[0][0] if found else None
 
     # What executions lack
 
     def put_needs(self, number: int, needs: Sequence[str]) -> None:
         """Record with the next commit what is not bound that an execution needs; [] for nothing."""
-        body = encoded([*needs]) if needs else None
-        self.file.write(
-            "INSERT INTO claim (execution, needs) VALUES (?, ?) "
-            "ON CONFLICT (execution) DO UPDATE SET needs = excluded.needs",
-            number,
-            body,
-        )
+        self.session.write(NEED, number, encoded([*needs]) if needs else None)
 
     def put_timer(self, number: int, wake: float | None) -> None:
         """Record with the next commit for which time a paused execution waits, None for none."""
-        self.file.write(
-            "INSERT INTO claim (execution, timer) VALUES (?, ?) "
-            "ON CONFLICT (execution) DO UPDATE SET timer = excluded.timer",
-            number,
-            wake,
-        )
+        self.session.write(TIME, number, wake)
 
     def needing(self) -> list[tuple[int, str, list[str]]]:
         """Return the executions that nobody runs, with what they need and no worker has bound."""
+        rows = self.session.select(NEEDING)
+        if not rows:
+            return []
+        fenced = {id for (id,) in self.session.select(FENCED)}
         return [
-            (number, name, self.file.read(needs)) for number, name, needs in self.file.rows(NEEDING)
+            (number, name, self.session.values.read(needs))
+            for number, needs, owner in rows
+            if owner is None or owner in fenced
+            for name, _ in self.session.select(NAME, number)
         ]
 
     def needs(self, number: int) -> list[str]:
         """Return what an execution needs and no worker has bound."""
-        query = "SELECT needs FROM claim WHERE execution = ? AND needs IS NOT NULL"
         found: list[str] = []
-        for (needs,) in self.file.rows(query, number):
-            found = self.file.read(needs)
+        for (needs,) in self.session.select(NEEDS, number):
+            found = self.session.values.read(needs)
         return found
 
     def alive(self) -> list[str]:
         """Return the ids of the workers that live, this one among them."""
-        ids = self.file.rows("SELECT id FROM worker WHERE fenced = 0 ORDER BY id")
-        held = self.file.locks.is_held
-        return [id for (id,) in ids if id == self.file.worker or held(lock_of(id))]
+        ids = [id for id, _ in self.session.select(SEEN)]
+        return [id for id in ids if id == self.session.worker or self._is_there(id)]
 
     # Cancelling, and answers
 
     def cancel(self, number: int, error: str | None, cause: str | None) -> None:
         """Ask whoever runs an execution to end it."""
-        self.file.write(
-            "INSERT INTO claim (execution, cancel) VALUES (?, ?) "
-            "ON CONFLICT (execution) DO UPDATE SET cancel = excluded.cancel",
-            number,
-            encoded([error, cause]),
-        )
-        self.file.flush()
+        self.session.write(CANCEL, number, encoded([error, cause]))
+        self.session.flush()
 
     def cancelled(self) -> list[Cancellation]:
         """Return the executions that are to be cancelled."""
-        found = self.file.rows(CANCELLED)
-        return [Cancellation(number, name, *self.file.read(kept)) for number, name, kept in found]
+        return [
+            Cancellation(number, name, *self.session.values.read(kept))
+            for number, kept in self.session.select(CANCELLED)
+            for name, status in self.session.select(NAME, number)
+            if status in ("RUNNING", "PAUSED")
+        ]
 
     def cancellation(self, number: int) -> tuple[str | None, str | None] | None:
         """Return error and cause with which an execution is to be cancelled, None if it is not."""
-        query = "SELECT cancel FROM claim WHERE execution = ? AND cancel IS NOT NULL"
-        with_these = self.file.look(query, number)
-        return tuple(self.file.read(with_these[0])) if with_these else None
+        found = self.session.look(CANCELLATION, number)
+        return None if found is None else tuple(self.session.values.read(found[0]))
 
     def answered(self) -> Iterable[str]:
         """Return the ids of requests and tokens with answers that nobody has gone on with."""
-        rows = self.file.rows("SELECT id FROM request WHERE status = 'answered' AND wake = 0")
-        return [id for (id,) in rows]
+        return answered_ids(self.session)

@@ -13,6 +13,7 @@ from asl.hosts.clock import VirtualClock
 from asl.hosts.prices import Prices
 from tests.deaths import Died, lived
 from tests.examples import examples
+from tests.sql import rows
 
 Json = Any
 
@@ -379,8 +380,8 @@ def test_what_is_stopped_holds_nothing_of_a_pool(tmp_path: Any, budget: Json) ->
 
 def read_tab(store: Any) -> tuple[float, int]:
     """Return what is spent of the only pool, and how many hold some of it."""
-    ((body,),) = store.file.rows("SELECT body FROM tab")
-    tab = store.file.unpacked(body)
+    ((body,),) = rows(store, "SELECT body FROM budget")
+    tab = store.session.values.unpack(body)
     return sum(map(float, tab["spent"].values())), len(tab["open"])
 
 
@@ -463,14 +464,14 @@ def test_what_is_assumed_of_a_child_is_known_whoever_finds_its_end(tmp_path: Any
 
     def reached(name: str) -> None:
         if name == "end.put":
-            store.file.reached = lambda name: None
-            store.file.flush()
+            store.session.reached = lambda name: None
+            store.session.flush()
             raise Died
 
-    store.file.reached = reached
+    store.session.reached = reached
     with pytest.raises(Died):
         store.run(parent, {}, name="e")
-    store.file.crash()
+    store.session.crash()
     store.close()
     with asl.open_store(tmp_path / "s.db", **given) as store:
         result = store.run(parent, {}, name="e")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import asl
 from asl.hosts.clock import VirtualClock
-from asl.stores.doctor import faults
 from asl.stores.pools import StoreBudgets
+from tests.sql import rows
 
 Json = Any
 
@@ -272,17 +272,17 @@ def test_a_reservation_left_by_a_dead_process_is_replaced_at_recovery(tmp_path: 
         store.run(document, {}, name="one")
 
         def leave(kept: Json) -> Json:
-            (execution,) = store.file.rows("SELECT workflow FROM execution")
+            (execution,) = rows(store, "SELECT workflow FROM execution")
             entry = f"arn:aws:states:us-east-1:111111111111:execution:{execution[0]}"
             held = ["1", 0.0, "0.5", None, True]
             return {**kept, "open": {f"{entry}:{name}:/A@0": held for name in ("one", "two")}}
 
-        StoreBudgets(store.file).change("Pool p", leave)
-        (fault,) = faults(store.file)
+        StoreBudgets(store.session).change("Pool p", leave)
+        (fault,) = store.faults()
         assert fault.startswith("Pool p: a reservation is left of one, which has ended")
         store.run(document, {}, name="two")
-        ((body,),) = store.file.rows("SELECT body FROM tab WHERE name = 'Pool p'")
-        kept = store.file.unpacked(body)
+        ((body,),) = rows(store, "SELECT body FROM budget WHERE name = 'Pool p'")
+        kept = store.session.values.unpack(body)
         assert kept["open"] == {}
         assert kept["spent"] == {"0": "1.4"}  # what is known of each call that was cut off
 
@@ -297,19 +297,19 @@ def test_the_doctor_releases_what_ended_executions_hold(tmp_path: Path) -> None:
     given: Json = {"agents": {"X": lambda parameters: {"_cost": 0.2}}, "pools": {"p": 4}}
     with asl.open_store(tmp_path / "s.db", **given) as store:
         store.run(document, {}, name="one")
-        (execution,) = store.file.rows("SELECT workflow FROM execution")
+        (execution,) = rows(store, "SELECT workflow FROM execution")
         entry = f"arn:aws:states:us-east-1:111111111111:execution:{execution[0]}:one"
 
         def leave(kept: Json) -> Json:
             return {"spent": {}, "open": {entry: ["3", 1e12, "0", True, None]}}
 
-        StoreBudgets(store.file).change("Pool p", leave)
-        assert len(list(faults(store.file))) == 1
+        StoreBudgets(store.session).change("Pool p", leave)
+        assert len(list(store.faults())) == 1
         assert store.release_reservations() == ["Pool p"]
         assert store.release_reservations() == []
-        assert list(faults(store.file)) == []
-        StoreBudgets(store.file).change("Pool p", leave)
+        assert list(store.faults()) == []
+        StoreBudgets(store.session).change("Pool p", leave)
         result = store.run(document, {}, name="two")
-        ((body,),) = store.file.rows("SELECT body FROM tab WHERE name = 'Pool p'")
-        assert store.file.unpacked(body) == {"spent": {"0": "0.4"}, "open": {}}
+        ((body,),) = rows(store, "SELECT body FROM budget WHERE name = 'Pool p'")
+        assert store.session.values.unpack(body) == {"spent": {"0": "0.4"}, "open": {}}
     assert result.status == "SUCCEEDED"

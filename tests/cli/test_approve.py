@@ -11,6 +11,7 @@ import asl as front_door
 from asl.cli.main import cli
 from asl.executions import Store
 from asl.hosts.clock import VirtualClock
+from tests.sql import execute
 
 ASK = {
     "StartAt": "Ask",
@@ -393,9 +394,7 @@ def test_one_that_cannot_go_on_does_not_hold_up_the_others(asl: Any) -> None:
         for name in ("a", "b", "c"):
             (request,) = store.run(ASK, {"title": name}, name=name).pending
             store.answer(request["requestId"], "drop")
-        store.file.write(
-            "UPDATE execution SET input = CAST('=00000000{}' AS BLOB) WHERE name = 'b'"
-        )
+        execute(store, "UPDATE execution SET input = CAST('=00000000{}' AS BLOB) WHERE name = 'b'")
     done = asl("resume", "--due", code=2)
     assert done.stdout.splitlines() == ["a  SUCCEEDED", "c  SUCCEEDED"]
     assert "asl: b: " in done.stderr

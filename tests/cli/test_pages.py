@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import asl as front_door
-from asl.stores.sqlite import SqliteStore
+from asl.stores.values import StoredValues
 
 from .conftest import PASS, Asl
 
@@ -78,14 +78,14 @@ def test_show_reads_only_the_steps_of_its_page(
     agents: Any = {"Count": lambda data: {"n": data["n"] + 1}}
     with front_door.open_store(folder / "runs.db", clock="virtual", agents=agents) as store:
         store.run(LOOP, {"n": 0}, name="loop")
-    read, count = SqliteStore.read, 0
+    read, count = StoredValues.read, 0
 
-    def counted(self: SqliteStore, body: bytes) -> Any:
+    def counted(self: StoredValues, body: bytes) -> Any:
         nonlocal count
         count += 1
         return read(self, body)
 
-    monkeypatch.setattr(SqliteStore, "read", counted)
+    monkeypatch.setattr(StoredValues, "read", counted)
     assert asl("show", "loop", "-n", 20, "--store", "runs.db").exit_code == 0
     assert count < 15, "of 301 steps"
 

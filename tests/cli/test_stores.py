@@ -2,14 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import asl as front_door
-from asl.stores.sqlite import SqliteStore, Write
+from asl.stores.sqlite.connection import SqliteConnection
+from tests.sql import execute
 
 from .conftest import FAIL, PASS, Asl
 
@@ -110,7 +110,7 @@ def test_a_whole_store_is_said_to_be_whole(asl: Asl, folder: Path) -> None:
     made(folder)
     assert asl("doctor", "--store", "runs.db").exit_code == 0
     with front_door.open_store(folder / "runs.db") as store:
-        store.file.write("UPDATE step SET body = CAST('[]' AS BLOB)")
+        execute(store, "UPDATE step SET body = CAST('[]' AS BLOB)")
     done = asl("doctor", "--store", "runs.db")
     assert done.exit_code == 1
     assert "good: step 1 of the history was changed" in done.stdout
@@ -192,9 +192,9 @@ def test_what_cannot_be_recorded_any_more_goes_on_later(
 ) -> None:
     """The commands say so, and nothing that was recorded is lost."""
     commits: list[object] = []
-    commit = SqliteStore._commit
+    commit = SqliteConnection._change
 
-    def full(self: SqliteStore, writes: Sequence[Write]) -> None:
+    def full(self: SqliteConnection, writes: Any) -> None:
         commits.append(writes)
         if len(commits) > 1:
             raise sqlite3.OperationalError(fault)
@@ -202,7 +202,7 @@ def test_what_cannot_be_recorded_any_more_goes_on_later(
 
     words = ("run", "hello.asl.json", "-i", '{"name": "Ann"}', "--store", "runs.db", "--name", "it")
     with monkeypatch.context() as broken:
-        broken.setattr(SqliteStore, "_commit", full)
+        broken.setattr(SqliteConnection, "_change", full)
         done = asl(*words, "--agents", "agents.yaml")
     assert done.exit_code == 2
     assert "nothing more is recorded until" in done.stderr

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.executions import ExecutionNotFound, Store
+from tests.sql import execute
 
 EACH = {
     "StartAt": "In",
@@ -139,8 +140,8 @@ def test_the_doctor_names_every_value_that_was_changed(whole: Path, tmp_path: Pa
         path = tmp_path / f"{number}.db"
         shutil.copy(whole, path)
         with opened(path) as store:
-            store.file.write(change)
-            store.file.flush()
+            execute(store, change)
+            store.session.flush()
             assert any(fault in said for said in store.faults()), change
 
 
@@ -190,7 +191,7 @@ def test_a_history_without_its_end_is_not_gone_on_with(lost: int, tmp_path: Path
     with opened(tmp_path / "runs.db", agents={"Work": die}) as store:
         with pytest.raises(KeyboardInterrupt):
             store.run(chain_of(5), {}, name="it")
-        store.file.write("DELETE FROM step WHERE number > 4 - ?", lost)
+        execute(store, "DELETE FROM step WHERE number > 4 - ?", lost)
     with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
         with pytest.raises(asl.StoreDamaged, match=r"the end of the history is missing: step .*4"):
             store.resume("it")
@@ -235,13 +236,13 @@ def test_what_cannot_be_written_is_said_and_nothing_is_lost(
 
     def work(parameters: Any, call: Any) -> Any:
         if len(world.answered) == 3:
-            store.file._file.execute(trouble)
+            store.session.connection._file.execute(trouble)
         return world.work(parameters, call)
 
     with opened(tmp_path / "runs.db", agents={"Work": work}) as store:
         with pytest.raises(asl.StoreError, match=word):
             store.run(chain_of(30), {}, name="it")
-        store.file._file.execute(end)
+        store.session.connection._file.execute(end)
     done = len(world.answered)
     with opened(tmp_path / "runs.db", agents={"Work": world.work}) as store:
         assert store.resume("it").status == "SUCCEEDED"
@@ -298,7 +299,7 @@ def test_a_document_that_was_changed_in_the_file_is_not_gone_on_with(tmp_path: P
     """Its hash says that it is another one."""
     with opened(tmp_path / "runs.db") as store:
         store.run(ASKING, {}, name="it")
-        store.file.write("UPDATE document SET body = CAST('{}' AS BLOB)")
+        execute(store, "UPDATE document SET body = CAST('{}' AS BLOB)")
     with opened(tmp_path / "runs.db") as store:
         with pytest.raises(asl.StoreDamaged, match=r"the document .* is missing or was changed"):
             store.resume("it")
@@ -310,7 +311,7 @@ def test_a_locked_file_is_said_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program writes for too long; when it has ended, the execution goes on."""
-    monkeypatch.setattr("asl.stores.sqlite.BUSY", 0.05)
+    monkeypatch.setattr("asl.stores.sqlite.connection.BUSY", 0.05)
     world = World()
     other = sqlite3.connect(tmp_path / "runs.db", isolation_level=None, check_same_thread=False)
 

@@ -1,7 +1,6 @@
 """No time that was told or is waited for moves when a process dies and another goes on."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import asl
 from asl import VirtualClock
 from asl.executions import Store
 from tests.deaths import lived
+from tests.stores.conftest import Place
 
 DOWN = 400.0
 """Seconds for which nobody is at work on the execution."""
@@ -50,7 +50,7 @@ IN_A_CHILD_THAT_COMPUTES = {
 }
 
 
-def lived_twice(path: Path, states: Any, effect: int) -> tuple[Any, float]:
+def lived_twice(path: Place, states: Any, effect: int) -> tuple[Any, float]:
     """Die before the given effect, go on later; return the output and the seconds that it took."""
     document = {"StartAt": next(iter(states)), "States": states}
     clock = VirtualClock()
@@ -63,19 +63,19 @@ def lived_twice(path: Path, states: Any, effect: int) -> tuple[Any, float]:
         return result.output, result.ended - clock.start
 
 
-def test_a_wait_after_a_fork_keeps_its_deadline(tmp_path: Path) -> None:
+def test_a_wait_after_a_fork_keeps_its_deadline(place: Place) -> None:
     """It begins when the fork was joined, not when the children's answers are read again."""
-    assert lived_twice(tmp_path / "it.db", AFTER_A_FORK, 3)[1] == 600
+    assert lived_twice(place, AFTER_A_FORK, 3)[1] == 600
 
 
-def test_a_wait_after_long_computing_keeps_its_deadline(tmp_path: Path) -> None:
+def test_a_wait_after_long_computing_keeps_its_deadline(place: Place) -> None:
     """The clock is looked at now and then while states are computed, and never again for them."""
-    assert lived_twice(tmp_path / "it.db", AFTER_LONG_COMPUTING, 1)[1] == 600
+    assert lived_twice(place, AFTER_LONG_COMPUTING, 1)[1] == 600
 
 
-def test_what_a_child_computes_comes_to_the_same(tmp_path: Path) -> None:
+def test_what_a_child_computes_comes_to_the_same(place: Place) -> None:
     """It may have read the time, and others have seen what came of it."""
-    output, _ = lived_twice(tmp_path / "it.db", IN_A_CHILD_THAT_COMPUTES, 3)
+    output, _ = lived_twice(place, IN_A_CHILD_THAT_COMPUTES, 3)
     assert output == "2024-01-01T00:00:00.000Z"
 
 
@@ -103,11 +103,11 @@ ASKS_AGAIN: Any = {
 @pytest.mark.parametrize(("agent", "block"), [(fails, FALLS_BACK), (babbles, ASKS_AGAIN)])
 @pytest.mark.parametrize("effect", [1, 2, 3])
 def test_further_calls_of_an_attempt_have_what_is_left(
-    effect: int, agent: Any, block: Any, tmp_path: Path
+    effect: int, agent: Any, block: Any, place: Place
 ) -> None:
     """Whichever process makes them: the timeout of a state is that of all its calls together."""
     task = {"Type": "Task", "Agent": "Work", "TimeoutSeconds": 10, **block, "End": True}
-    path, clock = tmp_path / "it.db", VirtualClock()
+    path, clock = place, VirtualClock()
     store = Store(path, clock=clock, agents={"Work": agent})
     document = {"StartAt": "T", "States": {"T": task}}
     first = lived(store, lambda: store.run(document, {}, name="it"), effect, "effect.ready")
@@ -130,9 +130,9 @@ WITH_ITS_BRANCH = {
 
 
 @pytest.mark.parametrize("state", [DIRECTLY, WITH_ITS_BRANCH])
-def test_a_retry_that_is_interrupted_waits_for_its_time(state: Any, tmp_path: Path) -> None:
+def test_a_retry_that_is_interrupted_waits_for_its_time(state: Any, place: Place) -> None:
     """Whoever stops the process does not shorten what a child waits for."""
-    path, clock = tmp_path / "it.db", VirtualClock()
+    path, clock = place, VirtualClock()
     document = {"StartAt": "Each", "States": {"Each": each(state, End=True)}}
     called: list[float] = []
 
@@ -156,7 +156,7 @@ def test_a_retry_that_is_interrupted_waits_for_its_time(state: Any, tmp_path: Pa
     assert called == [0, 100]
 
 
-def late_timeout(path: Path, resumed_after: float) -> Any:
+def late_timeout(path: Place, resumed_after: float) -> Any:
     """Return the result of an execution that pauses after 8 s and goes on later.
 
     Its approval times out after 15 s, while no process is at work on it.
@@ -183,25 +183,25 @@ def late_timeout(path: Path, resumed_after: float) -> Any:
         return result
 
 
-def test_history_times_never_decrease_after_a_late_timeout(tmp_path: Path) -> None:
+def test_history_times_never_decrease_after_a_late_timeout(place: Place) -> None:
     """The timeout lies before the resumption that is told already, and is told with its time."""
-    result = late_timeout(tmp_path / "it.db", 20)
+    result = late_timeout(place, 20)
     times = [event.timestamp - result.execution.started for event in result.events]
     assert result.ok
     assert times == sorted(times)
     assert max(times) == 20
 
 
-def test_history_shows_what_a_late_state_handed_over(tmp_path: Path) -> None:
+def test_history_shows_what_a_late_state_handed_over(place: Place) -> None:
     """The agent was given the time at which its state began; the history repeats that one."""
-    result = late_timeout(tmp_path / "it.db", 15.5)
+    result = late_timeout(place, 15.5)
     (scheduled,) = (event for event in result.events if event.type == "TaskScheduled")
     assert scheduled.details["parameters"] == result.output[0]
 
 
-def test_history_times_never_decrease_when_the_system_time_was_set_back(tmp_path: Path) -> None:
+def test_history_times_never_decrease_when_the_system_time_was_set_back(place: Place) -> None:
     """It was set back between two processes, to before the start of the execution."""
-    result = late_timeout(tmp_path / "it.db", -5)
+    result = late_timeout(place, -5)
     times = [event.timestamp for event in result.events]
     assert times == sorted(times)
     assert result.ended >= result.execution.started

@@ -1,12 +1,12 @@
 """Forks: a new execution that begins at a state of another one."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import asl
+from tests.stores.conftest import Place
 
 Json = Any
 
@@ -49,8 +49,8 @@ def count() -> Count:
 
 
 @pytest.fixture
-def store(tmp_path: Path, count: Count) -> Iterator[asl.Store]:
-    with asl.open_store(tmp_path / "runs.db", agents={"Count": count}, clock="virtual") as store:
+def store(place: Place, count: Count) -> Iterator[asl.Store]:
+    with asl.open_store(place, agents={"Count": count}, clock="virtual") as store:
         assert store.run(LOOP, {"n": 0}, name="one").output == {"seen": [1, 2, 3]}
         count.calls.clear()
         yield store
@@ -110,7 +110,7 @@ def test_a_taken_name_is_refused(store: asl.Store) -> None:
         store.fork("one", "Done", new_name="one")
 
 
-def test_what_nobody_may_see_is_forked_as_it_was(tmp_path: Path) -> None:
+def test_what_nobody_may_see_is_forked_as_it_was(place: Place) -> None:
     """Histories hide it, the new execution needs it."""
     document = {
         "Version": "1.0",
@@ -121,7 +121,7 @@ def test_what_nobody_may_see_is_forked_as_it_was(tmp_path: Path) -> None:
             "B": {"Type": "Pass", "End": True},
         },
     }
-    with asl.open_store(tmp_path / "runs.db", clock="virtual") as store:
+    with asl.open_store(place, clock="virtual") as store:
         store.run(document, {"card": "4111"}, name="one")
         handle = store.fork("one", "B")
         assert store.resume(handle.name).output == {"card": "4111"}

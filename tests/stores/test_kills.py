@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from asl.hosts import kept
-from asl.stores import journal, sqlite
+from asl.stores import backend, journal
 from tests.stores.kills.broken import VARIANTS
 from tests.stores.kills.laws import Whole
 from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
-POINTS = {*kept.FAIL_POINTS, *journal.FAIL_POINTS, *sqlite.FAIL_POINTS}
+POINTS = {*kept.FAIL_POINTS, *journal.FAIL_POINTS, *backend.FAIL_POINTS}
 KILLS = {"chain": 8, "whole": 20, "wide": 12, "group": 8, "free": 8}
 """How many lives are killed in each scene."""
 FULL = 25

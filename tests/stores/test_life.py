@@ -8,6 +8,7 @@ import pytest
 import asl
 from asl.executions import Store
 from tests.deaths import instants, lived
+from tests.stores.conftest import Place
 
 SAVING = {
     "StartAt": "A",
@@ -22,13 +23,13 @@ BOOM = {**COSTLY, "Flaky": {"raise": {"Error": "Boom", "Cause": "no luck"}}}
 LUCK = {"Flaky": {"return": {"ok": True}}}
 
 
-def opened(path: Path, **bindings: Any) -> Store:
+def opened(path: Place, **bindings: Any) -> Store:
     return Store(path, synchronous="OFF", clock=asl.VirtualClock(), **bindings)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Any:
-    with opened(tmp_path / "runs.db") as store:
+def store(place: Place) -> Any:
+    with opened(place) as store:
         yield store
 
 
@@ -39,12 +40,12 @@ def types(result: Any) -> list[str]:
 # Checkpoints
 
 
-def test_another_process_resumes_from_a_checkpoint(tmp_path: Path) -> None:
+def test_another_process_resumes_from_a_checkpoint(place: Place) -> None:
     """Only what came after it is done; what was spent stays spent."""
-    with opened(tmp_path / "runs.db", agents=BOOM) as store:
+    with opened(place, agents=BOOM) as store:
         failed = store.run(SAVING, {}, name="it")
         assert (failed.error, [each.name for each in failed.checkpoints]) == ("Boom", ["after-a"])
-    with opened(tmp_path / "runs.db", agents=LUCK) as store:
+    with opened(place, agents=LUCK) as store:
         (checkpoint,) = store.checkpoints("it")
         assert (checkpoint.next, checkpoint.data) == ("B", {"a": {"v": 1, "_cost": 2}})
         result = store.resume("it", from_checkpoint="after-a")
@@ -132,18 +133,18 @@ def test_what_is_paused_or_has_succeeded_is_not_resumed(answers: Any, store: Sto
         store.resume("it", from_checkpoint="n")
 
 
-def test_a_crashed_execution_is_resumed_from_a_checkpoint(tmp_path: Path) -> None:
+def test_a_crashed_execution_is_resumed_from_a_checkpoint(place: Place) -> None:
     """Its process has died: it is not running any more."""
 
     def die(parameters: Any) -> None:
         raise KeyboardInterrupt
 
-    store = opened(tmp_path / "runs.db", agents={**COSTLY, "Flaky": die})
+    store = opened(place, agents={**COSTLY, "Flaky": die})
     with pytest.raises(KeyboardInterrupt):
         store.run(SAVING, {}, name="it")
-    store.file.crash()
+    store.session.crash()
     store.close()
-    with opened(tmp_path / "runs.db", agents=LUCK) as store:
+    with opened(place, agents=LUCK) as store:
         assert store.get("it").status == "RUNNING"
         result = store.resume("it", from_checkpoint="after-a")
         assert result.status == "SUCCEEDED"
@@ -165,7 +166,7 @@ def test_checkpoints_may_lie_in_files(tmp_path: Path) -> None:
         assert store.resume("it", from_checkpoint="after-a", agents=LUCK).output["x"] == "y"
 
 
-def test_the_names_of_checkpoints_go_on_over_processes(tmp_path: Path) -> None:
+def test_the_names_of_checkpoints_go_on_over_processes(place: Place) -> None:
     """Automatic ones are counted, repeated ones are numbered."""
     document = {
         "Checkpointing": {},
@@ -176,9 +177,9 @@ def test_the_names_of_checkpoints_go_on_over_processes(tmp_path: Path) -> None:
             "C": {"Type": "Checkpoint", "Name": "n", "End": True},
         },
     }
-    with opened(tmp_path / "runs.db", agents=BOOM) as store:
+    with opened(place, agents=BOOM) as store:
         store.run(document, {}, name="it")
-    with opened(tmp_path / "runs.db", agents=LUCK) as store:
+    with opened(place, agents=LUCK) as store:
         store.resume("it", from_checkpoint="auto-1")
         found = [(each.name, each.id.rpartition("it-")[2]) for each in store.checkpoints()]
     assert found == [("n", "n"), ("auto-1", "auto-1"), ("auto-2", "auto-2"), ("n", "n-2")]
@@ -352,14 +353,14 @@ def test_a_failed_approval_is_another_request(store: Store) -> None:
 
 
 @pytest.mark.parametrize("child", [False, True], ids=["item", "child"])
-def test_a_redrive_asks_anew_about_all_items(child: bool, tmp_path: Path) -> None:
+def test_a_redrive_asks_anew_about_all_items(child: bool, place: Place) -> None:
     """Those that nobody asked about when it failed are not late the moment that they are."""
     ask = {"Type": "Approval", "Prompt": "?", "Timeout": "1h", "End": True}
     item = {"StartAt": "Ask", "States": {"Ask": ask}}
     start = {"Type": "Workflow", "WorkflowId": "item", "Timeout": "2h", "End": True}
     inner = {"StartAt": "Start", "States": {"Start": start}} if child else item
     each = {"Type": "Map", "ItemProcessor": inner, "End": True}
-    with opened(tmp_path / "runs.db", workflows={"item": item}) as store:
+    with opened(place, workflows={"item": item}) as store:
         store.run({"StartAt": "Each", "States": {"Each": each}}, [1, 2, 3], name="it")
         store.clock.elapsed += 7200  # type: ignore[attr-defined]
         assert store.resume("it").error == "States.Timeout"
@@ -427,7 +428,7 @@ class World:
         return {"at": at, "n": n, "_tokens": 1}
 
 
-def life(path: Path, world: World, die_at: int | None, redriven: bool) -> Any:
+def life(path: Place, world: World, die_at: int | None, redriven: bool) -> Any:
     """Start or redrive, or go on with either, up to the *die_at*-th instant; None for a death."""
     store = opened(path, agents={"Work": world.work})
 
@@ -585,7 +586,7 @@ def test_what_waits_beside_a_failure_waits_on_after_a_redrive(store: Store) -> N
 
 
 @pytest.mark.parametrize("lives", [1, 2])
-def test_redrive_keeps_outputs_of_branches_that_ended(tmp_path: Path, lives: int) -> None:
+def test_redrive_keeps_outputs_of_branches_that_ended(place: Place, lives: int) -> None:
     """A branch without effects gives what it gave before; a failed one sees the new count."""
     count = {"Parameters": {"n.$": "$$.Execution.RedriveCount"}, "End": True}
     branches = [
@@ -597,10 +598,10 @@ def test_redrive_keeps_outputs_of_branches_that_ended(tmp_path: Path, lives: int
         "States": {"Fork": {"Type": "Parallel", "Branches": branches, "End": True}},
     }
     for life in range(lives):
-        with opened(tmp_path / "runs.db", agents=BOOM) as store:
+        with opened(place, agents=BOOM) as store:
             failed = store.redrive("it") if life else store.run(fork, name="it")
             assert failed.error == "Boom"
-    with opened(tmp_path / "runs.db", agents={"Flaky": {"echo": True}}) as store:
+    with opened(place, agents={"Flaky": {"echo": True}}) as store:
         result = store.redrive("it")
         assert result.output == [{"n": 0}, {"n": lives}]
         (exited,) = (event for event in result.events if event.type == "PassStateExited")

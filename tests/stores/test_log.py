@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import asl
 from asl.core.values import encoded
 from asl.stores.alive import Alive
+from tests.sql import rows
 
 DOCUMENT: dict[str, Any] = {
     "StartAt": "A",
@@ -54,7 +55,7 @@ def test_what_counts_has_no_position_behind_it(entries: list[Any]) -> None:
 
 
 def bodies(store: asl.Store) -> list[bytes]:
-    return [body for (body,) in store.file.rows("SELECT body FROM step ORDER BY number")]
+    return [body for (body,) in rows(store, "SELECT body FROM step ORDER BY number")]
 
 
 @pytest.mark.parametrize("answer", ["a text that is long enough to be referred to", {"n": [1, 2]}])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import asl
+from tests.sql import rows
 
 POOL = "1.00"
 CALL = {"Type": "Task", "Agent": "Work", "End": True}
@@ -50,8 +51,8 @@ def killed_within_a_call(path: Path, workflow: dict[str, Any]) -> None:
 
 
 def pool(store: asl.Store) -> Any:
-    ((body,),) = store.file.rows("SELECT body FROM tab WHERE name = 'Pool p'")
-    return store.file.unpacked(body)
+    ((body,),) = rows(store, "SELECT body FROM budget WHERE name = 'Pool p'")
+    return store.session.values.unpack(body)
 
 
 @pytest.fixture

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import asl
-from asl.stores.sqlite import SqliteStore
+from asl.stores.sqlite import SqliteBackend
 
 DOCUMENT = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "Work", "End": True}}}
 HOLDING = """
 import sys
 import threading
 import asl
-from asl.stores.sqlite import SqliteStore
+from asl.stores.sqlite import SqliteBackend
 
 def work(data):
     print("at work", flush=True)
@@ -76,7 +76,7 @@ def test_another_process_leaves_the_log_of_an_open_store(path: Path) -> None:
     log = path.with_name("runs.db-wal")
     with asl.open_store(path, agents={"Work": lambda data: data}) as store:
         store.run(DOCUMENT, 1, name="one")
-        SqliteStore(path).close()
+        SqliteBackend(path).connect().close()
         before = log.stat().st_ino
         looks = "import asl, sys; asl.open_store(sys.argv[1]).close()"
         subprocess.run([sys.executable, "-c", looks, str(path)], check=True)
@@ -91,7 +91,7 @@ def test_many_can_create_one_store_at_once(tmp_path: Path) -> None:
 
         def create(path: Path, barrier: threading.Barrier = barrier) -> None:
             barrier.wait()
-            SqliteStore(path).close()
+            SqliteBackend(path).connect().close()
 
         with ThreadPoolExecutor(6) as threads:
             list(threads.map(create, [tmp_path / f"{number}.db"] * 6))

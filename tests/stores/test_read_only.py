@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import asl
 from asl.cli.main import cli
 from asl.executions import Store
+from tests.sql import rows
 
 DOCUMENT = {"StartAt": "Ask", "States": {"Ask": {"Type": "Approval", "Prompt": "?", "End": True}}}
 
@@ -25,7 +26,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "runs.db"
     with Store(path, clock="virtual") as store:
         store.run(DOCUMENT, {}, name="it")
-    monkeypatch.setattr("asl.stores.sqlite.os.access", lambda place, mode: False)
+    monkeypatch.setattr("asl.stores.sqlite.opening.os.access", lambda place, mode: False)
     return path
 
 
@@ -77,19 +78,10 @@ def test_what_was_written_last_is_not_left_out(tmp_path: Path, path: Path) -> No
         shutil.copy(f"{path}{suffix}", f"{dead}{suffix}")
     raw.close()
     with Store(dead) as store:
-        assert store.file.rows("SELECT count(*) FROM last") == [(0,)]
+        assert rows(store, "SELECT count(*) FROM last") == [(0,)]
     Path(f"{dead}-shm").unlink()
     with pytest.raises(asl.StoreError, match=r"stands in dead\.db-wal beside it: copy both"):
         Store(dead)
-
-
-def test_an_older_version_is_not_rewritten(path: Path) -> None:
-    """It cannot be: the message says what to do."""
-    raw = sqlite3.connect(path)
-    raw.execute("PRAGMA user_version = 6")
-    raw.close()
-    with pytest.raises(asl.StoreError, match="copy it to where it can be"):
-        Store(path)
 
 
 @pytest.fixture
@@ -162,5 +154,5 @@ def test_lock_file_that_cannot_be_made_makes_a_store_read_only(
 
     monkeypatch.setattr(os, "open", full)
     with Store(path, clock="virtual") as store:
-        assert store.file.read_only
+        assert store.session.refusal
         assert [each.name for each in store.executions()] == ["it"]

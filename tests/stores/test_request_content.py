@@ -6,11 +6,12 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 import asl
-from asl.stores.sqlite import guard, packed_text
+from asl.stores.sqlite.connection import guard
 
 Sum = dict[str, Any]
 
@@ -136,8 +137,10 @@ def edited(path: Path, edit: Edit) -> None:
         for id, body in file.execute("SELECT id, body FROM request").fetchall():
             asked, plan = json.loads(body[9:])
             edit(asked, plan)
-            text = packed_text(json.dumps([asked, plan]).encode())
-            file.execute("UPDATE request SET body = ? WHERE id = ?", (text, id))
+            text = json.dumps([asked, plan]).encode()
+            file.execute(
+                "UPDATE request SET body = ? WHERE id = ?", (b"=%08x%s" % (crc32(text), text), id)
+            )
 
 
 def show_less(asked: Any, plan: Any) -> None:

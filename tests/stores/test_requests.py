@@ -17,6 +17,7 @@ from asl.core.values import encoded
 from asl.executions import Store
 from asl.hosts.machine_log import WORTH
 from tests.deaths import lived
+from tests.stores.conftest import Place
 
 START = asl.VirtualClock().now()
 ASK = {"Type": "Approval", "Prompt": "{{ $ }}?", "ResultPath": "$", "OutputPath": "$.approval"}
@@ -27,7 +28,7 @@ EACH = {
 }
 
 
-def opened(path: Path, **bindings: Any) -> Store:
+def opened(path: Place, **bindings: Any) -> Store:
     return Store(path, synchronous="OFF", clock=asl.VirtualClock(), **bindings)
 
 
@@ -38,20 +39,20 @@ def asking(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Any:
-    with opened(tmp_path / "runs.db") as store:
+def store(place: Place) -> Any:
+    with opened(place) as store:
         yield store
 
 
-def test_a_request_is_there_before_anybody_is_told(tmp_path: Path) -> None:
+def test_a_request_is_there_before_anybody_is_told(place: Place) -> None:
     """Who is told can answer at once, from another process."""
 
     def notify(kind: str, request: dict[str, Any], details: Any) -> None:
-        with opened(tmp_path / "runs.db") as other:
+        with opened(place) as other:
             told.append((kind, other.pending() == [request]))
 
     told: list[Any] = []
-    with opened(tmp_path / "runs.db", notify=notify) as store:
+    with opened(place, notify=notify) as store:
         assert store.run(ONE, "it", name="a").status == "PAUSED"
         store.resume("a")
     assert told == [("request", True)]
@@ -133,18 +134,18 @@ def test_the_requestor_may_be_excluded(store: Store) -> None:
     assert refusal.value.forbidden
 
 
-def test_what_waits_is_listed_as_it_was_asked(tmp_path: Path) -> None:
+def test_what_waits_is_listed_as_it_was_asked(place: Place) -> None:
     """Items in their order, not by their digits, in a later process, too."""
     items = list(range(12))
-    with opened(tmp_path / "runs.db") as store:
+    with opened(place) as store:
         result = store.run(EACH, items, name="a")
         asked = [each["input"] for each in result.pending]
         assert asked == [each["input"] for each in store.pending()] == items
-    with opened(tmp_path / "runs.db") as store:
+    with opened(place) as store:
         assert [each["input"] for each in store.result("a").pending] == items
 
 
-def test_what_is_due_happens_on_resuming(tmp_path: Path) -> None:
+def test_what_is_due_happens_on_resuming(place: Place) -> None:
     """Escalations and the timeout count from the request, whoever resumes whenever."""
     told: list[str] = []
     document = asking(Timeout="48h", Escalation={"After": "4h"})
@@ -153,7 +154,7 @@ def test_what_is_due_happens_on_resuming(tmp_path: Path) -> None:
     def notify(kind: str, request: Any, details: Any) -> None:
         told.append(kind)
 
-    with Store(tmp_path / "runs.db", clock=clock, notify=notify) as store:
+    with Store(place, clock=clock, notify=notify) as store:
         store.run(document, {}, name="a")
         assert store.get("a").wake == clock.now() + 4 * 3600
         clock.elapsed += 5 * 3600
@@ -180,9 +181,9 @@ def test_the_end_of_an_execution_closes_its_requests(store: Store) -> None:
         store.answer(request["requestId"], "approve")
 
 
-def test_a_handler_answers_for_executions_of_a_store(tmp_path: Path) -> None:
+def test_a_handler_answers_for_executions_of_a_store(place: Place) -> None:
     """What it decides is kept like any other answer."""
-    with opened(tmp_path / "runs.db", approvals=lambda request: "approve") as store:
+    with opened(place, approvals=lambda request: "approve") as store:
         assert store.run(ONE, "it", name="a").output == "approve"
         assert store.pending() == []
 
@@ -281,10 +282,10 @@ def test_nothing_stays_in_memory_while_it_waits(store: Store) -> None:
     assert alive() == before
 
 
-def test_the_time_of_the_whole_execution_goes_on(tmp_path: Path) -> None:
+def test_the_time_of_the_whole_execution_goes_on(place: Place) -> None:
     """Its end is due like a timeout; nobody can answer after it."""
     clock = asl.VirtualClock()
-    with Store(tmp_path / "runs.db", clock=clock) as store:
+    with Store(place, clock=clock) as store:
         document = {**asking(Timeout="3h"), "TimeoutSeconds": 7200}
         (request,) = store.run(document, {}, name="a").pending
         assert store.get("a").wake == clock.now() + 7200
@@ -299,10 +300,10 @@ def test_the_time_of_the_whole_execution_goes_on(tmp_path: Path) -> None:
         assert store.pending() == []
 
 
-def test_an_answer_in_time_counts_whenever_it_is_used(tmp_path: Path) -> None:
+def test_an_answer_in_time_counts_whenever_it_is_used(place: Place) -> None:
     """What it led to before the end of the execution's time has happened then."""
     clock = asl.VirtualClock()
-    with Store(tmp_path / "runs.db", clock=clock) as store:
+    with Store(place, clock=clock) as store:
         document = {**asking(Timeout="3h"), "TimeoutSeconds": 7200}
         (request,) = store.run(document, {}, name="a").pending
         clock.elapsed += 7000
@@ -325,16 +326,14 @@ def then(state: Any) -> Any:
         {"Type": "Approval", "Prompt": "Sure?", "Notification": {"Channels": ["desk"]}},
     ],
 )
-def test_nothing_is_begun_when_the_time_of_the_execution_is_over(
-    tmp_path: Path, state: Any
-) -> None:
+def test_nothing_is_begun_when_the_time_of_the_execution_is_over(place: Place, state: Any) -> None:
     """Neither a call nor a request, though the decision that leads to it was taken in time."""
     clock, done = asl.VirtualClock(), []
     bindings: Any = {
         "agents": {"Bank": done.append},
         "notify": lambda kind, *more: done.append(kind),
     }
-    with Store(tmp_path / "runs.db", clock=clock, **bindings) as store:
+    with Store(place, clock=clock, **bindings) as store:
         (request,) = store.run({**then(state), "TimeoutSeconds": 100}, {}, name="a").pending
         store.answer(request["requestId"], "approve")
         clock.elapsed += 101
@@ -344,10 +343,10 @@ def test_nothing_is_begun_when_the_time_of_the_execution_is_over(
         assert len(done) == 1
 
 
-def test_a_request_is_made_when_people_can_see_it(tmp_path: Path) -> None:
+def test_a_request_is_made_when_people_can_see_it(place: Place) -> None:
     """Not when that was decided which has led to it."""
     clock = asl.VirtualClock()
-    with Store(tmp_path / "runs.db", clock=clock) as store:
+    with Store(place, clock=clock) as store:
         document = then({"Type": "Approval", "Prompt": "Sure?", "Timeout": "1h"})
         (request,) = store.run(document, {}, name="a").pending
         store.answer(request["requestId"], "approve")
@@ -356,14 +355,14 @@ def test_a_request_is_made_when_people_can_see_it(tmp_path: Path) -> None:
         assert request["createdAt"] == "2024-01-01T02:00:00.000Z"
 
 
-def test_what_was_spent_is_known_behind_a_decision(tmp_path: Path) -> None:
+def test_what_was_spent_is_known_behind_a_decision(place: Place) -> None:
     """Also where the process dies that has gone on with it."""
     look = {"Type": "Pass", "Parameters": {"spent.$": "$$.Execution.TokensUsed"}, "Next": "Work"}
     work = {"Type": "Task", "Agent": "Work", "End": True}
     ask = {"Type": "Approval", "Prompt": "?", "ResultPath": None, "Next": "Look"}
     states = {"First": {**work, "Next": "Ask"}, "Ask": ask, "Look": look, "Work": work}
     del states["First"]["End"]
-    path, seen = tmp_path / "runs.db", []
+    path, seen = place, []
 
     def agent(data: Any) -> Any:
         seen.append(data)
@@ -382,10 +381,10 @@ def test_what_was_spent_is_known_behind_a_decision(tmp_path: Path) -> None:
     assert seen == [{}, *[{"spent": 5}] * 3]
 
 
-def test_an_escalated_request_is_addressed_anew(tmp_path: Path) -> None:
+def test_an_escalated_request_is_addressed_anew(place: Place) -> None:
     """And its time begins once more; who decides is shown the same request."""
     clock = asl.VirtualClock()
-    with Store(tmp_path / "runs.db", clock=clock) as store:
+    with Store(place, clock=clock) as store:
         document = asking(Timeout="1h", OnTimeout="Escalate", Escalation={"EscalateTo": "boss"})
         (first,) = store.run(document, {}, name="a").pending
         assert first["expiresAt"] == "2024-01-01T01:00:00.000Z"
@@ -432,7 +431,7 @@ def test_the_history_says_what_was_shown(store: Store) -> None:
     }
 
 
-def test_the_time_of_entry_stays_that_of_the_first(tmp_path: Path) -> None:
+def test_the_time_of_entry_stays_that_of_the_first(place: Place) -> None:
     """However often the execution is resumed."""
     clock = asl.VirtualClock()
     document = {
@@ -442,7 +441,7 @@ def test_the_time_of_entry_stays_that_of_the_first(tmp_path: Path) -> None:
             "Ask": {**ASK, "ResultPath": None, "OutputPath": "$$.State.EnteredTime", "End": True},
         },
     }
-    with Store(tmp_path / "runs.db", clock=clock) as store:
+    with Store(place, clock=clock) as store:
         (request,) = store.run(document, "x", name="a").pending
         clock.elapsed += 3600
         store.resume("a")
@@ -467,7 +466,7 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
     assert done.stdout == "approve\n"
 
 
-def test_a_decision_about_a_budget_is_due_once(tmp_path: Path) -> None:
+def test_a_decision_about_a_budget_is_due_once(place: Place) -> None:
     """When it was gone on with, nothing is to be done until there is another one."""
     document = {
         "Budget": {"MaxTokens": 5, "OnExceed": "PauseAndNotify"},
@@ -478,7 +477,7 @@ def test_a_decision_about_a_budget_is_due_once(tmp_path: Path) -> None:
             "Ask": {"Type": "Approval", "Prompt": "Good?", "End": True},
         },
     }
-    with opened(tmp_path / "runs.db", agents={"Work": lambda data: {"_tokens": 7}}) as store:
+    with opened(place, agents={"Work": lambda data: {"_tokens": 7}}) as store:
         (request,) = store.run(document, {}, name="a").pending
         assert store.due() == []
         store.answer(request["requestId"], "approve", MaxTokens=100)
@@ -490,12 +489,12 @@ def test_a_decision_about_a_budget_is_due_once(tmp_path: Path) -> None:
         assert store.resume("a").ok
 
 
-def test_of_two_answers_at_the_same_instant_one_counts(tmp_path: Path) -> None:
+def test_of_two_answers_at_the_same_instant_one_counts(place: Place) -> None:
     """The other one is refused, and nobody is thanked for what is lost."""
     from concurrent.futures import ThreadPoolExecutor
     from threading import Barrier
 
-    path, together = tmp_path / "runs.db", Barrier(2)
+    path, together = place, Barrier(2)
     with opened(path) as store:
         requests = store.run(EACH, list(range(10)), name="a").pending
 
@@ -533,16 +532,16 @@ def test_a_large_answer_that_could_not_be_written_is_given_again(store: Store) -
         if point == "commit.written":
             raise asl.StoreError("the disk is full")
 
-    store.file.reached = full
+    store.session.reached = full
     with pytest.raises(asl.StoreError):
         store.answer(request["requestId"], "approve", by="ann", edited=edited)
-    store.file.reached = lambda point: None
+    store.session.reached = lambda point: None
     store.answer(request["requestId"], "approve", by="ann", edited=edited)
     assert store.resume("it").output["editedContent"] == edited
     assert list(store.faults()) == []
 
 
-def answered_while_waiting(path: Path, at: float, **fields: Any) -> list[tuple[str, float]]:
+def answered_while_waiting(path: Place, at: float, **fields: Any) -> list[tuple[str, float]]:
     """Return the events of an Approval that another process answers while a handler waits."""
 
     async def handler(request: dict[str, Any]) -> None:
@@ -560,37 +559,37 @@ def answered_while_waiting(path: Path, at: float, **fields: Any) -> list[tuple[s
         return [(event.type, event.timestamp - START) for event in ran.events]
 
 
-def test_an_answer_given_in_time_wins_over_the_timeout(tmp_path: Path) -> None:
+def test_an_answer_given_in_time_wins_over_the_timeout(place: Place) -> None:
     """Also where the process that waits finds it only when the time is over."""
-    events = answered_while_waiting(tmp_path / "a.db", 5, Timeout="15s", OnTimeout="AutoReject")
+    events = answered_while_waiting(place, 5, Timeout="15s", OnTimeout="AutoReject")
     assert ("ApprovalDecided", 5) in events
     assert "ApprovalTimedOut" not in dict(events)
 
 
-def test_an_answer_given_in_time_is_told_behind_what_was_told_before(tmp_path: Path) -> None:
+def test_an_answer_given_in_time_is_told_behind_what_was_told_before(place: Place) -> None:
     """Times of a history never go back."""
     escalation = {"After": "10s", "Notify": "boss"}
     fields = {"Timeout": "15s", "OnTimeout": "Fail", "Escalation": escalation}
-    events = answered_while_waiting(tmp_path / "a.db", 5, **fields)
+    events = answered_while_waiting(place, 5, **fields)
     times = [time for _, time in events]
     assert times == sorted(times)
     assert ("ApprovalDecided", 10) in events
 
 
-def test_a_started_document_is_not_checked_again(tmp_path: Path) -> None:
+def test_a_started_document_is_not_checked_again(place: Place) -> None:
     """A later version may have stricter rules."""
     document = {**ONE, "States": {**ONE["States"], "Lost": {"Type": "Succeed"}}}
     assert not asl.check(document).ok
-    with opened(tmp_path / "runs.db") as store:
+    with opened(place) as store:
         (request,) = store.run(compile_workflow(document, DEFAULT, "w"), "it", name="a").pending
-    with opened(tmp_path / "runs.db") as store:
+    with opened(place) as store:
         store.answer(request["requestId"], "approve", by="ann")
         assert store.resume("a").ok
-    with opened(tmp_path / "runs.db") as store:
+    with opened(place) as store:
         assert store.result("a").visited == ["Ask"]
 
 
-def test_an_answer_is_weighed_as_a_whole_after_a_restart(tmp_path: Path) -> None:
+def test_an_answer_is_weighed_as_a_whole_after_a_restart(place: Place) -> None:
     """Restarts do not put off the position that makes answers of the past disappear."""
     wait = {
         "StartAt": "Nap",
@@ -605,7 +604,7 @@ def test_an_answer_is_weighed_as_a_whole_after_a_restart(tmp_path: Path) -> None
             "Done": {"Type": "Succeed"},
         },
     }
-    path = tmp_path / "runs.db"
+    path = place
     for _ in range(7):
         store = opened(path)
         lived(store, partial(store.run, wait, {"n": 0}, name="a"), 50, "effect.ready")

@@ -11,6 +11,7 @@ import pytest
 
 import asl
 from asl.executions import ExecutionBusy, ExecutionNotFound, Store
+from tests.sql import rows
 
 DAY = 86_400.0
 LARGE = "x" * 70_000
@@ -38,7 +39,7 @@ def opened(path: Path, clock: Any = None, text: str = LARGE, **more: Any) -> Sto
 
 
 def count(store: Store, table: str) -> int:
-    ((found,),) = store.file.rows(f"SELECT count(*) FROM {table}")
+    ((found,),) = rows(store, f"SELECT count(*) FROM {table}")
     assert type(found) is int
     return found
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -10,7 +9,11 @@ import pytest
 import asl
 from asl.executions.runner import Runner
 from asl.hosts.clock import VirtualClock
+from asl.stores.statements import Select
+from asl.stores.tables import LIVE
 from asl.stores.workers import LEASE, Workers
+from tests.sql import execute, rows
+from tests.stores.conftest import Place
 
 T = TypeVar("T")
 Json = Any
@@ -57,8 +60,8 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: VirtualClock) -> Iterator[asl.Store]:
-    with asl.open_store(tmp_path / "runs.db", clock=clock) as store:
+def store(place: Place, clock: VirtualClock) -> Iterator[asl.Store]:
+    with asl.open_store(place, clock=clock) as store:
         yield store
 
 
@@ -269,13 +272,13 @@ def test_a_missing_binding_fails_nothing(store: asl.Store, clock: VirtualClock) 
     assert (len(one.calls), len(two.calls), store.stuck()) == (2, 1, {})
 
 
-def test_runners_with_different_bindings_share_an_execution(tmp_path: Path) -> None:
+def test_runners_with_different_bindings_share_an_execution(place: Place) -> None:
     """Each performs the states that it can."""
     both = document("A", A=task("One", Next="B"), B=task("Two", Next="C"), C=task("One", End=True))
     one: list[Json] = []
     two: list[Json] = []
     with (
-        asl.open_store(tmp_path / "runs.db") as store,
+        asl.open_store(place) as store,
         store.runner(agents={"One": one.append}),
         store.runner(agents={"Two": two.append}),
     ):
@@ -327,9 +330,9 @@ def test_an_execution_is_cancelled_while_it_waits(
         handle.cancel()
 
 
-def test_a_runner_goes_on_with_what_a_dead_one_ran(tmp_path: Path, clock: VirtualClock) -> None:
+def test_a_runner_goes_on_with_what_a_dead_one_ran(place: Place, clock: VirtualClock) -> None:
     """It dies without a word: its lock ends with it."""
-    path, work = tmp_path / "runs.db", Calls(clock)
+    path, work = place, Calls(clock)
     with asl.open_store(path, clock=clock) as store:
         handle = store.start(LATER, {}, name="one")
         with asl.open_store(path, clock=clock) as dead:
@@ -352,14 +355,14 @@ async def _hanging(data: Json) -> Json:
 async def _dying(store: asl.Store, runner: Runner) -> None:
     running = asyncio.create_task(runner.run())
     await asyncio.sleep(1)
-    store.file.crash()
+    store.session.crash()
     running.cancel()
     await asyncio.wait([running])
 
 
-def test_a_fenced_runner_is_refused_at_its_next_commit(tmp_path: Path, clock: VirtualClock) -> None:
+def test_a_fenced_runner_is_refused_at_its_next_commit(place: Place, clock: VirtualClock) -> None:
     """It was silent for longer than its lease; another has gone on, and nothing is done twice."""
-    path, late, work = tmp_path / "runs.db", Calls(clock), Calls(clock)
+    path, late, work = place, Calls(clock), Calls(clock)
     answers: list[Callable[[], object]] = []
 
     async def stalled(data: Json) -> Json:
@@ -375,8 +378,8 @@ def test_a_fenced_runner_is_refused_at_its_next_commit(tmp_path: Path, clock: Vi
             stalling = first.runner(agents={"Work": stalled, "Late": late})._make()
             running = asyncio.create_task(stalling.run())
             await asyncio.sleep(1)
-            Workers(first.file).renew(clock.now() - LEASE - 1)  # as if it had hung since
-            first.file.flush()
+            Workers(first.session).renew(clock.now() - LEASE - 1)  # as if it had hung since
+            first.session.flush()
             async with second.runner(agents={"Work": work, "Late": work}):
                 await second.handle("one").aresult()
                 answers[0]()
@@ -388,6 +391,7 @@ def test_a_fenced_runner_is_refused_at_its_next_commit(tmp_path: Path, clock: Vi
         assert handle.status() == "SUCCEEDED"
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_a_full_disk_ends_the_runner_and_loses_nothing(
     store: asl.Store, clock: VirtualClock
 ) -> None:
@@ -399,12 +403,12 @@ def test_a_full_disk_ends_the_runner_and_loses_nothing(
         async with store.runner(agents={"Work": work}) as runner:
             await runner.ended()
 
-    (pages,) = store.file.rows("PRAGMA page_count")[0]
-    store.file.look(f"PRAGMA max_page_count = {pages}")
+    (pages,) = rows(store, "PRAGMA page_count")[0]
+    execute(store, f"PRAGMA max_page_count = {pages}")
     with pytest.raises(asl.StoreError, match="the disk is full"):
         on_loop(clock, main())
     assert handle.status() == "RUNNING"
-    store.file.look("PRAGMA max_page_count = 100000")
+    execute(store, "PRAGMA max_page_count = 100000")
 
     async def again() -> None:
         async with store.runner(agents={"Work": work}):
@@ -456,12 +460,12 @@ def test_tokens_are_followed_while_an_agent_says_them(
     recorded = [event for event in store.events(handle.name) if event.type == "StreamChunk"]
     assert [event.details["chunk"] for event in recorded] == [chunk for _, chunk in said]
     assert all(event.id for event in recorded)
-    assert store.file.rows("SELECT count(*) FROM live") == [(0,)]
+    assert store.session.select(Select(LIVE, ("id",))) == []
 
 
-def test_a_runner_may_run_in_a_thread(tmp_path: Path) -> None:
+def test_a_runner_may_run_in_a_thread(place: Place) -> None:
     """With the wall clock, as in a program of one's own."""
-    with asl.open_store(tmp_path / "runs.db") as store:
+    with asl.open_store(place) as store:
         with store.runner(agents={"Work": lambda data: data}):
             assert store.start(ONE, 1).result(timeout=30).output == 1
         assert store.workers() == []

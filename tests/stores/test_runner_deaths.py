@@ -11,6 +11,7 @@ import pytest
 import asl
 from asl.hosts.clock import VirtualClock
 from tests.deaths import instants
+from tests.stores.conftest import Place
 
 Json = Any
 
@@ -70,10 +71,10 @@ class Lives:
 
             def reached(point: str) -> None:
                 if next(instants) >= die_at:  # nothing is written from here on
-                    store.file.crash()
+                    store.session.crash()
                     raise asl.StoreError("the process is gone")
 
-            store.file.reached = reached
+            store.session.reached = reached
 
         async def live() -> None:
             handle = store.handle("one")
@@ -93,7 +94,7 @@ class Lives:
         return True
 
 
-def lives(path: Path) -> Lives:
+def lives(path: Place) -> Lives:
     found = Lives(path)
     with asl.open_store(path, clock=found.clock) as store:
         store.start(DOCUMENT, {}, name="one")
@@ -111,9 +112,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Json:
 
 
 @pytest.mark.parametrize("die_at", instants(range(1, 110), 6))
-def test_another_runner_goes_on(tmp_path: Path, undisturbed: Json, die_at: int) -> None:
+def test_another_runner_goes_on(place: Place, undisturbed: Json, die_at: int) -> None:
     """The outcome is that of an execution that nobody disturbed."""
-    found = lives(tmp_path / "runs.db")
+    found = lives(place)
     died = not found.run(die_at)
     assert found.run(None) or not died
     with asl.open_store(found.path) as store:

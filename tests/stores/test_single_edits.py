@@ -46,7 +46,7 @@ TOKEN = {
         }
     },
 }
-TABLES = ("execution", "document", "step", "head", "blob", "request", "checkpoint", "tab")
+TABLES = ("execution", "document", "step", "head", "blob", "request", "checkpoint", "budget")
 ROWS = 4
 """Rows of each table that are edited."""
 PASSING = ("worker", "claim", "live")

@@ -1,7 +1,6 @@
 """Executions that `startExecution` starts in a store are kept like any other."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 import asl
 from asl.executions import BindingsMissing, Store
 from tests.deaths import lived
+from tests.stores.conftest import Place, another
 
 ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:Child"
 ASKS = {
@@ -41,8 +41,8 @@ LEAVE = "arn:aws:states:::states:startExecution"
 class World:
     """An agent that counts its calls, and dies where it is told to."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "runs.db"
+    def __init__(self, place: Place) -> None:
+        self.path = place
         self.clock = asl.VirtualClock()
         self.calls: list[str] = []
 
@@ -67,8 +67,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(place: Place) -> World:
+    return World(place)
 
 
 def test_a_child_that_is_awaited_waits_with_its_parent(world: World) -> None:
@@ -127,7 +127,7 @@ def test_of_those_that_start_one_name_at_once_one_does(world: World, resource: s
         return await asyncio.gather(*each)
 
     for number, shared in enumerate((True, False)):
-        world.path = world.path.with_name(f"{number}.db")
+        world.path = another(world.path, number)
         with world.store() as one, world.store() as other:
             results = asyncio.run(both(one, one if shared else other))
             assert [result.output.keys() for result in results] == [{"child"}, {"Error", "Cause"}]
@@ -154,7 +154,7 @@ def test_who_goes_on_with_what_was_left_is_not_disturbed(world: World) -> None:
                 with other._running.locked("kid"):
                     assert store.run(document, {}, name="top").ok
                 assert other.resume("kid").status == "PAUSED"
-        world.path, times = world.path.with_name(f"{times}.db"), times + 1
+        world.path, times = another(world.path, times), times + 1
     assert world.calls.count("Last") > 1
 
 
@@ -169,12 +169,12 @@ def test_a_part_of_another_execution_is_not_started_by_itself(world: World) -> N
 @pytest.mark.parametrize("resource", [SYNC, LEAVE])
 @pytest.mark.parametrize("name", ["kid", None])
 def test_it_is_started_once_whenever_the_process_dies(
-    world: World, tmp_path: Path, resource: str, name: str | None
+    world: World, resource: str, name: str | None
 ) -> None:
     """At any commit; nothing that was answered is done again."""
     document = starting(resource, name)
     for times in range(1, 40):
-        world.path, world.calls = tmp_path / f"{times}.db", []
+        world.path, world.calls = another(world.path, times), []
         died = world.dies("commit.done", times, document, "top")
         with world.store() as store:
             store.run(document, {}, name="top")

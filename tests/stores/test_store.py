@@ -10,8 +10,20 @@ from typing import Any
 import pytest
 
 import asl
-from asl.stores.schema import UPGRADES
-from asl.stores.sqlite import SqliteStore
+from asl.stores.session import Session
+from asl.stores.sqlite import SqliteBackend
+from asl.stores.statements import Insert
+from asl.stores.tables import DOCUMENT as DOCUMENTS
+from asl.stores.values import FIND_DOCUMENT, PUT_DOCUMENT
+from tests.sql import execute, rows
+
+INSERT = Insert(DOCUMENTS, ("hash", "body"))
+
+
+def session(path: Path) -> Any:
+    """Return the session of a file."""
+    return Session(SqliteBackend(path).connect(), path)
+
 
 DOCUMENT = {
     "StartAt": "A",
@@ -117,8 +129,8 @@ def test_what_contradicts_the_file_is_no_damage(path: Path) -> None:
     """The store that wanted to write it is of no use any more; whoever opens it again goes on."""
     with opened(path) as one, opened(path) as other:
         for store in (one, other):
-            store.file.write("INSERT INTO document VALUES ('key', 'text')")
-        other.file.flush()
+            store.session.write(INSERT, "key", b"text")
+        other.session.flush()
         for _ in range(2):
             with pytest.raises(asl.StoreError, match=r"contradicts this.*open it again") as refused:
                 one.run(DOCUMENT, {}, name="one")
@@ -131,7 +143,7 @@ def test_plain_tasks_cost_one_commit_each_and_one(path: Path) -> None:
     """Three tasks, four transactions: what an effect leaves is written with the next one."""
     commits: list[str] = []
     with opened(path) as store:
-        store.file.reached = commits.append
+        store.session.reached = commits.append
         store.run(DOCUMENT, {}, name="one")
     assert commits.count("commit.done") == 4
 
@@ -149,7 +161,7 @@ def test_executions_at_the_same_time_share_their_commits(path: Path) -> None:
 
     commits: list[str] = []
     with asl.open_store(path, agents={"W": answer}) as store:
-        store.file.reached = commits.append
+        store.session.reached = commits.append
         results = asyncio.run(all_at_once(store))
     assert {result.status for result in results} == {"SUCCEEDED"}
     assert commits.count("commit.done") < 30
@@ -163,7 +175,7 @@ def test_items_that_may_run_together_share_their_commits(path: Path, limit: int,
     document = {"StartAt": "Each", "States": {"Each": each}}
     commits: list[str] = []
     with asl.open_store(path, agents={"W": {"return": 1}}) as store:
-        store.file.reached = commits.append
+        store.session.reached = commits.append
         result = store.run(document, [{}] * 80)
     assert result.output == [{"a": 1, "d": 1}] * 80
     assert commits.count("commit.done") <= most
@@ -277,7 +289,7 @@ def test_a_write_that_fails_is_no_failure_of_who_was_to_be_called(tmp_path: Path
                 raise sqlite3.OperationalError("database or disk is full")
 
         with asl.open_store(tmp_path / f"{at}.db", agents={"W": answer}) as store:
-            store.file.reached = full
+            store.session.reached = full
             return asyncio.run(both(store))
 
     found = [each for at in range(1, 6) for each in ended(at)]
@@ -317,10 +329,10 @@ def test_a_store_that_was_interrupted_while_it_wrote_takes_nothing_more(path: Pa
             raise KeyboardInterrupt
 
     with opened(path) as store:
-        store.file.reached = interrupted
+        store.session.reached = interrupted
         with pytest.raises(KeyboardInterrupt):
             store.run(DOCUMENT, {}, name="one")
-        store.file.reached = lambda point: None
+        store.session.reached = lambda point: None
         with pytest.raises(asl.StoreError, match="was interrupted while it wrote"):
             store.run(DOCUMENT, {}, name="one")
     with opened(path) as store:
@@ -386,25 +398,25 @@ def test_a_store_that_is_closed_says_so(path: Path) -> None:
     for use, given in ((store.run, DOCUMENT), (store.resume, "one"), (store.get, "one")):
         with pytest.raises(asl.StoreError, match="the store is closed; open it again"):
             use(given)
-    assert not store.file.locks.is_held(1)
+    assert not store.session.connection.is_locked(1)
 
 
 def test_a_store_that_cannot_be_written_any_more_is_let_go(path: Path) -> None:
     """So that another one may go on with its executions."""
-    file = SqliteStore(path)
-    file.locks.take(17)
+    file = session(path)
+    file.connection.lock(17)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    file._file.execute("PRAGMA busy_timeout = 0")
-    file.write("INSERT INTO document VALUES ('h', 'b')")
+    file.connection._file.execute("PRAGMA busy_timeout = 0")
+    file.write(PUT_DOCUMENT, "h", b"b")
     with pytest.raises(asl.StoreError, match="another program"):
         file.close()
     other.close()
-    again = SqliteStore(path)
-    assert again.locks.take(17)
+    again = session(path)
+    assert again.connection.lock(17)
     again.close()
     with pytest.raises(sqlite3.ProgrammingError):
-        file._file.execute("SELECT 1")
+        file.connection._file.execute("SELECT 1")
 
 
 def test_no_statement_numbers_its_parameters() -> None:
@@ -467,50 +479,26 @@ def test_what_cannot_be_opened_is_let_go(path: Path, monkeypatch: pytest.MonkeyP
         lambda *given, **more: opening.append(connect(*given, **more)) or opening[-1],
     )
     with pytest.raises(asl.StoreDamaged):
-        SqliteStore(path)
+        session(path)
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         opening[0].execute("SELECT 1")
-
-
-def test_an_older_store_is_upgraded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newer version keeps all that is there; the older one does not touch the file again."""
-    with opened(path) as store:
-        store.run(DOCUMENT, {"n": 1}, name="one")
-    with monkeypatch.context() as newer:
-        upgrades = (*UPGRADES, "ALTER TABLE execution ADD COLUMN note TEXT; ")
-        newer.setattr("asl.stores.sqlite.UPGRADES", upgrades)
-        newer.setattr("asl.stores.sqlite.VERSION", len(upgrades))
-        for _ in range(2):
-            with opened(path) as store:
-                assert store.result("one").output["d"] == 1
-                assert store.file.rows("SELECT note FROM execution") == [(None,)]
-                assert list(store.faults()) == []
-    with pytest.raises(asl.StoreError, match="newer version"):
-        opened(path)
-
-
-def test_a_failed_upgrade_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An upgrade is one transaction: the older version goes on with the file."""
-    with opened(path) as store:
-        store.run(DOCUMENT, {"n": 1}, name="one")
-    with monkeypatch.context() as newer:
-        upgrades = (*UPGRADES, "DROP TABLE step; ALTER TABLE nowhere ADD COLUMN note TEXT")
-        newer.setattr("asl.stores.sqlite.UPGRADES", upgrades)
-        newer.setattr("asl.stores.sqlite.VERSION", len(upgrades))
-        with pytest.raises(asl.StoreError, match="nowhere"):
-            opened(path)
-    with opened(path) as store:
-        assert store.result("one").visited == ["A", "B", "C", "D"]
 
 
 @pytest.mark.parametrize(("level", "number"), [("OFF", 0), ("NORMAL", 1), ("FULL", 2)])
 def test_how_safe_a_commit_is_can_be_chosen(level: str, number: int, path: Path) -> None:
     """With FULL, the default, what is acknowledged survives a loss of power."""
     with opened(path, synchronous=level) as store:
-        assert store.file.rows("PRAGMA synchronous") == [(number,)]
+        assert rows(store, "PRAGMA synchronous") == [(number,)]
     with opened(path) as store:
-        assert store.file.rows("PRAGMA synchronous") == [(2,)]
-        assert store.file.rows("PRAGMA journal_mode") == [("wal",)]
+        assert rows(store, "PRAGMA synchronous") == [(2,)]
+        assert rows(store, "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_a_newer_store_is_not_touched(path: Path) -> None:
+    with opened(path) as store:
+        execute(store, "PRAGMA user_version = 2")
+    with pytest.raises(asl.StoreError, match="newer version"):
+        opened(path)
 
 
 def test_an_unknown_level_is_refused(path: Path) -> None:
@@ -563,8 +551,8 @@ def test_the_doctor_finds_what_was_changed(path: Path, change: str, fault: str) 
     with opened(path) as store:
         store.run(DOCUMENT, {}, name="one")
         assert list(store.faults()) == []
-        store.file.write(change)
-        store.file.flush()
+        execute(store, change)
+        store.session.flush()
         assert any(fault in said for said in store.faults())
 
 
@@ -575,10 +563,11 @@ def test_a_lost_end_is_noticed_by_who_looks(path: Path) -> None:
     with opened(path) as store:
         assert store.run(asking, {}, name="one").status == "PAUSED"
         store.run(DOCUMENT, {}, name="two")
-        store.file.write(
+        execute(
+            store,
             "UPDATE head SET (step, place) = (SELECT number, place FROM step WHERE number = 1 AND "
             "execution = head.execution) WHERE execution = "
-            "(SELECT number FROM execution WHERE name = 'one')"
+            "(SELECT number FROM execution WHERE name = 'one')",
         )
         looks = (lambda name: store.result(name).events, lambda name: list(store.events(name)))
         for look in (*looks, store.resume):
@@ -589,14 +578,14 @@ def test_a_lost_end_is_noticed_by_who_looks(path: Path) -> None:
 
 def test_a_failed_write_loses_nothing(path: Path) -> None:
     """What could not be written is written the next time."""
-    file = SqliteStore(path)
+    file = session(path)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    file._file.execute("PRAGMA busy_timeout = 0")
-    file.write("INSERT INTO document VALUES ('h', 'b')")
+    file.connection._file.execute("PRAGMA busy_timeout = 0")
+    file.write(PUT_DOCUMENT, "h", b"b")
     with pytest.raises(asl.StoreError, match="another program"):
         file.flush()
     other.execute("ROLLBACK")
-    assert file.rows("SELECT hash FROM document") == [("h",)]
+    assert file.select(FIND_DOCUMENT, "h") == [(b"b",)]
     other.close()
     file.close()

@@ -13,6 +13,8 @@ import pytest
 
 import asl
 from asl.executions import Store
+from asl.stores.statements import Select
+from asl.stores.tables import BLOB
 
 TASK = {"Type": "Task", "Agent": "Work", "End": True}
 DOCUMENT = {"StartAt": "A", "States": {"A": TASK}}
@@ -83,7 +85,7 @@ def test_a_thread_looks_while_another_one_runs(store: Store, other: ThreadPoolEx
     assert not store.left_behind("e")
     looked.set()
     assert running.result().output == store.resume("e").output == 1
-    assert other.submit(lambda: store.file).result() is not store.file
+    assert other.submit(lambda: store.session).result() is not store.session
 
 
 def test_what_one_thread_has_begun_others_go_on_with(
@@ -150,9 +152,9 @@ def test_a_thread_that_ends_lets_go_of_the_file(store: Store) -> None:
     """It holds neither a connection nor a lock any more."""
     with ThreadPoolExecutor(1) as other:
         assert other.submit(store.run, DOCUMENT, 1, name="e").result().ok
-        locks = other.submit(lambda: store.file.locks).result()
-        assert not locks.closed
-    assert locks.closed
+        locks = other.submit(lambda: store.session.connection).result()
+        assert not locks.is_closed
+    assert locks.is_closed
 
 
 def test_a_store_that_is_closed_is_so_for_every_thread(
@@ -182,7 +184,7 @@ def test_a_store_that_is_closed_is_so_for_every_thread(
 def test_the_file_of_one_thread_is_not_for_another(store: Store, other: ThreadPoolExecutor) -> None:
     """Rather than to wait for each other for ever, the second is refused."""
     with pytest.raises(asl.StoreError, match="thread"):
-        other.submit(store.file.executions).result()
+        other.submit(store.session.select, Select(BLOB, ("hash",))).result()
 
 
 def test_another_folder_is_not_another_store(

@@ -1,7 +1,6 @@
 """Task tokens of kept executions: answered by any process, at any time before they time out."""
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +8,9 @@ import pytest
 import asl
 from asl.executions import BindingsMissing, Store
 from asl.hosts.tokens import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
+from asl.stores.statements import Select
+from asl.stores.tables import REQUEST
+from tests.stores.conftest import Place
 
 SEND = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
 SIGN = "arn:aws:states:us-east-1:123456789012:activity:Sign"
@@ -31,8 +33,8 @@ def machine(**states: Any) -> dict[str, Any]:
 class World:
     """A handler that counts what was sent, on a clock that the test moves."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "runs.db"
+    def __init__(self, place: Place) -> None:
+        self.path = place
         self.clock = asl.VirtualClock()
         self.sent: list[dict[str, Any]] = []
 
@@ -45,8 +47,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(place: Place) -> World:
+    return World(place)
 
 
 def test_an_answer_comes_from_another_process(world: World) -> None:
@@ -246,7 +248,7 @@ def test_a_desk_of_the_run_is_waited_for(world: World) -> None:
         def later() -> None:
             desk.send_task_success(message["token"], {"by": "a thread"})
             with world.store() as other:
-                seen.extend(other.file.rows("SELECT status FROM request"))
+                seen.extend(other.session.select(Select(REQUEST, ("status",))))
             has_looked.set()
 
         threading.Timer(0.05, later).start()

@@ -8,6 +8,7 @@ import pytest
 import asl
 from asl.executions import Store
 from tests.deaths import lived
+from tests.stores.conftest import Place
 
 ASKS = {
     "StartAt": "Pay",
@@ -53,16 +54,14 @@ def world() -> World:
     return World()
 
 
-def opened(folder: Path, world: World, clock: Any = "virtual", **bindings: Any) -> Store:
+def opened(place: Place, world: World, clock: Any = "virtual", **bindings: Any) -> Store:
     given = {"agents": world.agents(), "workflows": {"orders": ASKS}, **bindings}
-    return Store(folder / "runs.db", clock=clock, synchronous="OFF", **given)
+    return Store(place, clock=clock, synchronous="OFF", **given)
 
 
-def test_a_child_that_waits_is_gone_on_with_by_another_process(
-    tmp_path: Path, world: World
-) -> None:
+def test_a_child_that_waits_is_gone_on_with_by_another_process(place: Place, world: World) -> None:
     """Its request is answered like any other; nothing that was done is done again."""
-    with opened(tmp_path, world) as store:
+    with opened(place, world) as store:
         result = store.run(starting(), {}, name="it")
         assert result.status == "PAUSED"
         (request,) = result.pending
@@ -71,7 +70,7 @@ def test_a_child_that_waits_is_gone_on_with_by_another_process(
         assert (child.status, child.workflow) == ("PAUSED", "orders")
         assert request["requestId"].startswith(f"{store.result(child.name).id}:/Ask")
         assert store.due() == []
-    with opened(tmp_path, world) as store:
+    with opened(place, world) as store:
         assert store.resume("it").pending == [request]
         store.answer(request["requestId"], "approve")
         assert store.due() == ["it"]
@@ -88,30 +87,28 @@ def test_a_child_that_waits_is_gone_on_with_by_another_process(
     assert len(world.done) == len(set(world.done)) == 4
 
 
-def test_a_child_keeps_its_document(tmp_path: Path, world: World) -> None:
+def test_a_child_keeps_its_document(place: Place, world: World) -> None:
     """Where it has begun, it goes on with what it began with, whatever is registered later."""
-    with opened(tmp_path, world) as store:
+    with opened(place, world) as store:
         (request,) = store.run(starting(), {}, name="it").pending
     other = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Other"}}}
-    with opened(tmp_path, world, workflows={"orders": other}) as store:
+    with opened(place, world, workflows={"orders": other}) as store:
         assert store.resume("it").status == "PAUSED"
         store.answer(request["requestId"], "approve")
         assert store.resume("it").ok
 
 
-def test_a_child_that_was_not_started_needs_its_workflow(tmp_path: Path, world: World) -> None:
+def test_a_child_that_was_not_started_needs_its_workflow(place: Place, world: World) -> None:
     """The error is that of the state."""
-    with opened(tmp_path, world, workflows=None) as store:
+    with opened(place, world, workflows=None) as store:
         assert store.run(starting(), {}, name="it").error == "States.WorkflowNotFound"
 
 
-def test_the_timeout_of_the_state_goes_on_while_the_child_waits(
-    tmp_path: Path, world: World
-) -> None:
+def test_the_timeout_of_the_state_goes_on_while_the_child_waits(place: Place, world: World) -> None:
     """It is due like any other, and ends the child."""
     clock = asl.VirtualClock()
     document = starting(Timeout="1h", Catch=[{"ErrorEquals": ["States.Timeout"], "Next": "Last"}])
-    with opened(tmp_path, world, clock) as store:
+    with opened(place, world, clock) as store:
         (request,) = store.run(document, {}, name="it").pending
         clock.elapsed += 3599
         assert store.due() == []
@@ -125,10 +122,10 @@ def test_the_timeout_of_the_state_goes_on_while_the_child_waits(
         assert store.pending() == []
 
 
-def test_the_time_of_the_parent_goes_on_while_the_child_waits(tmp_path: Path, world: World) -> None:
+def test_the_time_of_the_parent_goes_on_while_the_child_waits(place: Place, world: World) -> None:
     """It is due, and ends both."""
     clock = asl.VirtualClock()
-    with opened(tmp_path, world, clock) as store:
+    with opened(place, world, clock) as store:
         store.run({**starting(), "TimeoutSeconds": 60}, {}, name="it")
         clock.elapsed += 61
         assert store.due() == ["it"]
@@ -137,9 +134,9 @@ def test_the_time_of_the_parent_goes_on_while_the_child_waits(tmp_path: Path, wo
         assert store.pending() == []
 
 
-def test_stopping_the_parent_stops_the_child(tmp_path: Path, world: World) -> None:
+def test_stopping_the_parent_stops_the_child(place: Place, world: World) -> None:
     """And not the other way round."""
-    with opened(tmp_path, world) as store:
+    with opened(place, world) as store:
         (request,) = store.run(starting(), {}, name="it").pending
         (child,) = store.started_by("it")
         with pytest.raises(asl.AslError, match="a part of 'it'"):
@@ -151,7 +148,7 @@ def test_stopping_the_parent_stops_the_child(tmp_path: Path, world: World) -> No
             store.answer(request["requestId"], "approve")
 
 
-def test_children_of_children_and_in_maps(tmp_path: Path, world: World) -> None:
+def test_children_of_children_and_in_maps(place: Place, world: World) -> None:
     """Each is kept, is answered by itself, and goes on with the whole."""
     each = {
         "StartAt": "Each",
@@ -169,12 +166,12 @@ def test_children_of_children_and_in_maps(tmp_path: Path, world: World) -> None:
     }
     workflows = {"orders": ASKS, "each": each}
     data = {"items": [{"n": 1}, {"n": 2}, {"n": 3}]}
-    with opened(tmp_path, world, workflows=workflows) as store:
+    with opened(place, world, workflows=workflows) as store:
         requests = store.run(starting("each"), data, name="it").pending
         assert [each["input"]["n"] for each in requests] == [1, 2, 3]
         assert len(store.started_by("it")) == 4
     for request in reversed(requests):
-        with opened(tmp_path, world, workflows=workflows) as store:
+        with opened(place, world, workflows=workflows) as store:
             store.answer(request["requestId"], "approve")
             result = store.resume("it")
     assert result.ok
@@ -185,11 +182,11 @@ def test_children_of_children_and_in_maps(tmp_path: Path, world: World) -> None:
 
 def test_a_name_that_is_taken_is_not_taken_over(tmp_path: Path, world: World) -> None:
     """An execution of somebody else is not a child."""
-    with opened(tmp_path, world) as store:
+    with opened(tmp_path / "runs.db", world) as store:
         store.run(starting(), {}, name="it")
         (child,) = store.started_by("it")
     (tmp_path / "other").mkdir()
-    with opened(tmp_path / "other", world) as store:
+    with opened(tmp_path / "other" / "runs.db", world) as store:
         store.run(ASKS, {}, name=child.name)
         with pytest.raises(asl.ExecutionExists, match=child.name):
             store.run(starting(), {}, name="it")
@@ -199,18 +196,18 @@ DECIDED = {**ASKS, "States": {**ASKS["States"], "Ask": {"Type": "Pass", "Next": 
 
 
 @pytest.mark.parametrize("die_at", range(1, 60))
-def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path, world: World) -> None:
+def test_it_goes_on_where_it_was(die_at: int, place: Place, world: World) -> None:
     """Wherever it dies, no answer that was kept is asked for again, in the child neither."""
 
     def run(die_at: int | None) -> Any:
-        store = opened(tmp_path, world, workflows={"orders": DECIDED})
+        store = opened(place, world, workflows={"orders": DECIDED})
         return lived(store, lambda: store.run(starting(), {}, name="it"), die_at)
 
     result = run(die_at) or run(None)
     assert result.status == "SUCCEEDED"
     assert result.usage["tokens"] == 4
     assert len(world.done) - len(set(world.done)) <= 1
-    with opened(tmp_path, world) as store:
+    with opened(place, world) as store:
         assert store.result("it").visited == ["First", "Child", "Last"]
         (child,) = store.started_by("it")
         assert child.status == "SUCCEEDED"
@@ -219,7 +216,7 @@ def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path, world: World) -> N
 
 
 @pytest.mark.parametrize("timeout", [None, "1h"])
-def test_a_redrive_goes_on_in_the_child(tmp_path: Path, world: World, timeout: Any) -> None:
+def test_a_redrive_goes_on_in_the_child(place: Place, world: World, timeout: Any) -> None:
     """What had succeeded in it is not done again, and it is not started a second time."""
     limits = {} if timeout is None else {"Timeout": timeout}
     clock, broken = asl.VirtualClock(), ["yes"]
@@ -231,7 +228,7 @@ def test_a_redrive_goes_on_in_the_child(tmp_path: Path, world: World, timeout: A
 
     agents = {"Bank": world.bank, "Depot": depot}
     workflows = {"orders": DECIDED}
-    with opened(tmp_path, world, clock, agents=agents, workflows=workflows) as store:
+    with opened(place, world, clock, agents=agents, workflows=workflows) as store:
         result = store.run(starting(**limits), {}, name="it")
         assert (result.status, result.error) == ("FAILED", "Depot.Closed")
         (child,) = store.started_by("it")
@@ -248,7 +245,7 @@ def test_a_redrive_goes_on_in_the_child(tmp_path: Path, world: World, timeout: A
         assert list(store.faults()) == []
 
 
-def test_a_redrive_goes_on_with_a_child_that_was_cut_off(tmp_path: Path, world: World) -> None:
+def test_a_redrive_goes_on_with_a_child_that_was_cut_off(place: Place, world: World) -> None:
     """One that waited when a branch beside it failed asks again, and nothing before it is lost."""
     document = {
         "StartAt": "Both",
@@ -274,7 +271,7 @@ def test_a_redrive_goes_on_with_a_child_that_was_cut_off(tmp_path: Path, world: 
         return 1
 
     agents = {**world.agents(), "Flaky": flaky}
-    with opened(tmp_path, world, agents=agents) as store:
+    with opened(place, world, agents=agents) as store:
         assert store.run(document, {}, name="it").error == "Flaky"
         assert [each.status for each in store.started_by("it")] == ["ABORTED"]
         assert store.pending() == []
@@ -322,31 +319,31 @@ LONG = {
 
 @pytest.mark.parametrize("child", [LONG, ASKS], ids=["works", "waits"])
 def test_what_a_child_has_spent_that_is_cut_off_counts(
-    child: Any, tmp_path: Path, world: World
+    child: Any, place: Place, world: World
 ) -> None:
     """The budget of the parent ends them, however many processes take part."""
     ask = {"Type": "Approval", "Prompt": "Again?", "ResultPath": "$.r", "Next": "Both"}
     spent = []
-    with opened(tmp_path, world, workflows={"orders": child}) as store:
+    with opened(place, world, workflows={"orders": child}) as store:
         result = store.run(beside_a_failure(ask), {}, name="it")
     while result.status == "PAUSED":
         spent.append(result.usage["tokens"])
         (request,) = result.pending
-        with opened(tmp_path, world, workflows={"orders": child}) as store:
+        with opened(place, world, workflows={"orders": child}) as store:
             store.answer(request["requestId"], "approve")
             result = store.resume("it")
     assert (result.error, spent, len(world.done)) == ("States.BudgetExceeded", [1, 2], 2)
     assert result.usage["byState"] == {"One": {"cost": 0.0, "tokens": 2}}
 
 
-def test_what_a_child_has_spent_that_waits_counts_once(tmp_path: Path, world: World) -> None:
+def test_what_a_child_has_spent_that_waits_counts_once(place: Place, world: World) -> None:
     """It counts when it pauses; the rest does at its end, whoever goes on with it."""
-    with opened(tmp_path, world) as store:
+    with opened(place, world) as store:
         (request,) = store.run(starting(), {}, name="it").pending
         assert store.result("it").usage["byState"]["Child"]["tokens"] == 1
         assert store.resume("it").usage["tokens"] == 2
         store.answer(request["requestId"], "approve")
-    with opened(tmp_path, world) as store:
+    with opened(place, world) as store:
         assert store.resume("it").usage["byState"]["Child"]["tokens"] == 2
         store.run(starting(), {}, name="other")
         store.stop("other")

@@ -12,7 +12,6 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 import asl
 from asl.agents import ModelAgent, Tool
 from asl.executions import Store
-from asl.stores.doctor import faults
 from tests.deaths import lived
 
 from .workflows import task, told
@@ -104,7 +103,7 @@ def test_a_call_pauses_the_execution_until_people_decide(tmp_path: Path, option:
     with opened(tmp_path, **bindings) as store:
         result = store.resume("e")
         types = [event.type for event in result.events]
-        assert list(faults(store.file)) == []
+        assert list(store.faults()) == []
     done = [["delete", "a"]] if option == "approve" else []
     assert desk.calls == ["agent", ["read", "a"], "agent", *done]
     read, last = result.output["found"]
@@ -171,7 +170,7 @@ def test_no_instant_of_death_makes_an_approved_call_twice(tmp_path: Path, die_at
         while (result := live(store)).status == "PAUSED":
             pass
         types = [event.type for event in result.events]
-        assert list(faults(store.file)) == []
+        assert list(store.faults()) == []
     assert result.output["found"][1] == {"did": "delete", "_tokens": 5}
     assert len(asked) <= 1
     assert types.count("ApprovalRequested") == types.count("ApprovalDecided") == 1

@@ -11,19 +11,19 @@ from unittest.mock import patch
 from asl.engine.frame import Frame
 from asl.stores import journal
 from asl.stores.alive import Alive
-from asl.stores.journal import SqliteJournal
-from asl.stores.sqlite import SqliteStore
+from asl.stores.journal import StoreJournal
+from asl.stores.sqlite.connection import SqliteConnection
 
 __all__ = ["VARIANTS"]
 
 
-async def _unflushed(self: SqliteJournal, in_event_loop: bool) -> None:
+async def _unflushed(self: StoreJournal, in_event_loop: bool) -> None:
     """Acknowledge what will be written some time later."""
     if in_event_loop:
         self.commit_soon()
 
 
-def _one_behind(self: SqliteJournal, key: str, answer: Any) -> int:
+def _one_behind(self: StoreJournal, key: str, answer: Any) -> int:
     """Keep an answer only when the next one comes."""
     waiting = self.__dict__.setdefault("waiting", [])
     waiting.append((key, answer))
@@ -34,15 +34,15 @@ def _beside_its_answers(self: Any, path: str, kept: str | None) -> None:
     """Let the answers stand that a position makes past."""
 
 
-def _free_of_charge(self: SqliteJournal, path: str, position: Any) -> int:
+def _free_of_charge(self: StoreJournal, path: str, position: Any) -> int:
     """Forget in a position what had been spent when it was taken."""
     return _put_position(self, path, {**position, "usage": ["0", 0]})
 
 
-def _in_pieces(self: SqliteStore, writes: Sequence[Any]) -> None:
+def _in_pieces(self: SqliteConnection, writes: Sequence[Any], check: Any) -> None:
     """Write one transaction as many."""
     for each in writes:
-        _commit(self, [each])
+        _commit(self, [each], check)
 
 
 def _as_of_now(self: Frame, position: Any) -> None:
@@ -50,22 +50,22 @@ def _as_of_now(self: Frame, position: Any) -> None:
     _restore(self, {**position, "now": self.host.now()})  # type: ignore[attr-defined]
 
 
-def _as_if_new(self: SqliteJournal) -> None:
+def _as_if_new(self: StoreJournal) -> None:
     """Go on as if nothing of the history had been recorded."""
     _load(self)
     self.recorded = {}
 
 
-def _not_handed_over(self: SqliteJournal, task: Any) -> None:
+def _not_handed_over(self: StoreJournal, task: Any) -> None:
     """Forget that somebody has been handed a task."""
 
 
-def _of_nobody(self: SqliteJournal, key: str, answer: Any) -> int:
+def _of_nobody(self: StoreJournal, key: str, answer: Any) -> int:
     """Forget which execution a state has started."""
     return 100 if key.endswith("!") else _put_answer(self, key, answer)
 
 
-def _for_nothing(self: SqliteJournal, last: Any, entries: Any) -> Any:
+def _for_nothing(self: StoreJournal, last: Any, entries: Any) -> Any:
     """Forget what a child came to whose last record says it."""
     return ["child", last[1], None, None]
 
@@ -75,20 +75,20 @@ def _for_itself(written: Any) -> bool:
     return False
 
 
-_put_answer, _put_position = SqliteJournal.put_answer, SqliteJournal.put_position
-_commit, _restore, _load = SqliteStore._commit, Frame.restore, SqliteJournal.load
+_put_answer, _put_position = StoreJournal.put_answer, StoreJournal.put_position
+_commit, _restore, _load = SqliteConnection.commit, Frame.restore, StoreJournal.load
 
 FAULTS: tuple[tuple[Any, str, Any], ...] = (
-    (SqliteJournal, "commit", _unflushed),
-    (SqliteJournal, "put_answer", _one_behind),
-    (SqliteJournal, "put_answer", _of_nobody),
-    (SqliteJournal, "put_sign", _not_handed_over),
+    (StoreJournal, "commit", _unflushed),
+    (StoreJournal, "put_answer", _one_behind),
+    (StoreJournal, "put_answer", _of_nobody),
+    (StoreJournal, "put_sign", _not_handed_over),
     (Alive, "_drop", _beside_its_answers),
-    (SqliteJournal, "put_position", _free_of_charge),
-    (SqliteStore, "_commit", _in_pieces),
+    (StoreJournal, "put_position", _free_of_charge),
+    (SqliteConnection, "commit", _in_pieces),
     (Frame, "restore", _as_of_now),
-    (SqliteJournal, "load", _as_if_new),
-    (SqliteJournal, "outcome", _for_nothing),
+    (StoreJournal, "load", _as_if_new),
+    (StoreJournal, "outcome", _for_nothing),
     (journal, "tells_next", _for_itself),
 )
 

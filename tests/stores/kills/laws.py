@@ -9,7 +9,9 @@ from typing import Any
 
 from asl.core.errors import AslError
 from asl.executions import Store
-from asl.stores.journal import SqliteJournal
+from asl.stores.journal import StoreJournal
+from asl.stores.requests import ALL, find_requests, find_tasks
+from tests.sql import rows
 from tests.stores.kills.scenes import SCENES
 
 __all__ = ["Laws", "Whole"]
@@ -74,7 +76,7 @@ class Laws:
         """The round that each debate has come to, by its visit."""
         self._chains: dict[str, list[bytes]] = {}
         self._names: set[str] = set()
-        self._logs: dict[str, SqliteJournal] = {}
+        self._logs: dict[str, StoreJournal] = {}
 
     def after_life(self, paused: bool = False) -> Iterator[str]:
         """Yield what is wrong with what a process has left behind, which may have *paused*."""
@@ -88,7 +90,7 @@ class Laws:
             return
         with Store(self.store) as store:
             yield from store.faults()
-            self.names = dict(store.file.rows("SELECT number, name FROM execution"))
+            self.names = dict(rows(store, "SELECT number, name FROM execution"))
             if lost := self._names - set(self.names.values()):
                 yield f"executions that have called agents are lost: {sorted(lost)}"
             yield from self._histories(store)
@@ -160,8 +162,8 @@ class Laws:
                 yield f"{name}: the history was rewritten"
         self._chains = chains
 
-    def _log(self, store: Store, number: int) -> SqliteJournal:
-        journal = SqliteJournal(store.file, number)
+    def _log(self, store: Store, number: int) -> StoreJournal:
+        journal = StoreJournal(store.session, number)
         journal.load()
         return journal
 
@@ -185,21 +187,19 @@ class Laws:
             elif key.startswith("/") and not key.endswith("!"):
                 *_, (place, (visit, ordinal)) = steps(name, key)
                 self._reach(place, (visit, ordinal + 1))
-        for name, status in store.file.rows("SELECT name, status FROM execution"):
+        for name, status in rows(store, "SELECT name, status FROM execution"):
             if status == "SUCCEEDED":
                 self._reach((name, ""), (inf, 0))
 
     def _decisions(self, store: Store) -> Iterator[str]:
         """What somebody was thanked for is decided, and asks for going on."""
-        for asked in store.file.requests("status IN ('open', 'closed')"):
-            if asked.id in self.acknowledged:
+        for asked in find_requests(store.session, ALL):
+            if asked.status in ("open", "closed") and asked.id in self.acknowledged:
                 yield f"the answer to {asked.id} is lost"
-        for task in store.file.tasks("status <> 'answered'"):
-            if task.token in self.acknowledged:
+        for task in find_tasks(store.session, ALL):
+            if task.status != "answered" and task.token in self.acknowledged:
                 yield f"the answer to the token of {task.key} is lost"
-        for name, wake in store.file.rows(
-            "SELECT name, wake FROM execution WHERE status = 'PAUSED'"
-        ):
+        for name, wake in rows(store, "SELECT name, wake FROM execution WHERE status = 'PAUSED'"):
             if wake is None and not (store.pending() or store.awaited() or store.due()):
                 yield f"{name} is paused, and nothing lets it go on"
 

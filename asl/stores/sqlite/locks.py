@@ -3,7 +3,6 @@
 import os
 import struct
 import sys
-from hashlib import sha256
 from pathlib import Path
 
 try:
@@ -13,7 +12,7 @@ try:
 except ImportError:  # Windows
     IS_SUPPORTED = False
 
-__all__ = ["IS_SUPPORTED", "UNSUPPORTED", "Locks", "lock_of"]
+__all__ = ["IS_SUPPORTED", "UNSUPPORTED", "Locks"]
 
 UNSUPPORTED = (
     "stores need the file locks of POSIX, which this system does not have: run without --store, "
@@ -26,13 +25,8 @@ _FLOCK = "hhqqi4x"
 """`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
 
 
-def lock_of(name: str) -> int:
-    """Return the number of the lock of an execution or a worker."""
-    return int.from_bytes(sha256(name.encode()).digest()[:7])
-
-
 class Locks:
-    """Byte *n* of a file beside the store stands for execution *n*."""
+    """Byte *n* of a file beside the store stands for the lock *n*."""
 
     def __init__(self, path: Path, read_only: bool = False) -> None:
         self.closed = False

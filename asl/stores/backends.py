@@ -1,0 +1,49 @@
+"""The backends of stores, by the name before the colon in `NAME:PLACE`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from asl.stores.memory import MemoryBackend
+
+if TYPE_CHECKING:
+    from asl.stores.backend import StoreBackend
+
+__all__ = ["GROUP", "backend_at"]
+
+GROUP: Final = "asl.stores"
+"""The group of entry points that add backends; each is a function from PLACE to a backend."""
+NAMED = re.compile(r"([a-z][a-z0-9+-]+):(.*)", re.DOTALL)
+
+
+def backend_at(place: str | os.PathLike[str] | StoreBackend, synchronous: str) -> StoreBackend:
+    """Return the backend of a store.
+
+    Args:
+        place: The path of a file of SQLite, `memory:`, `NAME:PLACE` of a backend that is installed,
+            or a backend.
+        synchronous: How durable a file of SQLite is.
+    """
+    if not isinstance(place, (str, os.PathLike)):
+        return place
+    named = NAMED.fullmatch(place) if isinstance(place, str) else None
+    if named is not None and named[1] == "memory":
+        return MemoryBackend()
+    if named is not None and (make := _installed(named[1])) is not None:
+        return make(named[2])
+    from asl.stores.sqlite import SqliteBackend
+
+    return SqliteBackend(place, synchronous)
+
+
+def _installed(name: str) -> Callable[[str], StoreBackend] | None:
+    """Return what makes the backends of an installed package, None without one of this name."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=name):
+        make: Callable[[str], StoreBackend] = point.load()
+        return make
+    return None

@@ -1,0 +1,52 @@
+"""Checkpoints of executions as rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asl.core.values import Json, encoded
+from asl.stores.statements import GIVEN, Insert, Select
+from asl.stores.tables import CHECKPOINT
+
+if TYPE_CHECKING:
+    from asl.engine.checkpoints import Checkpoint
+    from asl.stores.session import Session
+
+__all__ = ["checkpoint_names", "put_checkpoint", "read_checkpoints"]
+
+ADD = Insert(CHECKPOINT, ("execution", "number", "id", "name", "body"))
+NAMES = Select(CHECKPOINT, ("id", "name"), {"execution": GIVEN}, order=("number",))
+ALL = Select(CHECKPOINT, ("body",), order=("execution", "number"))
+OF_EXECUTION = Select(CHECKPOINT, ("body",), {"execution": GIVEN}, order=("number",))
+
+
+def put_checkpoint(
+    session: Session, execution: int, number: int, checkpoint: Checkpoint, content: Json
+) -> None:
+    """Keep a checkpoint with the next commit.
+
+    Args:
+        session: The store.
+        execution: The number of the execution.
+        number: Which of its checkpoints it is, from 1.
+        checkpoint: The checkpoint.
+        content: What is kept of it.
+    """
+    body = session.values.pack(encoded(content))
+    session.write(ADD, execution, number, checkpoint.id, checkpoint.name, body)
+
+
+def checkpoint_names(session: Session, execution: int) -> list[tuple[str, str]]:
+    """Return id and name of the checkpoints of an execution, in the order they were saved."""
+    found = session.select(NAMES, execution)
+    for id, name in found:
+        session.check(type(id) is type(name) is str, "the name of a checkpoint")
+    return [(id, name) for id, name in found]
+
+
+def read_checkpoints(session: Session, execution: int | None = None) -> list[Checkpoint]:
+    """Return the checkpoints of an execution, or of all, in the order they were saved."""
+    from asl.engine.checkpoints import Checkpoint
+
+    rows = session.select(ALL) if execution is None else session.select(OF_EXECUTION, execution)
+    return [Checkpoint.read(session.values.unpack(body)) for (body,) in rows]

@@ -1,0 +1,296 @@
+"""Executions as rows: who they are, and what they came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from asl.core.errors import AslError
+from asl.core.values import Json
+from asl.stores.errors import StoreDamaged
+from asl.stores.statements import GIVEN, Insert, Select, Update, at_most, below, one_of
+from asl.stores.tables import EXECUTION, REQUEST
+
+if TYPE_CHECKING:
+    from asl.stores.backend import Write
+    from asl.stores.session import Session
+
+__all__ = [
+    "BIND",
+    "ENDED",
+    "STATUSES",
+    "STORED",
+    "Stored",
+    "add_execution",
+    "bind_as",
+    "descendants",
+    "due_executions",
+    "end_descendants",
+    "find_execution",
+    "list_executions",
+    "numbers_below",
+    "read_row",
+    "read_value",
+    "top_of",
+]
+
+ENDED: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+"""The statuses of executions that do not run any more."""
+STATUSES: Final = ("RUNNING", "PAUSED", *ENDED)
+DAMAGED: Final = "DAMAGED"
+"""Stands for the status of an execution whose row was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An execution as the store knows it; times in epoch seconds."""
+
+    number: int
+    name: str
+    workflow: str
+    document: str
+    profile: str
+    express: bool
+    requestor: str | None
+    status: str
+    started: float
+    ended: float | None
+    wake: float | None
+    """When something happens without an answer: a timeout, an escalation."""
+    error: str | None
+    cause: str | None
+    redrives: int
+    parent: int | None
+    """The number of the execution that has started it."""
+    redriven: float | None
+    """When it last went on after its end."""
+
+
+STORED: Final = tuple(Stored.__slots__)
+FIND = Select(EXECUTION, STORED, {"name": GIVEN}, checked=True)
+PAGE = Select(
+    EXECUTION,
+    STORED,
+    {"parent": None, "number": below()},
+    order=("-number",),
+    limited=True,
+    checked=True,
+)
+PAGE_OF_STATUS = Select(
+    EXECUTION,
+    STORED,
+    {"status": GIVEN, "parent": None, "number": below()},
+    order=("-number",),
+    limited=True,
+    checked=True,
+)
+STARTED_BY = Select(EXECUTION, ("number",), {"parent": one_of()})
+STARTED_UNDER = Select(EXECUTION, ("number",), {"parent": GIVEN, "name": one_of()})
+OF_NUMBERS = Select(EXECUTION, STORED, {"number": one_of()}, order=("number",), checked=True)
+PARENT_BY_NAME = Select(EXECUTION, ("parent",), {"name": GIVEN})
+PARENT = Select(EXECUTION, ("name", "parent"), {"number": GIVEN})
+DUE = Select(
+    EXECUTION,
+    ("name",),
+    {"status": "PAUSED", "wake": at_most()},
+    order=("wake",),
+    by="wake",
+)
+VALUES = {column: Select(EXECUTION, (column,), {"number": GIVEN}) for column in EXECUTION.values}
+ADD = Insert(
+    EXECUTION,
+    (
+        "number",
+        "name",
+        "workflow",
+        "document",
+        "profile",
+        "express",
+        "input",
+        "requestor",
+        "status",
+        "started",
+        "written_by",
+        "chain",
+        "parent",
+        "bound",
+    ),
+)
+BIND = Update(EXECUTION, {"bound": GIVEN}, {"number": GIVEN})
+ABORT = Update(
+    EXECUTION,
+    {"status": "ABORTED", "ended": GIVEN, "wake": None},
+    {"number": one_of(), "status": one_of("RUNNING", "PAUSED")},
+)
+CLOSE = Update(
+    REQUEST, {"status": "closed", "wake": None}, {"execution": one_of(), "status": "open"}
+)
+
+
+def add_execution(
+    session: Session,
+    stored: Stored,
+    data: bytes,
+    written_by: str,
+    chain: bytes,
+    bound: bytes | None,
+) -> None:
+    """Gather a new execution.
+
+    Args:
+        session: The store.
+        stored: The execution.
+        data: The JSON text of its input.
+        written_by: The version of the program that writes it.
+        chain: The hash before its first step.
+        bound: The packed names that it depends on.
+    """
+    session.begin(stored.name)
+    session.write(
+        ADD,
+        stored.number,
+        stored.name,
+        stored.workflow,
+        stored.document,
+        stored.profile,
+        int(stored.express),
+        session.values.pack(data),
+        stored.requestor,
+        stored.status,
+        stored.started,
+        written_by,
+        chain,
+        stored.parent,
+        bound,
+    )
+
+
+def find_execution(session: Session, name: str) -> Stored | None:
+    """Return the execution of this name, None where there is none; nothing gathered is written."""
+    found = session.look(FIND, name)
+    return None if found is None else read_row(session, found)
+
+
+def read_row(session: Session, row: Sequence[Any]) -> Stored:
+    """Return the execution of a row of the columns `STORED`, checked; raises StoreDamaged."""
+    *columns, whole = row
+    values = dict(zip(STORED, columns, strict=True))
+    for name, value in values.items():
+        column = EXECUTION.columns[name]
+        is_right = type(value) is column.type or (value is None and column.optional)
+        session.check(is_right, f"the {name} of an execution")
+    session.check(values["status"] in STATUSES, "the status of an execution")
+    session.check(whole == 1, f"the execution {values['name']!r}")
+    values["express"] = bool(values["express"])
+    return Stored(**values)
+
+
+def list_executions(
+    session: Session, *, status: str | None = None, before: int | None = None, limit: int = 50
+) -> list[Stored]:
+    """Return a page of executions, the newest first; *before* is the number of the last one.
+
+    Those that others have started are not among them. A row that was changed has the status
+    `DAMAGED`, and its `cause` says what was. Raises AslError for what is no status.
+    """
+    values: list[str | int] = [2**62 if before is None else before, limit]
+    if status is None:
+        return [_listed(session, row) for row in session.select(PAGE, *values)]
+    if status not in STATUSES:
+        *others, last = STATUSES
+        raise AslError(f"an execution is {', '.join(others)} or {last}, not {status!r}")
+    return [_listed(session, row) for row in session.select(PAGE_OF_STATUS, status, *values)]
+
+
+def _listed(session: Session, row: Sequence[Any]) -> Stored:
+    """Return the execution of a row, also of one that was changed."""
+    try:
+        return read_row(session, row)
+    except StoreDamaged as damage:
+        number, name, workflow = row[:3]
+        return Stored(
+            number, str(name), str(workflow), "", "", False, None, DAMAGED, 0.0, None, None,
+            None, damage.what, 0, None, None,
+        )  # fmt: skip
+
+
+def read_value(session: Session, number: int, column: str) -> Json:
+    """Return the value of a column (`input`, `output`, `usage`, `bound`), None where there is none.
+
+    What is gathered is written first, for it may stand there.
+    """
+    ((body,),) = session.select(VALUES[column], number)
+    return None if body is None else session.values.unpack(body)
+
+
+# Those that one has started
+
+
+def descendants(session: Session, number: int) -> list[Stored]:
+    """Return the executions that one has started, and those that they have, oldest first."""
+    session.flush()
+    found = session.connection.select(OF_NUMBERS, ([*_numbers_below(session, number)],))
+    return [read_row(session, row) for row in found]
+
+
+def _numbers_below(session: Session, number: int) -> Iterator[int]:
+    """Yield the numbers of the executions below one; nothing gathered is written."""
+    level = [number]
+    while level:
+        level = [found for (found,) in session.connection.select(STARTED_BY, (level,))]
+        yield from level
+
+
+def numbers_below(session: Session, number: int) -> list[int]:
+    """Return the numbers of the executions that one has started, and those that they have."""
+    session.flush()
+    return [*_numbers_below(session, number)]
+
+
+def top_of(session: Session, name: str) -> str:
+    """Return the name of the execution that stands above all that have led to this one."""
+    found = session.select(PARENT_BY_NAME, name)
+    parent = found[0][0] if found else None
+    while parent is not None:
+        ((name, parent),) = session.select(PARENT, parent)
+    return name
+
+
+def end_descendants(
+    session: Session, number: int, ended: float, names: Sequence[str] | None = None
+) -> Iterator[Write]:
+    """Yield the changes that abort what an execution has started and close what that has asked.
+
+    It is gathered by `Session.write`, and looks at who that is when it is committed.
+
+    Args:
+        session: The store.
+        number: The execution.
+        ended: The time of the end.
+        names: Only what it has started under these names; None for all.
+    """
+    if names is None:
+        numbers = [*_numbers_below(session, number)]
+    else:
+        found = session.connection.select(STARTED_UNDER, (number, [*names]))
+        numbers = [each for (each,) in found]
+        numbers += [below for each in numbers for below in _numbers_below(session, each)]
+    if numbers:
+        yield ABORT, (ended, numbers)
+        yield CLOSE, (numbers,)
+
+
+def bind_as(session: Session, number: int, other: int) -> Iterator[Write]:
+    """Yield the change that lets an execution depend on the names that another one does.
+
+    It is gathered by `Session.write`, and looks at these when it is committed.
+    """
+    ((bound,),) = session.connection.select(VALUES["bound"], (other,))
+    yield BIND, (bound, number)
+
+
+def due_executions(session: Session, now: float) -> list[str]:
+    """Return the top executions of the paused ones that have something to go on with."""
+    due = session.select(DUE, now)
+    return [*dict.fromkeys(top_of(session, name) for (name,) in due)]

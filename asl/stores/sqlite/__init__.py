@@ -1,0 +1,52 @@
+"""Executions in one file of SQLite: no server, one writer at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from asl.stores.sqlite.connection import SqliteConnection
+
+__all__ = ["SqliteBackend"]
+
+HEADER = 100
+MAGIC = b"SQLite format 3\0"
+
+
+class SqliteBackend:
+    """A file of executions (protocol `asl.stores.backend.StoreBackend`).
+
+    Args:
+        path: The file.
+        synchronous: SQLite's pragma of this name: with `FULL` what is acknowledged survives a loss
+            of power, with `NORMAL` the death of the process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], synchronous: str = "FULL") -> None:
+        self.place = Path(path)
+        self._path = self.place.absolute()
+        """Where it is, wherever the process goes."""
+        self._synchronous = synchronous
+
+    @property
+    def checkpoints(self) -> str:
+        """The folder beside the file where checkpoints are kept."""
+        return f"{self.place}.checkpoints"
+
+    def connect(self) -> SqliteConnection:
+        """Open the file for the thread that calls."""
+        return SqliteConnection(self._path, self.place, self._synchronous)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what the beginning and the size of the file say that is damaged (SQLite)."""
+        with self._path.open("rb") as file:
+            head = file.read(HEADER)
+            size = file.seek(0, 2)
+        if not head.startswith(MAGIC):
+            yield "it is no SQLite database, or its beginning was overwritten"
+            return
+        page, pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
+        whole = pages * (0x10000 if page == 1 else page)
+        if size < whole:
+            yield f"it was truncated, {size:,} bytes of {whole:,} are there"

@@ -1,0 +1,347 @@
+"""One connection to a file of SQLite, for one thread (protocol `asl.stores.backend.Connection`)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from threading import get_ident
+from typing import Final
+from weakref import WeakSet
+from zlib import crc32
+
+from asl.core.private import create_private_file
+from asl.stores.backend import Write
+from asl.stores.errors import CLOSED, CONTRADICTED, StoreContradicted, StoreDamaged, StoreError
+from asl.stores.sqlite.locks import IS_SUPPORTED, UNSUPPORTED, Locks
+from asl.stores.sqlite.opening import (
+    BUSY,
+    READ_ONLY,
+    WITHOUT_INDEX,
+    advice,
+    has_content,
+    reading_mode,
+    reading_mode_without_index,
+    refusal_of,
+    use_wal,
+)
+from asl.stores.sqlite.sql import TRACE, compiled, parameters, schema
+from asl.stores.statements import Append, Delete, Insert, Row, Select, Update, Values
+
+__all__ = ["SYNCHRONOUS", "SqliteConnection", "guard"]
+
+VERSION: Final = 1
+"""The version of the tables."""
+APPLICATION_ID: Final = 0x41534C53
+"""`ASLS`: marks a SQLite file as a store of ours."""
+SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
+
+FORKED: Final = (
+    "another thread was at work on it when this process was forked; use it in a process that is "
+    "started anew ('spawn')"
+)
+_CHANGES: Final = (Insert, Update, Delete, Append)
+
+
+class SqliteConnection:
+    """One file, for the thread that has opened it.
+
+    Args:
+        path: The file; it is made, readable by its owner only, where there is none.
+        place: The path as messages name it.
+        synchronous: SQLite's pragma of this name.
+
+    Raises:
+        StoreError: It cannot be opened, or is no store.
+        StoreDamaged: It is not what was written.
+    """
+
+    def __init__(self, path: Path, place: Path, synchronous: str) -> None:
+        if synchronous not in SYNCHRONOUS:
+            raise StoreError(f"synchronous is OFF, NORMAL, FULL or EXTRA, not {synchronous!r}")
+        if not IS_SUPPORTED:
+            raise StoreError(UNSUPPORTED)
+        self.path = path
+        self.place = place
+        self.reached: Callable[[str], object] = _nothing
+        self._thread = get_ident()
+        self._is_inherited = False
+        """Whether this process was forked since: it is of no use here."""
+        how = reading_mode(path)
+        _refuse_left(path)
+        self.refusal = None if how is None else READ_ONLY
+        with self._errors():
+            if how is None:
+                self._open_to_write(synchronous)
+            else:
+                self._open(how, synchronous)
+        _OPEN.add(self)
+
+    def _open_to_write(self, synchronous: str) -> None:
+        """Open the file to read and write; only to read where a full disk allows no more."""
+        with suppress(OSError):  # SQLite names the reason
+            create_private_file(self.path)
+        try:
+            self._open(None, synchronous)
+        except (sqlite3.OperationalError, OSError) as error:
+            self.refusal = refusal_of(error)
+            if self.refusal is None or not has_content(self.path):
+                raise
+            self._open(reading_mode_without_index(self.path), synchronous)
+
+    def _open(self, how: str | None, synchronous: str) -> None:
+        """Open the file as SQLite's URI parameter *how* says, to write where it is None."""
+        place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
+        self._file = sqlite3.connect(place, isolation_level=None, timeout=BUSY, uri=how is not None)
+        try:
+            if how == WITHOUT_INDEX:
+                self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._prepare(synchronous)
+            lock = self.path.with_name(self.path.name + ".lock")
+            self._locks = Locks(lock, self.refusal is not None)
+        except BaseException:  # nobody else could close it
+            self._file.close()
+            raise
+
+    def _prepare(self, synchronous: str) -> None:
+        run = self._file.execute
+        self._file.create_function("guard", -1, guard, deterministic=True)
+        if self.refusal is not None:
+            run("PRAGMA query_only = ON")
+        else:
+            use_wal(self._file)
+            run(f"PRAGMA synchronous = {synchronous}")
+        (version,) = run("PRAGMA user_version").fetchone()
+        (application,) = run("PRAGMA application_id").fetchone()
+        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and application != APPLICATION_ID:
+            raise StoreError(f"{self.place} is a database, but no store of executions")
+        if version > VERSION:
+            raise StoreError(
+                f"{self.place} was written by a newer version of this program: upgrade it"
+            )
+        if version < VERSION:
+            if self.refusal is not None:
+                raise StoreError(f"{self.place} is empty and read-only: there is nothing to read")
+            self._create()
+
+    def _create(self) -> None:
+        """Make the tables, unless another process has done so since."""
+        run = self._file.execute
+        run("BEGIN IMMEDIATE")
+        if run("PRAGMA user_version").fetchone() != (VERSION,):
+            for statement in schema():
+                run(statement)
+            run(f"PRAGMA application_id = {APPLICATION_ID}")
+            run(f"PRAGMA user_version = {VERSION}")
+        run("COMMIT")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Name what SQLite says."""
+        try:
+            yield
+        except sqlite3.ProgrammingError as error:
+            raise StoreError(f"{self.place}: {CLOSED if self.is_closed else error}") from error
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self.place}: {advice(error)}") from error
+        except sqlite3.IntegrityError as error:
+            raise StoreContradicted(f"{self.place}: {CONTRADICTED} ({error})") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise StoreDamaged(self.place, str(error)) from error
+        except OSError as error:
+            raise StoreError(f"{self.place}: {error.strerror}: {error.filename}") from error
+        except (UnicodeEncodeError, OverflowError) as error:  # what was asked for, not what is kept
+            raise StoreError(f"{self.place}: {error}") from error
+
+    # Its life
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether this is the thread, and the process, that has opened it."""
+        return self._thread == get_ident() and not self._is_inherited
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._locks.closed
+
+    def close(self) -> None:
+        """Close the file and leave its locks."""
+        self._file.close()
+        self._locks.close()
+
+    def inherit(self) -> None:
+        """Behind a fork, let go of what belongs to the parent, its locks above all.
+
+        SQLite would take the parent's locks on the file for those of a connection that is opened
+        here. So the parent's is closed, unless a transaction is under way on it, or a call of a
+        thread that is not there any more; then the file is refused in this process.
+        """
+        if self.is_usable and not self._file.in_transaction:
+            self._file.close()
+        else:
+            _LEFT.append(self)
+        self._locks.close()
+        self._is_inherited = True
+
+    # Locks
+
+    def lock(self, number: int) -> bool:
+        """Take a lock that ends with this process; False where somebody else has it."""
+        return self._locks.take(number)
+
+    def unlock(self, number: int) -> None:
+        """Leave a lock."""
+        self._locks.leave(number)
+
+    def is_locked(self, number: int) -> bool:
+        """Whether somebody else holds a lock."""
+        return self._locks.is_held(number)
+
+    # Reading
+
+    def version(self) -> tuple[int, int]:
+        """Return SQLite's counts of what others have written, and of what was written here."""
+        with self._errors():
+            (foreign,) = self._file.execute("PRAGMA data_version").fetchone()
+            return foreign, self._file.total_changes
+
+    def select(self, statement: Select, values: Values = ()) -> list[Row]:
+        """Return the rows that a statement asks for."""
+        sql = compiled(statement)
+        with self._errors():
+            return self._file.execute(sql.sql, sql.values(values)).fetchall()
+
+    def scan(self, statement: Select, values: Values = ()) -> Iterator[Row]:
+        """Yield the rows that a statement asks for one by one."""
+        sql = compiled(statement)
+        with self._errors():
+            yield from self._file.execute(sql.sql, sql.values(values))
+
+    def trace(self, place: int, number: int, first: int) -> list[tuple[int, int]]:
+        """Return number and place of steps of one execution, from one back to another."""
+        with self._errors():
+            return self._file.execute(TRACE, (place, number, first)).fetchall()
+
+    def faults(self) -> Iterator[str]:
+        """Yield what SQLite finds wrong with the file."""
+        with self._errors():
+            for (said,) in self._file.execute("PRAGMA integrity_check"):
+                if said != "ok":
+                    yield said
+
+    def _copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy the file as it is committed (SQLite, online backup)."""
+        with self._errors():
+            self._file.backup(target)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the file, readable by its owner only (SQLite's online backup).
+
+        The copy is there as a whole or not at all. Raises StoreError if the file exists or cannot
+        be written.
+        """
+        path = os.fspath(path)
+        if os.path.lexists(path):
+            raise StoreError(f"{path} exists: a backup is written to a new file")
+        part = f"{path}.{os.getpid()}.part"
+        try:
+            create_private_file(part)
+            with closing(sqlite3.connect(part, isolation_level=None)) as target:
+                self._copy_to(target)
+                target.execute("PRAGMA journal_mode = DELETE")  # the backup is one file
+            os.rename(part, path)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} cannot be written: {error}") from error
+        finally:
+            if os.path.exists(part):
+                os.unlink(part)
+
+    # Writing
+
+    def commit(self, writes: Iterable[Write], check: Callable[[], object] | None) -> None:
+        """Make changes in one transaction; a single one that nothing checks is one by itself."""
+        writes = [*writes]
+        with self._errors():
+            if len(writes) == 1 and check is None and isinstance(writes[0][0], _CHANGES):
+                self.reached("commit.begin")
+                self._change(writes)
+                self.reached("commit.done")
+                return
+            with self._transaction(check):
+                self._change(writes)
+
+    @contextmanager
+    def transaction(
+        self, writes: Callable[[], Iterable[Write]], check: Callable[[], object] | None
+    ) -> Iterator[None]:
+        """Read and write in one transaction."""
+        with self._errors(), self._transaction(check):
+            yield
+            self._change(writes())
+
+    @contextmanager
+    def _transaction(self, check: Callable[[], object] | None) -> Iterator[None]:
+        run = self._file.execute
+        self.reached("commit.begin")
+        run("BEGIN IMMEDIATE")
+        try:
+            if check is not None:
+                check()
+            yield
+            self.reached("commit.written")
+            run("COMMIT")
+        except BaseException:
+            if self._file.in_transaction:
+                run("ROLLBACK")
+            raise
+        self.reached("commit.done")
+
+    def _change(self, writes: Iterable[Write]) -> None:
+        """Make changes in their order; the same one again and again is made at once."""
+        for change, same in groupby(writes, itemgetter(0)):
+            if isinstance(change, _CHANGES):
+                rows = parameters(change, (values for _, values in same))
+                self._file.executemany(compiled(change).sql, rows)
+            else:
+                for _, values in same:
+                    self._change(change(*values))
+
+
+_OPEN: Final[WeakSet[SqliteConnection]] = WeakSet()
+"""The connections of this process."""
+_LEFT: Final[list[SqliteConnection]] = []
+"""Those of the parent that cannot be closed here."""
+
+
+def _behind_a_fork() -> None:
+    """Let go of the parent's connections."""
+    for connection in [*_OPEN]:
+        if not connection.is_closed:
+            connection.inherit()
+
+
+if hasattr(os, "register_at_fork"):  # where processes fork
+    os.register_at_fork(after_in_child=_behind_a_fork)
+
+
+def _refuse_left(path: Path) -> None:
+    """Raise StoreError for a file that the parent's connections are still open to."""
+    if any(path.exists() and path.samefile(left.path) for left in _LEFT if left.path.exists()):
+        raise StoreError(f"{path}: {FORKED}")
+
+
+def guard(*columns: object) -> int:
+    """Return the checksum of the columns of a row."""
+    return crc32(repr(columns).encode("utf-8", "surrogatepass"))
+
+
+def _nothing(point: str) -> None:
+    """Go on: nobody wants the process to die here."""

@@ -1,0 +1,136 @@
+"""How a file is opened: to write where it can be, otherwise to read what is there."""
+
+import os
+import sqlite3
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Final
+
+from asl.stores.errors import StoreError
+
+__all__ = [
+    "BUSY",
+    "FULL",
+    "READ_ONLY",
+    "WITHOUT_INDEX",
+    "advice",
+    "has_content",
+    "reading_mode",
+    "reading_mode_without_index",
+    "refusal_of",
+    "use_wal",
+]
+
+BUSY: Final = 10.0
+"""Seconds to wait for another process that is writing."""
+SOON: Final = 0.005
+"""Seconds between two attempts to switch to write-ahead logging."""
+FULL: Final = "the disk is full: nothing more is recorded until there is room"
+NO_FILES: Final = (
+    "no file can be written beside it, so nothing can be recorded: is the disk full, or the folder "
+    "read-only?"
+)
+READ_ONLY: Final = "it is read-only: executions cannot be recorded there"
+WITHOUT_INDEX: Final = "mode=rw"
+"""Opens a file by a connection that needs no index of the write-ahead log on the disk."""
+
+
+def reading_mode(path: Path) -> str | None:
+    """Return how SQLite opens a file that cannot be written, None for one that can.
+
+    What was written last stands in a file beside it, unless its last writer has put that away.
+    """
+    exists = _exists(path)
+    last, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    may_make = os.access(path.parent, os.W_OK)
+    if not exists or (os.access(path, os.W_OK) and (may_make or last.exists())):
+        return None
+    if may_make or shared.exists():
+        return "mode=ro"
+    if last.exists():
+        raise StoreError(
+            f"{path} is read-only, and what was written last stands in {last.name} beside it: copy "
+            "both to where they can be written"
+        )
+    return "immutable=1"
+
+
+def reading_mode_without_index(path: Path) -> str:
+    """Return how SQLite opens a file where not even the index of its log can be written.
+
+    Without a log the file itself is all there is. With one, a connection that excludes all others
+    has the index in its memory.
+    """
+    return WITHOUT_INDEX if has_content(path.with_name(path.name + "-wal")) else "immutable=1"
+
+
+def has_content(path: Path) -> bool:
+    """Whether there is a file that is not empty."""
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def use_wal(file: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging.
+
+    Two processes that create one file at the same time would wait for each other, so SQLite
+    refuses one of them at once, whatever its timeout is; the other has switched a moment later.
+    """
+    deadline = monotonic() + BUSY
+    while True:
+        try:
+            file.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                raise
+            sleep(SOON)
+        else:
+            return
+
+
+def refusal_of(error: sqlite3.OperationalError | OSError) -> str | None:
+    """Return why a file cannot be opened to write, None where it cannot be read either."""
+    if isinstance(error, OSError):
+        if error.errno in (ENOSPC, EDQUOT):
+            return FULL
+        return NO_FILES if error.errno in (EROFS, EACCES, EPERM) else None
+    name = getattr(error, "sqlite_errorname", "")
+    if name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"):
+        return FULL
+    writing = name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"))
+    return NO_FILES if writing else None
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is a file; raises StoreError for a path that none can have."""
+    if not path.name:
+        raise StoreError(f"a store is a file, and '{path}' is a folder")
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        raise StoreError(f"no store can be at {str(path)!r}: {error}") from None
+    return True
+
+
+def advice(error: sqlite3.OperationalError) -> str:
+    """Return what SQLite says, and what to do about it."""
+    text = str(error)
+    # Even to look at a store takes room: for the index of what was written last, beside it. An
+    # error that Python raises by itself has no code.
+    no_index = getattr(error, "sqlite_errorname", None) == "SQLITE_IOERR_SHMSIZE"
+    if "locked" in text:
+        return f"another program has been writing to it for {BUSY:g} seconds"
+    if "readonly" in text:
+        return READ_ONLY
+    if "full" in text or no_index:
+        return FULL
+    if "disk I/O" in text:
+        return f"{text}: nothing more is recorded until the disk takes what is written"
+    if "unable to open" in text:
+        return "it cannot be opened: does the folder exist, and may it be written to?"
+    return text

@@ -1,0 +1,260 @@
+"""SQL of the tables and statements of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from asl.core.values import compact
+from asl.stores.statements import (
+    GIVEN,
+    Append,
+    Change,
+    Condition,
+    Delete,
+    Insert,
+    Select,
+    Test,
+    Update,
+    Values,
+    Where,
+)
+from asl.stores.tables import TABLES, Table
+
+__all__ = ["TRACE", "compiled", "parameters", "schema"]
+
+_TYPES: Final = {str: "TEXT", bytes: "BLOB", int: "INTEGER", float: "REAL"}
+
+TRACE: Final = (
+    "WITH RECURSIVE back (place, number, before) AS ("
+    "SELECT place, number, before FROM step WHERE place = ? AND number = ? UNION ALL "
+    "SELECT step.place, step.number, step.before FROM back JOIN step "
+    "ON step.place = back.before AND step.number = back.number - 1 WHERE back.number > ?) "
+    "SELECT number, place FROM back"
+)
+"""The steps from the last one back to a number."""
+_APPEND: Final = (
+    "INSERT INTO step (execution, number, before, hash, body) "
+    "VALUES (?, ?, (SELECT place FROM head WHERE execution = ?), ?, ?)"
+)
+_HEADS: Final = """
+    CREATE TRIGGER execution_begun AFTER INSERT ON execution BEGIN
+        INSERT INTO head VALUES (NEW.number, 0, 0);
+    END;
+    CREATE TRIGGER step_made AFTER INSERT ON step BEGIN
+        UPDATE head SET step = NEW.number, place = NEW.place WHERE execution = NEW.execution;
+    END;
+"""
+
+
+def schema() -> Iterator[str]:
+    """Yield the statements that make all tables."""
+    for table in TABLES:
+        yield _created(table)
+        for index in table.indexes:
+            last = index.columns[-1]
+            partial = f" WHERE {last} IS NOT NULL" if index.partial else ""
+            name = "_".join((table.name, *index.columns))
+            yield f"CREATE INDEX {name} ON {table.name} ({', '.join(index.columns)}){partial}"
+        if table.guarded:
+            yield from _guards(table)
+    for trigger in _HEADS.split("END;")[:-1]:
+        yield f"{trigger}END"
+
+
+def _created(table: Table) -> str:
+    """Return the statement that makes a table."""
+    columns = []
+    for name, column in table.columns.items():
+        text = f"{name} {_TYPES[column.type]}"
+        if table.key == (name,):
+            text += " PRIMARY KEY AUTOINCREMENT" if table.counted else " PRIMARY KEY"
+        if name == table.unique:
+            text += " UNIQUE"
+        if not column.optional:
+            text += " NOT NULL"
+        if column.default is not None:
+            text += f" DEFAULT {column.default}"
+        columns.append(text)
+    if table.guarded:
+        columns.append("guard INTEGER")
+    if len(table.key) > 1:
+        columns.append(f"PRIMARY KEY ({', '.join(table.key)})")
+    # A table by a number has its rows in the order of that already.
+    by_number = len(table.key) == 1 and table.columns[table.key[0]].type is int
+    return (
+        f"CREATE TABLE {table.name} ({', '.join(columns)}){'' if by_number else ' WITHOUT ROWID'}"
+    )
+
+
+def _guards(table: Table) -> Iterator[str]:
+    """Yield the triggers that keep the checksums of the rows of a table up to date."""
+    columns = ", ".join(table.columns)
+    row = " AND ".join(f"{key} = NEW.{key}" for key in table.key)
+    for name, event in (("made", "INSERT"), ("changed", f"UPDATE OF {columns}")):
+        yield (
+            f"CREATE TRIGGER {table.name}_{name} AFTER {event} ON {table.name} BEGIN "
+            f"UPDATE {table.name} SET guard = guard({columns}) WHERE {row}; END"
+        )
+
+
+class Compiled(NamedTuple):
+    """The SQL of a statement, and which of its values are lists."""
+
+    sql: str
+    lists: tuple[int, ...]
+
+    def values(self, values: Values) -> Values:
+        """Return the values as SQLite takes them: a list as JSON."""
+        if not self.lists:
+            return values
+        return tuple(
+            compact(value) if index in self.lists else value for index, value in enumerate(values)
+        )
+
+
+_COMPILED: Final[dict[Change | Select, Compiled]] = {}
+"""By identity: statements are made once."""
+
+
+def compiled(statement: Change | Select) -> Compiled:
+    """Return the SQL of a statement."""
+    found = _COMPILED.get(statement)
+    if found is None:
+        found = _COMPILED[statement] = _compiled(statement)
+    return found
+
+
+def parameters(change: Change, values: Iterable[Values]) -> list[Values]:
+    """Return the values of uses of a change as SQLite takes them."""
+    if isinstance(change, Append):
+        return [_of_step(*step) for step in values]
+    sql = compiled(change)
+    return [sql.values(each) for each in values] if sql.lists else [*values]
+
+
+def _of_step(execution: int, number: int, hash: bytes, body: bytes) -> Values:
+    """Return the values of a step; for bytes `sqlite3` looks for adapters, a copy costs less."""
+    return execution, number, execution, bytearray(hash), bytearray(body)
+
+
+def _compiled(statement: Change | Select) -> Compiled:
+    match statement:
+        case Append():
+            return Compiled(_APPEND, ())
+        case Insert():
+            return Compiled(_insert(statement), ())
+        case Update(table, changes, where):
+            given = sum(1 for value in changes.values() if value is GIVEN)
+            assigned = ", ".join(f"{name} = {_literal(value)}" for name, value in changes.items())
+            return _with(f"UPDATE {table.name} SET {assigned}", where, given)
+        case Delete(table, where):
+            return _with(f"DELETE FROM {table.name}", where)
+        case Select():
+            return _select(statement)
+
+
+def _insert(insert: Insert) -> str:
+    table, marks = insert.table.name, ", ".join("?" for _ in insert.columns)
+    sql = f"INSERT INTO {table} ({', '.join(insert.columns)}) VALUES ({marks})"
+    if insert.otherwise == "keep":
+        return sql + " ON CONFLICT DO NOTHING"
+    if insert.otherwise == "update":
+        changes = ", ".join(f"{name} = excluded.{name}" for name in insert.update)
+        sql += f" ON CONFLICT ({', '.join(insert.table.key)}) DO UPDATE SET {changes}"
+        return sql + _conditions({f"{table}.{name}": test for name, test in insert.where.items()})
+    return sql
+
+
+def _select(select: Select) -> Compiled:
+    table, columns = select.table, ", ".join(select.columns)
+    if select.checked:
+        whole = f"guard({', '.join(table.columns)}) = guard"
+        columns = f"{columns}, {whole}" if columns else whole
+    sql = _with(f"SELECT {columns} FROM {table.name}", select.where, by=select.by)
+    text = sql.sql
+    if select.order:
+        text += f" ORDER BY {', '.join(map(_ordered, select.order))}"
+    if select.limited:
+        text += " LIMIT ?"
+    return sql._replace(sql=text)
+
+
+def _ordered(column: str) -> str:
+    kinds: dict[str, Callable[[str], str]] = {"-": "{} DESC".format, "#": "length({})".format}
+    return kinds[column[0]](column[1:]) if column[0] in kinds else column
+
+
+def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> Compiled:
+    """Return a statement with its conditions.
+
+    Args:
+        sql: The statement.
+        where: The conditions.
+        before: How many values come before theirs.
+        by: The column whose index is to be used.
+    """
+    lists = []
+    for condition in where.values():
+        if isinstance(condition, Test) and condition.value is GIVEN:
+            if condition.kind == "in":
+                lists.append(before)
+            before += 1 + (condition.kind == "><")
+        elif condition is GIVEN:
+            before += 1
+    return Compiled(sql + _conditions(where, by), tuple(lists))
+
+
+def _conditions(where: Where, by: str | None = None) -> str:
+    if not where:
+        return ""
+    # SQLite looks for no index where a sign stands before the column.
+    named = ((name if by in (None, name) else f"+{name}", test) for name, test in where.items())
+    return " WHERE " + " AND ".join(_condition(name, test) for name, test in named)
+
+
+def _condition(column: str, test: Condition) -> str:
+    if test is None:
+        return f"{column} IS NULL"
+    if not isinstance(test, Test):
+        return f"{column} = {_literal(test)}"
+    match test.kind:
+        case "set":
+            return f"{column} IS NOT NULL"
+        case "in" if test.value is GIVEN:
+            return f"{column} IN (SELECT value FROM json_each(?))"
+        case "in" | "not in":
+            assert isinstance(test.value, tuple)
+            values = ", ".join(map(_literal, test.value))
+            return f"{column} {'NOT ' * (test.kind == 'not in')}IN ({values})"
+        case "><":
+            return f"{column} > ? AND {column} <= ?"
+        case "begins":
+            return _begins(column, test.value)
+        case "contains":
+            return f"instr({column}, {_literal(test.value)})"
+        case kind:
+            return f"{column} {kind} {_literal(test.value)}"
+
+
+def _begins(column: str, value: object) -> str:
+    """Return the condition for a text or bytes that begin so; `LIKE` would read signs in it."""
+    if value is GIVEN:
+        return f"instr({column}, ?) = 1"
+    assert isinstance(value, (str, bytes))
+    return f"substr({column}, 1, {len(value)}) = {_literal(value)}"
+
+
+def _literal(value: object) -> str:
+    """Return a value that stands in a statement, or the mark for one that is given."""
+    if value is GIVEN:
+        return "?"
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, str):
+        quoted = value.replace("'", "''")
+        return f"'{quoted}'"
+    assert isinstance(value, (int, float))
+    return repr(value)

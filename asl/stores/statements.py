@@ -1,0 +1,190 @@
+"""What is asked of a store: reads and changes of rows, as data that every backend carries out.
+
+Statements are constants of the modules that use them, each made once; a backend may keep what it
+has compiled of one by its identity. `GIVEN` stands for a value that comes with each use. These come
+in one tuple, in the order: values of new rows or changes, then of conditions, then the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias
+
+from asl.stores.tables import Table
+
+__all__ = [
+    "APPEND",
+    "GIVEN",
+    "Append",
+    "Change",
+    "Condition",
+    "Delete",
+    "Given",
+    "Insert",
+    "Row",
+    "Select",
+    "Test",
+    "Update",
+    "Values",
+    "Where",
+    "above",
+    "at_most",
+    "begins_with",
+    "below",
+    "contains",
+    "is_set",
+    "none_of",
+    "one_of",
+    "within",
+]
+
+
+class Given(Enum):
+    """Stands for a value that comes with each use of a statement."""
+
+    VALUE = "?"
+
+
+GIVEN: Final = Given.VALUE
+
+Values: TypeAlias = tuple[Any, ...]
+"""What stands for `GIVEN` in one use of a statement: texts, numbers, bytes, None, and lists of
+texts or numbers for `one_of(GIVEN)`. Any: the columns of the tables say the types."""
+Row: TypeAlias = tuple[Any, ...]
+"""The values of the columns that were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test of a column, beside being equal to a value; see the functions that return one.
+
+    None passes no test.
+    """
+
+    kind: Literal["<", "<=", ">", "><", "in", "not in", "set", "begins", "contains"]
+    value: object = GIVEN
+
+
+Condition: TypeAlias = str | float | Given | Test | None
+Where: TypeAlias = Mapping[str, Condition]
+"""What each column of a row must be: this value, None, what is given, or what passes a test."""
+
+
+def below(value: object = GIVEN) -> Test:
+    """Return the test for a lesser value."""
+    return Test("<", value)
+
+
+def at_most(value: object = GIVEN) -> Test:
+    """Return the test for a lesser or equal value."""
+    return Test("<=", value)
+
+
+def above(value: object = GIVEN) -> Test:
+    """Return the test for a greater value."""
+    return Test(">", value)
+
+
+def within() -> Test:
+    """Return the test for a value above the first and at most the second one that are given."""
+    return Test("><")
+
+
+def one_of(*values: object) -> Test:
+    """Return the test for one of some values, without any for one of a list that is given."""
+    return Test("in", values or GIVEN)
+
+
+def none_of(*values: object) -> Test:
+    """Return the test for any other value than these."""
+    return Test("not in", values)
+
+
+def is_set() -> Test:
+    """Return the test for what is not None."""
+    return Test("set", None)
+
+
+def begins_with(value: object = GIVEN) -> Test:
+    """Return the test for a text, or bytes, that begins so."""
+    return Test("begins", value)
+
+
+def contains(value: object = GIVEN) -> Test:
+    """Return the test for bytes in which others stand."""
+    return Test("contains", value)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Insert:
+    """Adds a row of the columns; the other columns have their defaults.
+
+    Args:
+        table: The table.
+        columns: The columns that are given.
+        otherwise: What happens where there is a row of this key: `fail`, `keep` that, or `update`.
+        update: The columns that an update sets to what was given, all others stay.
+        where: What must hold for the row that is there, else nothing is updated.
+    """
+
+    table: Table
+    columns: tuple[str, ...]
+    otherwise: Literal["fail", "keep", "update"] = "fail"
+    update: tuple[str, ...] = ()
+    where: Where = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Update:
+    """Sets columns of the rows that meet the conditions."""
+
+    table: Table
+    set: Mapping[str, str | float | Given | None]
+    where: Where
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Delete:
+    """Deletes the rows that meet the conditions."""
+
+    table: Table
+    where: Where
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Append:
+    """Adds the next step of an execution: its number, that of the step, the hash and the body.
+
+    The backend fills in the places, and keeps `HEAD`.
+    """
+
+
+APPEND: Final = Append()
+
+Change: TypeAlias = Insert | Update | Delete | Append
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Select:
+    """Reads columns of the rows that meet the conditions.
+
+    Args:
+        table: The table.
+        columns: The columns.
+        where: The conditions.
+        order: The columns by which the rows are sorted; `-name` for the greatest first, `#name` by
+            the length of a text.
+        limited: Whether the number of rows is limited; the limit is given last.
+        checked: Whether one more column says if a row is what was written (1), or not (0).
+        by: The column whose index is the best one, None for whichever.
+    """
+
+    table: Table
+    columns: tuple[str, ...]
+    where: Where = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    limited: bool = False
+    checked: bool = False
+    by: str | None = None

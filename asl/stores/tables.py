@@ -1,0 +1,231 @@
+"""The tables of a store, as data: every backend keeps these rows, each in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = [
+    "BLOB",
+    "BUDGET",
+    "CHECKPOINT",
+    "CLAIM",
+    "DOCUMENT",
+    "EXECUTION",
+    "HEAD",
+    "LARGE",
+    "LIVE",
+    "MOST",
+    "REQUEST",
+    "STEP",
+    "TABLES",
+    "WORKER",
+    "Column",
+    "Index",
+    "Table",
+]
+
+LARGE: Final = 64 * 1024
+"""Bytes from which on a value is stored by its content, once."""
+
+MOST: Final = 1024 * 1024
+"""Bytes from which on what an execution has gathered becomes more than one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Args:
+        type: The type of its values; a whole number is no `float`.
+        optional: Whether it may be None.
+        default: What it is where a new row does not say so.
+        is_value: Whether it holds a packed value, which may refer to a large one.
+    """
+
+    type: type
+    optional: bool = False
+    default: int | None = None
+    is_value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Columns by which rows are looked up; with `partial` only those whose last one is not None."""
+
+    columns: tuple[str, ...]
+    partial: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Table:
+    """A table of rows.
+
+    Args:
+        name: Its name.
+        columns: Its columns by name, in their order.
+        key: The columns that tell its rows apart.
+        unique: Another column that does.
+        indexes: How rows are looked up otherwise.
+        counted: Whether the key, a number, is drawn by the backend, always a greater one.
+        guarded: Whether each row has a checksum over all of its columns.
+    """
+
+    name: str
+    columns: Mapping[str, Column]
+    key: tuple[str, ...]
+    unique: str | None = None
+    indexes: tuple[Index, ...] = ()
+    counted: bool = False
+    guarded: bool = False
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns that hold packed values."""
+        return tuple(name for name, column in self.columns.items() if column.is_value)
+
+
+_text, _bytes = Column(str), Column(bytes)
+_number, _time = Column(int), Column(float)
+_value = Column(bytes, is_value=True)
+_count = Column(int, default=0)
+
+
+def _optional(column: Column) -> Column:
+    return Column(column.type, True, column.default, column.is_value)
+
+
+DOCUMENT: Final = Table("document", {"hash": _text, "body": _bytes}, ("hash",))
+
+BLOB: Final = Table("blob", {"hash": _bytes, "body": _bytes}, ("hash",))
+"""Large values, by the hash of their text."""
+
+EXECUTION: Final = Table(
+    "execution",
+    {
+        "number": _number,
+        "name": _text,
+        "workflow": _text,
+        "document": _text,
+        "profile": _text,
+        "express": _number,
+        "requestor": _optional(_text),
+        "status": _text,
+        "started": _time,
+        "ended": _optional(_time),
+        "wake": _optional(_time),
+        "error": _optional(_text),
+        "cause": _optional(_text),
+        "redrives": _count,
+        "parent": _optional(_number),
+        "redriven": _optional(_time),
+        "written_by": _text,
+        "bound": _optional(_value),
+        "input": _value,
+        "output": _optional(_value),
+        "usage": _optional(_value),
+        "chain": _bytes,
+    },
+    ("number",),
+    unique="name",
+    indexes=(
+        Index(("status", "number")),
+        Index(("wake",), partial=True),
+        Index(("parent",), partial=True),
+    ),
+    guarded=True,
+)
+
+STEP: Final = Table(
+    "step",
+    {
+        "place": _number,
+        "execution": _number,
+        "number": _number,
+        "before": _number,
+        "hash": _bytes,
+        "body": _bytes,
+    },
+    ("place",),
+    counted=True,
+)
+"""The steps of all executions in the order they came; `before` is the place of the one before in
+the same execution. There is no index: the way back from the last one is enough."""
+
+HEAD: Final = Table(
+    "head", {"execution": _number, "step": _number, "place": _number}, ("execution",)
+)
+"""The number and the place of the last step of each execution."""
+
+REQUEST: Final = Table(
+    "request",
+    {
+        "id": _text,
+        "execution": _number,
+        "key": _text,
+        "kind": _text,
+        "status": _text,
+        "created": _time,
+        "wake": _optional(_time),
+        "digest": _text,
+        "told": _number,
+        "body": _value,
+        "received": _value,
+        "answer": _optional(_value),
+    },
+    ("id",),
+    indexes=(Index(("status", "created")), Index(("execution",))),
+    guarded=True,
+)
+
+CHECKPOINT: Final = Table(
+    "checkpoint",
+    {"execution": _number, "number": _number, "id": _text, "name": _text, "body": _value},
+    ("execution", "number"),
+    guarded=True,
+)
+
+BUDGET: Final = Table("budget", {"name": _text, "body": _value}, ("name",), guarded=True)
+"""The budgets that executions share."""
+
+WORKER: Final = Table(
+    "worker", {"id": _text, "about": _bytes, "seen": _time, "fenced": _count}, ("id",)
+)
+
+CLAIM: Final = Table(
+    "claim",
+    {
+        "execution": _number,
+        "owner": _optional(_text),
+        "needs": _optional(_bytes),
+        "cancel": _optional(_bytes),
+        "timer": _optional(_time),
+    },
+    ("execution",),
+    indexes=tuple(Index((column,), partial=True) for column in ("owner", "needs", "cancel")),
+)
+"""Which worker runs an execution, what it lacks, whether it is to be cancelled, and its timer."""
+
+LIVE: Final = Table(
+    "live",
+    {"id": _number, "execution": _number, "body": _bytes},
+    ("id",),
+    indexes=(Index(("execution", "id")),),
+    counted=True,
+)
+"""What agents say while they say it."""
+
+TABLES: Final = (
+    DOCUMENT,
+    BLOB,
+    EXECUTION,
+    STEP,
+    HEAD,
+    REQUEST,
+    CHECKPOINT,
+    BUDGET,
+    WORKER,
+    CLAIM,
+    LIVE,
+)

@@ -1,0 +1,134 @@
+"""Values and documents of a store: small ones in the rows, large ones once, by their content."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from asl.core.values import Json
+from asl.stores.errors import StoreDamaged
+from asl.stores.statements import GIVEN, Insert, Select
+from asl.stores.tables import BLOB, DOCUMENT, LARGE
+
+if TYPE_CHECKING:
+    from asl.stores.session import Session
+
+__all__ = ["StoredValues", "is_hashed"]
+
+MISSING = "a large value is missing or was changed"
+PUT_DOCUMENT = Insert(DOCUMENT, ("hash", "body"), otherwise="keep")
+PUT_LARGE = Insert(BLOB, ("hash", "body"), otherwise="keep")
+FIND_DOCUMENT = Select(DOCUMENT, ("body",), {"hash": GIVEN})
+FIND_LARGE = Select(BLOB, ("body",), {"hash": GIVEN})
+HAS_LARGE = Select(BLOB, ("hash",), {"hash": GIVEN})
+
+
+class StoredValues:
+    """Packs the JSON texts of one session, and reads them again.
+
+    A small text has its checksum before it, `=` and eight hexadecimal digits; a large one is `#`
+    and its hash.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._documents: set[str] = set()
+        """The hashes of documents that are in the store, which are never deleted."""
+        self._large: set[bytes] = set()
+        """The hashes of large values in the next transaction: another process may delete those
+        that are in the store, unless what refers to them is there, too."""
+
+    def committed(self) -> None:
+        """Know that the next transaction begins."""
+        self._large.clear()
+
+    def rolled_back(self) -> None:
+        """Know that what was put within a transaction may be gone again."""
+        self._documents.clear()
+
+    def pack(self, body: bytes) -> bytes:
+        """Return JSON text as it is stored: with a checksum, or the hash of a large one."""
+        if len(body) < LARGE:
+            return b"=%08x%s" % (crc32(body), body)
+        return b"#" + self.put_large(body)
+
+    def put_large(self, body: bytes) -> bytes:
+        """Keep a large text once; returns its hash."""
+        key = sha256(body).digest()
+        if key not in self._large:
+            self._large.add(key)
+            self._session.write(PUT_LARGE, key, body)
+        return key
+
+    def has_large(self, key: bytes) -> bool:
+        """Whether the large text of this hash is in the next transaction."""
+        return key in self._large
+
+    def large(self, key: bytes) -> Json:
+        """Return the large value of this hash; raises StoreDamaged."""
+        found = self._session.select(FIND_LARGE, key)
+        if not found or not is_hashed(found[0][0], key):
+            raise StoreDamaged(self._session.place, MISSING)
+        return self.read(found[0][0])
+
+    def unpack(self, body: Any) -> Json:
+        """Return the value that is stored so; raises StoreDamaged for one that was changed."""
+        self._session.check(type(body) is bytes, "a stored value")
+        if body[:1] == b"#":
+            return self.large(body[1:])
+        return self.read(self._small(body))
+
+    def _small(self, body: bytes) -> bytes:
+        """Return the text of a small value; raises StoreDamaged for one that was changed."""
+        text = body[9:]
+        if body[:9] != b"=%08x" % crc32(text):
+            raise StoreDamaged(self._session.place, "a stored value was changed")
+        return text
+
+    def check(self, body: Any) -> None:
+        """Raise StoreDamaged for a value that was changed or is missing; cheaper than to read it.
+
+        A large value has to be there; whether it was changed is not checked.
+        """
+        self._session.check(type(body) is bytes, "a stored value")
+        if body[:1] != b"#":
+            self._small(body)
+        elif not self._session.select(HAS_LARGE, body[1:]):
+            raise StoreDamaged(self._session.place, MISSING)
+
+    def read(self, body: bytes) -> Json:
+        """Return the value of a JSON text; raises StoreDamaged."""
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            place = self._session.place
+            raise StoreDamaged(place, f"a stored value is no JSON ({error})") from error
+
+    # Documents
+
+    def has_document(self, key: str) -> bool:
+        """Whether it is known that the document of this hash is kept."""
+        return key in self._documents
+
+    def put_document(self, key: str, body: bytes) -> None:
+        """Keep the text of a document under its hash, once."""
+        if key not in self._documents:
+            self._documents.add(key)
+            self._session.write(PUT_DOCUMENT, key, body)
+
+    def document(self, key: str) -> Json:
+        """Return a document by its hash; raises StoreDamaged."""
+        self._session.check(type(key) is str, "the document of an execution")
+        found = self._session.select(FIND_DOCUMENT, key)
+        body = found[0][0] if found else None
+        if type(body) is not bytes or sha256(body).hexdigest() != key:
+            what = f"the document {key[:12]} is missing or was changed"
+            raise StoreDamaged(self._session.place, what)
+        return self.read(body)
+
+
+def is_hashed(body: Any, key: bytes) -> bool:
+    """Whether a column holds the text of this hash."""
+    return type(body) is bytes and sha256(body).digest() == key
