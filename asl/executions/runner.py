@@ -40,7 +40,7 @@ CONCURRENCY: Final = 100
 """Executions that one runner runs at the same time, unless told otherwise."""
 LONG: Final = 1.0
 """Seconds from which on a wait for time needs no process."""
-POLL: Final = 0.02
+POLL: Final = 0.03
 """Seconds between two looks at whether somebody else has written to the store."""
 BEAT: Final = LEASE / 3
 """Seconds between two renewals of the lease."""
@@ -131,6 +131,9 @@ class Runner:
         """What executions needed when they were last tried here."""
         self._nap: asyncio.Future[None] | None = None
         """What the runner awaits while nothing is to be done."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._until = 0.0
+        """When the nap ends at the latest."""
         self._is_woken = False
         self._ended = asyncio.Event()
         self._is_stopping = False
@@ -236,23 +239,35 @@ class Runner:
     async def _until_something(self) -> None:
         """Return when there may be something to do."""
         await asyncio.sleep(0)  # what was begun goes on
-        session, until = self.running.session, self._next_look()
-        while not self._is_woken and session.version == self._version:
-            seconds = until - self.clock.now()
-            if seconds <= 0:
-                return
-            await self._sleep(min(seconds, POLL) if self._polls else seconds)
-        self._is_woken = False
-
-    async def _sleep(self, seconds: float) -> None:
-        """Return when the time has passed, or somebody wakes the runner."""
+        self._until = self._next_look()
         self._nap = self._loop.create_future()
-        timer = None if seconds == inf else self._loop.call_later(seconds, self._end_nap)
+        self._peek()
         try:
             await self._nap
         finally:
-            if timer is not None:
-                timer.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+            self._nap = None
+        self._is_woken = False
+
+    def _peek(self) -> None:
+        """End the nap if there may be something to do; look again soon, without the task."""
+        seconds = self._until - self.clock.now()
+        if self._is_woken or seconds <= 0 or self._has_changed():
+            self._end_nap()
+        elif self._polls:
+            self._timer = self._loop.call_later(min(seconds, POLL), self._peek)
+        else:
+            self._timer = None if seconds == inf else self._loop.call_later(seconds, self._peek)
+
+    def _has_changed(self) -> bool:
+        """Whether anybody has written to the store since the last look."""
+        try:
+            return self.running.session.version != self._version
+        except StoreError as error:
+            self._failure = error
+            self.stop()
+            return True
 
     def _next_look(self) -> float:
         now = self.clock.now()

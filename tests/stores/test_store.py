@@ -407,7 +407,7 @@ def test_a_store_that_cannot_be_written_any_more_is_let_go(path: Path) -> None:
     file.connection.lock(17)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    file.connection._file.execute("PRAGMA busy_timeout = 0")
+    file.connection.patience = 0
     file.write(PUT_DOCUMENT, "h", b"b")
     with pytest.raises(asl.StoreError, match="another program"):
         file.close()
@@ -581,7 +581,7 @@ def test_a_failed_write_loses_nothing(path: Path) -> None:
     file = session(path)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    file.connection._file.execute("PRAGMA busy_timeout = 0")
+    file.connection.patience = 0
     file.write(PUT_DOCUMENT, "h", b"b")
     with pytest.raises(asl.StoreError, match="another program"):
         file.flush()

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from threading import get_ident
+from time import monotonic, sleep
 from typing import Final
 from weakref import WeakSet
 from zlib import crc32
@@ -38,6 +39,8 @@ VERSION: Final = 1
 """The version of the tables."""
 APPLICATION_ID: Final = 0x41534C53
 """`ASLS`: marks a SQLite file as a store of ours."""
+SOON: Final = 0.0005
+"""Seconds between two attempts to begin to write."""
 SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
 
 FORKED: Final = (
@@ -67,6 +70,8 @@ class SqliteConnection:
             raise StoreError(UNSUPPORTED)
         self.path = path
         self.place = place
+        self.patience = BUSY
+        """Seconds to wait for others that are writing."""
         self.reached: Callable[[str], object] = _nothing
         self._thread = get_ident()
         self._is_inherited = False
@@ -291,7 +296,7 @@ class SqliteConnection:
     def _transaction(self, check: Callable[[], object] | None) -> Iterator[None]:
         run = self._file.execute
         self.reached("commit.begin")
-        run("BEGIN IMMEDIATE")
+        self._begin()
         try:
             if check is not None:
                 check()
@@ -303,6 +308,28 @@ class SqliteConnection:
                 run("ROLLBACK")
             raise
         self.reached("commit.done")
+
+    def _begin(self) -> None:
+        """Begin to write, as soon as nobody else does.
+
+        SQLite would sleep for longer and longer between two attempts, so of several processes that
+        write all the time each would mostly sleep.
+        """
+        run = self._file.execute
+        run("PRAGMA busy_timeout = 0")
+        try:
+            deadline = monotonic() + self.patience
+            while True:
+                try:
+                    run("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                        raise
+                    sleep(SOON)
+                else:
+                    return
+        finally:
+            run(f"PRAGMA busy_timeout = {int(self.patience * 1000)}")
 
     def _change(self, writes: Iterable[Write]) -> None:
         """Make changes in their order; the same one again and again is made at once."""
