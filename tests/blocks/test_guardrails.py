@@ -279,7 +279,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], Any]] = {
 def test_work_of_guardrails_is_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A content that takes too much work does not pass."""
     meter = partial(WorkMeter, WorkLimits(steps=100_000))
-    monkeypatch.setattr("asl.engine.frame.WorkMeter", meter)
+    monkeypatch.setattr("asl.engine.execution.WorkMeter", meter)
     rule, content = HOSTILE[name]
     result = asl.run(judged(rule, "Input"), content, agents={"A": lambda _: "reached"})
     assert result.error == "States.Runtime"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from asl.stores.errors import StoreError
 from asl.stores.sqlite.connection import SqliteConnection
 
 __all__ = ["SqliteBackend"]
@@ -21,10 +22,15 @@ class SqliteBackend:
         path: The file.
         synchronous: SQLite's pragma of this name: with `FULL` what is acknowledged survives a loss
             of power, with `NORMAL` the death of the process.
+
+    Raises:
+        StoreError: The path is that of a folder.
     """
 
     def __init__(self, path: str | os.PathLike[str], synchronous: str = "FULL") -> None:
         self.place = Path(path)
+        if not self.place.name:
+            raise StoreError(f"a store is a file, and '{path}' is a folder")
         self._path = self.place.absolute()
         """Where it is, wherever the process goes."""
         self._synchronous = synchronous

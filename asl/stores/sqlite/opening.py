@@ -106,8 +106,6 @@ def refusal_of(error: sqlite3.OperationalError | OSError) -> str | None:
 
 def _exists(path: Path) -> bool:
     """Whether there is a file; raises StoreError for a path that none can have."""
-    if not path.name:
-        raise StoreError(f"a store is a file, and '{path}' is a folder")
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
