@@ -181,7 +181,8 @@ SIZED = {
 )
 def test_work_of_measuring_is_counted(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every call counts the size of the value that it measures or merges."""
-    monkeypatch.setattr("asl.engine.execution.WorkMeter", partial(WorkMeter, WorkLimits(steps=30_000)))
+    meter = partial(WorkMeter, WorkLimits(steps=30_000))
+    monkeypatch.setattr("asl.engine.execution.WorkMeter", meter)
     calls = f"States.Array({', '.join([call] * 20)})"
     result = _loop(calls, data=SIZED)
     assert result.error == "States.Runtime"
