@@ -229,8 +229,20 @@ def test_a_reader_that_leaves_ends_the_run(folder: Path, environment: dict[str, 
 
 def left_on_screen(text: str) -> list[str]:
     """The lines that stay: a slow machine shows progress in between, and takes it away."""
-    lines = (line.rpartition("\r")[2] for line in text.split("\n"))
+    lines = [""]
+    for part in re.split(r"(\n|\x1b\[\d+A\r)", text):
+        if part == "\n":
+            lines.append("")
+        elif up := re.fullmatch(r"\x1b\[(\d+)A\r", part):
+            lines[max(len(lines) - 1 - int(up[1]), 0) :] = [""]
+        else:
+            lines[-1] = f"{lines[-1]}{part}".rpartition("\r")[2]
     return [line for line in (re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", each) for each in lines) if line]
+
+
+def test_left_on_screen_follows_the_cursor() -> None:
+    text = "a\nb 0 s\nc\n\x1b[2A\r\x1b[Jdone\r\n"
+    assert left_on_screen(text.replace("\r\n", "\n")) == ["a", "done"]
 
 
 def test_a_terminal_shows_streamed_text(folder: Path, environment: dict[str, str]) -> None:
