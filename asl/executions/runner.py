@@ -40,11 +40,11 @@ CONCURRENCY: Final = 100
 """Executions that one runner runs at the same time, unless told otherwise."""
 LONG: Final = 1.0
 """Seconds from which on a wait for time needs no process."""
-POLL: Final = 0.03
+POLL: Final = 0.04
 """Seconds between two looks at whether somebody else has written to the store."""
 BEAT: Final = LEASE / 3
 """Seconds between two renewals of the lease."""
-WATCH: Final = 1.0
+WATCH: Final = 2.0
 """Seconds between two looks at whether another worker has died."""
 REST: Final = 1.0
 """Seconds after which to look again at an execution that somebody else holds."""
@@ -139,7 +139,8 @@ class Runner:
         self._is_stopping = False
         self._beat = self._watched = self._sought = -inf
         """When the lease was renewed, and dead workers and stuck executions were looked for."""
-        self._version: tuple[int, int] | None = None
+        self._seen: object = None
+        """What a glance at the store showed before the last look."""
         self._failure: BaseException | None = None
 
     @property
@@ -253,21 +254,12 @@ class Runner:
     def _peek(self) -> None:
         """End the nap if there may be something to do; look again soon, without the task."""
         seconds = self._until - self.clock.now()
-        if self._is_woken or seconds <= 0 or self._has_changed():
+        if self._is_woken or seconds <= 0 or self.running.session.connection.glance() != self._seen:
             self._end_nap()
         elif self._polls:
             self._timer = self._loop.call_later(min(seconds, POLL), self._peek)
         else:
             self._timer = None if seconds == inf else self._loop.call_later(seconds, self._peek)
-
-    def _has_changed(self) -> bool:
-        """Whether anybody has written to the store since the last look."""
-        try:
-            return self.running.session.version != self._version
-        except StoreError as error:
-            self._failure = error
-            self.stop()
-            return True
 
     def _next_look(self) -> float:
         now = self.clock.now()
@@ -281,7 +273,7 @@ class Runner:
 
     def _look(self) -> None:
         """Begin what is due, cancel what is to be cancelled, pass answers on."""
-        self._version = self.running.session.version
+        self._seen = self.running.session.connection.glance()
         for each in self.workers.cancelled():
             self._cancel(each)
         if any(live.parking.ids for live in self._live.values()):

@@ -89,6 +89,10 @@ class Connection(Protocol):
         whenever this connection has."""
         ...
 
+    def glance(self) -> object:
+        """Return what changes when anybody writes; costs next to nothing, and may miss a change."""
+        ...
+
     def lock(self, number: int) -> bool:
         """Take a lock that ends with this process; False where somebody else has it."""
         ...

@@ -182,6 +182,10 @@ class MemoryConnection:
         self._insist_open()
         return self._shared.version - self._own, self._own
 
+    def glance(self) -> int:
+        """Return how often anybody has written."""
+        return self._shared.version
+
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
         """Return the rows that a statement asks for."""
         self._insist_open()
@@ -268,7 +272,9 @@ class MemoryConnection:
 
     def _append(self, execution: int, number: int, hash: bytes, body: bytes) -> None:
         heads = self._shared.rows[HEAD]
-        ((_, _, before),) = _matching(heads, {"execution": execution}, iter(()))
+        ((_, last, before),) = _matching(heads, {"execution": execution}, iter(()))
+        if last != number - 1:
+            raise StoreContradicted(f"the store in memory: {CONTRADICTED}")
         steps = self._shared.rows[STEP]
         columns = ("execution", "number", "before", "hash", "body")
         step = steps.made(columns, (execution, number, before, hash, body))

@@ -157,7 +157,8 @@ class Delete:
 class Append:
     """Adds the next step of an execution: its number, that of the step, the hash and the body.
 
-    The backend fills in the places, and keeps `HEAD`.
+    The backend fills in the places, and keeps `HEAD`. A step that does not follow the last one is
+    refused (StoreContradicted): then somebody else has gone on with the execution.
     """
 
 

@@ -54,9 +54,7 @@ RELEASE_ALL = Update(CLAIM, {"owner": None}, {"owner": GIVEN})
 FORGET = Delete(CLAIM, {"execution": GIVEN})
 OWNER = Select(CLAIM, ("owner",), {"execution": GIVEN, "owner": is_set()})
 CLAIMS = Select(CLAIM, ("execution", "owner", "needs"), {"execution": one_of()})
-NEEDING = Select(
-    CLAIM, ("execution", "needs", "owner"), {"needs": is_set()}, order=("execution",), by="needs"
-)
+NEEDING = Select(CLAIM, ("execution", "needs", "owner"), {"needs": is_set()}, by="needs")
 NEEDS = Select(CLAIM, ("needs",), {"execution": GIVEN, "needs": is_set()})
 CANCELLED = Select(CLAIM, ("execution", "cancel"), {"cancel": is_set()})
 CANCELLATION = Select(CLAIM, ("cancel",), {"execution": GIVEN, "cancel": is_set()})
@@ -277,7 +275,7 @@ class Workers:
         fenced = {id for (id,) in self.session.select(FENCED)}
         return [
             (number, name, self.session.values.read(needs))
-            for number, needs, owner in rows
+            for number, needs, owner in sorted(rows)
             if owner is None or owner in fenced
             for name, _ in self.session.select(NAME, number)
         ]

@@ -111,15 +111,17 @@ def backend(place: Place) -> StoreBackend:
     return place if isinstance(place, MemoryBackend) else SqliteBackend(place, "OFF")
 
 
+ADD_EXECUTION = Insert(EXECUTION, ("number", "name", "workflow", "document", "profile", "express",
+                         "input", "status", "started", "written_by", "chain"))  # fmt: skip
+
+
 def test_steps_stand_behind_each_other(connection: Any) -> None:
     """Whatever is appended in between; the head says where the last one is."""
-    add = Insert(EXECUTION, ("number", "name", "workflow", "document", "profile", "express",
-                             "input", "status", "started", "written_by", "chain"))  # fmt: skip
     rows = [
         (number, f"e{number}", "w", "d", "p", 0, b"", "RUNNING", 1, "v", b"") for number in (1, 2)
     ]
     steps = [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]
-    connection.commit([(add, row) for row in rows], None)
+    connection.commit([(ADD_EXECUTION, row) for row in rows], None)
     connection.commit([(APPEND, (*step, b"hash", b"body of %d" % step[1])) for step in steps], None)
     ((last, place),) = connection.select(Select(HEAD, ("step", "place"), {"execution": 1}))
     assert (last, place) == (3, 5)
@@ -130,6 +132,16 @@ def test_steps_stand_behind_each_other(connection: Any) -> None:
         Select(STEP, ("number",), {"body": contains()}, ("place",)), (b"of 2",)
     )
     assert found == [(2,), (2,)]
+
+
+def test_a_step_follows_the_last_one(connection: Any) -> None:
+    """Of two who go on with one execution the second is refused."""
+    row = (1, "e", "w", "d", "p", 0, b"", "RUNNING", 1, "v", b"")
+    connection.commit([(ADD_EXECUTION, row), (APPEND, (1, 1, b"a", b"a"))], None)
+    for number in (1, 3):
+        with pytest.raises(StoreContradicted):
+            connection.commit([(APPEND, (1, number, b"b", b"b"))], None)
+    assert connection.select(Select(STEP, ("number", "body"))) == [(1, b"a")]
 
 
 def test_a_failed_transaction_changes_nothing(connection: Any) -> None:

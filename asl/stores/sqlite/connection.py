@@ -25,6 +25,7 @@ from asl.stores.sqlite.opening import (
     WITHOUT_INDEX,
     advice,
     has_content,
+    is_busy,
     reading_mode,
     reading_mode_without_index,
     refusal_of,
@@ -70,6 +71,7 @@ class SqliteConnection:
             raise StoreError(UNSUPPORTED)
         self.path = path
         self.place = place
+        self._log = f"{path}-wal"
         self.patience = BUSY
         """Seconds to wait for others that are writing."""
         self.reached: Callable[[str], object] = _nothing
@@ -216,6 +218,17 @@ class SqliteConnection:
             (foreign,) = self._file.execute("PRAGMA data_version").fetchone()
             return foreign, self._file.total_changes
 
+    def glance(self) -> tuple[int, int]:
+        """Return time and size of the write-ahead log.
+
+        Two changes within a few milliseconds may have the same time.
+        """
+        try:
+            found = os.stat(self._log)
+        except OSError:  # nothing has been written since it was put away
+            return 0, 0
+        return found.st_mtime_ns, found.st_size
+
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
         """Return the rows that a statement asks for."""
         sql = compiled(statement)
@@ -323,7 +336,7 @@ class SqliteConnection:
                 try:
                     run("BEGIN IMMEDIATE")
                 except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                    if not is_busy(error) or monotonic() > deadline:
                         raise
                     sleep(SOON)
                 else:

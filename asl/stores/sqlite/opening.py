@@ -16,6 +16,7 @@ __all__ = [
     "WITHOUT_INDEX",
     "advice",
     "has_content",
+    "is_busy",
     "reading_mode",
     "reading_mode_without_index",
     "refusal_of",
@@ -73,6 +74,11 @@ def has_content(path: Path) -> bool:
         return False
 
 
+def is_busy(error: sqlite3.OperationalError) -> bool:
+    """Whether another connection was in the way, for whatever reason."""
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
 def use_wal(file: sqlite3.Connection) -> None:
     """Switch to write-ahead logging.
 
@@ -84,7 +90,7 @@ def use_wal(file: sqlite3.Connection) -> None:
         try:
             file.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+            if not is_busy(error) or monotonic() > deadline:
                 raise
             sleep(SOON)
         else:

@@ -37,9 +37,13 @@ _APPEND: Final = (
     "INSERT INTO step (execution, number, before, hash, body) "
     "VALUES (?, ?, (SELECT place FROM head WHERE execution = ?), ?, ?)"
 )
-_HEADS: Final = """
+_HISTORIES: Final = """
     CREATE TRIGGER execution_begun AFTER INSERT ON execution BEGIN
         INSERT INTO head VALUES (NEW.number, 0, 0);
+    END;
+    CREATE TRIGGER step_follows BEFORE INSERT ON step BEGIN
+        SELECT raise(ABORT, 'another step is the next one') FROM head
+        WHERE execution = NEW.execution AND step <> NEW.number - 1;
     END;
     CREATE TRIGGER step_made AFTER INSERT ON step BEGIN
         UPDATE head SET step = NEW.number, place = NEW.place WHERE execution = NEW.execution;
@@ -58,7 +62,7 @@ def schema() -> Iterator[str]:
             yield f"CREATE INDEX {name} ON {table.name} ({', '.join(index.columns)}){partial}"
         if table.guarded:
             yield from _guards(table)
-    for trigger in _HEADS.split("END;")[:-1]:
+    for trigger in _HISTORIES.split("END;")[:-1]:
         yield f"{trigger}END"
 
 
