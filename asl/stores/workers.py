@@ -240,17 +240,27 @@ class Workers:
         return self._free(tops)
 
     def _free(self, executions: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Return those that no living worker has claimed and that lack nothing, in their order."""
+        """Return those that nobody runs and that lack nothing, in their order.
+
+        What a fenced worker ran is free, though that may still hold its lock.
+        """
         if not executions:
             return []
         claims = self.session.select(CLAIMS, [number for number, _ in executions])
         fenced = {id for (id,) in self.session.select(FENCED)} if claims else set()
-        taken = {
-            number
-            for number, owner, needs in claims
-            if needs is not None or not (owner is None or owner in fenced)
-        }
-        return [each for each in executions if each[0] not in taken]
+        owners = {number: owner for number, owner, _ in claims}
+        lacking = {number for number, _, needs in claims if needs is not None}
+        is_locked = self.session.connection.is_locked
+        return [
+            (number, name)
+            for number, name in executions
+            if number not in lacking
+            and (
+                not is_locked(lock_of(name))
+                if owners.get(number) is None
+                else owners[number] in fenced
+            )
+        ]
 
     def next_wake(self, now: float) -> float | None:
         """Return the epoch second, later than *now*, at which the next execution is due."""
