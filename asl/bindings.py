@@ -16,6 +16,7 @@ from asl.core.values import Json, compact, fits
 from asl.documents import compile
 from asl.engine.agent import Find
 from asl.engine.events import Event
+from asl.engine.memory import Memory
 from asl.hosts.clock import Clock, VirtualClock, WallClock
 from asl.hosts.prices import Prices
 from asl.hosts.services import Services
@@ -25,7 +26,6 @@ from asl.stores.folder import Folder
 
 if TYPE_CHECKING:
     from asl.engine.checkpoints import Storage
-    from asl.engine.memory import Memory
     from asl.hosts.operator_policy import OperatorPolicy
     from asl.hosts.tokens import TaskTokens
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from asl.core.document import Document
 from asl.core.errors import AslError, InvalidDocument, InvalidTest
 from asl.core.values import Json, compact
 from asl.documents import check, load
 from asl.runs import test_state
-
-if TYPE_CHECKING:
-    from asl.core.document import Document
 
 __all__ = ["StepFunctions"]
 

@@ -224,3 +224,43 @@ def test_import_budget(case: str, tmp_path: Path) -> None:
     assert "asl" in traced
     found = {each for each in unwanted for name in traced if f"{name}.".startswith(f"{each}.")}
     assert found == set()
+
+
+# Edges between modules
+
+HIDDEN = {"type checking": 161, "in functions": 399}
+"""Imports of modules of ours that are not at the top of a module, by where they are: at most so
+many. They hide how the modules depend on each other, and may only become fewer."""
+
+
+def edges_at_top(module: str) -> set[str]:
+    """Return the modules of ours that a module imports when it is imported."""
+    body = [each for each in at_top(module) if isinstance(each, ast.Import | ast.ImportFrom)]
+    found = imports(ast.Module(body=[*body], type_ignores=[]), module)
+    return {each for each in found if each in MODULES and each != module}
+
+
+def test_modules_do_not_import_each_other() -> None:
+    """The imports at the top of the modules have no cycle."""
+    edges = {module: edges_at_top(module) for module in MODULES}
+    while edges:
+        ends = {module for module, imported in edges.items() if not imported & edges.keys()}
+        assert ends, f"a cycle: {sorted(edges)}"
+        edges = {module: imported for module, imported in edges.items() if module not in ends}
+
+
+def test_hidden_imports_become_fewer() -> None:
+    """Those for type checking, and those within functions."""
+    counts = dict.fromkeys(HIDDEN, 0)
+    for module in MODULES:
+        for block in ast.walk(tree(module)):
+            if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test):
+                counts["type checking"] += sum(
+                    each in MODULES for each in imports(ast.Module(block.body, []), module)
+                )
+        everywhere = sum(each in MODULES for each in imports(tree(module), module))
+        body = [each for each in at_top(module) if isinstance(each, ast.Import | ast.ImportFrom)]
+        at_the_top = sum(each in MODULES for each in imports(ast.Module([*body], []), module))
+        counts["in functions"] += everywhere - at_the_top
+    counts["in functions"] -= counts["type checking"]
+    assert all(counts[where] <= most for where, most in HIDDEN.items()), counts

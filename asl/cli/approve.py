@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,9 +21,7 @@ from asl.cli.stores import (
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
-
-if TYPE_CHECKING:
-    from asl.executions import Store
+from asl.executions import Store
 
 __all__ = ["command"]
 

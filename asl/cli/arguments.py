@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import click
 
 from asl.cli.streams import colour
+from asl.core.document import Document
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json
-
-if TYPE_CHECKING:
-    from asl.core.document import Document
 
 __all__ = [
     "AS_IT_IS",

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -13,9 +13,7 @@ from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.render.formats import RENDERERS
-
-if TYPE_CHECKING:
-    from asl.dialects import Conversion
+from asl.dialects import Conversion
 
 __all__ = ["command"]
 

@@ -1,7 +1,6 @@
 """`asl inbox`: what people are asked and have not decided, and the task tokens that are open."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,7 @@ from asl.cli.stores import (
     prompt_of,
 )
 from asl.core.values import Json, compact, excerpt
-
-if TYPE_CHECKING:
-    from asl.executions import Store
+from asl.executions import Store
 
 __all__ = ["command"]
 

@@ -2,7 +2,6 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +11,8 @@ from asl.cli.places import name_of
 from asl.cli.stores import STORE, continue_command, found, opened
 from asl.core.errors import AslError
 from asl.engine.events import Event
+from asl.executions import Store
 from asl.expr.times import format_timestamp
-
-if TYPE_CHECKING:
-    from asl.executions import Store
 
 __all__ = ["command"]
 

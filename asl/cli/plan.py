@@ -1,16 +1,13 @@
 """`asl plan`: what a document may do before anything runs."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
 from asl.cli import streams
 from asl.cli.arguments import PROFILE, Origin, origin_options, read_document
 from asl.cli.exits import Exit
-
-if TYPE_CHECKING:
-    from asl.graphs.planning import Bound, Plan
+from asl.graphs.planning import Bound, Plan
 
 __all__ = ["command"]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from asl.bindings import Bindings
 from asl.cli import streams
 from asl.cli.arguments import (
     PROFILE,
@@ -22,21 +23,20 @@ from asl.cli.given import Given, given_options
 from asl.cli.project import is_of_project
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compose import runnable
+from asl.core.document import Document
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.pointers import tokens
+from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.engine.events import Event
+from asl.engine.execution import Execution
+from asl.engine.result import Result
+from asl.hosts.clock import Clock
+from asl.hosts.run import Listener
+from asl.program import Program
 
 if TYPE_CHECKING:
-    from asl.bindings import Bindings
-    from asl.core.document import Document
-    from asl.core.profile import Profile
-    from asl.engine.events import Event
-    from asl.engine.execution import Execution
-    from asl.engine.result import Result
     from asl.executions import Store
-    from asl.hosts.clock import Clock
-    from asl.hosts.run import Listener
-    from asl.program import Program
 
 __all__ = ["command"]
 

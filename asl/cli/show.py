@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import click
 
@@ -25,11 +24,9 @@ from asl.core.values import Json
 from asl.engine import progress
 from asl.engine.events import Event
 from asl.engine.result import Result
+from asl.executions import Store
 from asl.expr.times import format_timestamp
-
-if TYPE_CHECKING:
-    from asl.executions import Store
-    from asl.stores.executions import Stored
+from asl.stores.executions import Stored
 
 __all__ = ["command"]
 

@@ -15,9 +15,9 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.printable import printable
 from asl.core.values import Json, excerpt
+from asl.engine.result import Result
 
 if TYPE_CHECKING:
-    from asl.engine.result import Result
     from asl.executions import Store
     from asl.stores.executions import Stored
 

@@ -2,16 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
+from asl.conformance import Case, Covered, SuiteReport, Verdict
 from asl.core.errors import AslError
-
-if TYPE_CHECKING:
-    from asl.conformance import Case, Covered, SuiteReport, Verdict
 
 __all__ = ["command"]
 

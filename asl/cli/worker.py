@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING
 
 import click
 
@@ -10,11 +9,9 @@ from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.given import Given, given_options
 from asl.cli.stores import STORE, command_for, opened, prompt_of
-
-if TYPE_CHECKING:
-    from asl.engine.result import Result
-    from asl.executions import Store
-    from asl.executions.runner import Runner
+from asl.engine.result import Result
+from asl.executions import Store
+from asl.executions.runner import Runner
 
 __all__ = ["command"]
 

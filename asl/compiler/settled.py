@@ -6,8 +6,8 @@ a document is held against: its schema, and its check.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from asl.compiler.state import StateCompiler
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Severity, Suggestions
 from asl.core.errors import EvaluationFailed, StateError
@@ -16,9 +16,6 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.templates import is_dynamic
 from asl.states.base import Node
 from asl.states.blocks import BLOCKS
-
-if TYPE_CHECKING:
-    from asl.compiler.state import StateCompiler
 
 __all__ = ["compile_settled"]
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from asl.conformance.case import Case
 from asl.conformance.runner import Verdict
+from asl.core.document import Document
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json, compact
+from asl.engine.result import Result
 from asl.graphs import MISSING, Machine, State, Transition, graph_of
-
-if TYPE_CHECKING:
-    from asl.core.document import Document
-    from asl.engine.result import Result
 
 __all__ = ["Covered", "Missed", "Run", "coverage_of", "recorded", "watched"]
 

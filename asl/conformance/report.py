@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from asl.conformance.coverage import Covered
 from asl.conformance.runner import SuiteReport, Verdict
 from asl.core.printable import printable
 from asl.core.values import Json
-
-if TYPE_CHECKING:
-    from asl.conformance.coverage import Covered
 
 __all__ = ["as_json", "as_junit", "as_text", "coverage_text", "summary", "verdict_text"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from asl.core.errors import AslError
 from asl.core.values import Json, detached, whole_text
 from asl.engine.memory import MemoryView
+from asl.engine.tools import Bounds
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Raised
 from asl.states.host import Frame
-
-if TYPE_CHECKING:
-    from asl.engine.tools import Bounds
 
 __all__ = [
     "Agent",

@@ -10,14 +10,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.engine.execution import Execution
 from asl.expr.times import format_timestamp
-
-if TYPE_CHECKING:
-    from asl.engine.execution import Execution
 
 __all__ = [
     "Checkpoint",

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 from asl.core.values import Json
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
+from asl.engine.result import Result
 from asl.program import Program
 from asl.states.decisions import Asked
 from asl.states.host import Record
 
 if TYPE_CHECKING:
     from asl.engine.record_reading import RecordReader
-    from asl.engine.result import Result
 
 __all__ = ["STARTED", "WHOLE_PATH", "Journal"]
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from asl.core.values import Json
 from asl.engine.amounts import NOTHING, UNKNOWN, kept, read_back, summed, told
 from asl.engine.execution import ZERO
+from asl.engine.frame import Frame
 from asl.states.blocks.budget import TOOL_CALLS, Amounts, Limits, counts_calls
 
 if TYPE_CHECKING:
-    from asl.engine.frame import Frame
     from asl.engine.reservations import Part, Refusal, Reservation
 
 __all__ = ["HARD", "Account", "Lent"]

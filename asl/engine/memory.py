@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from asl.core.errors import NotJson
 from asl.core.values import Json, detached
+from asl.states.blocks.memory import Rights
 from asl.states.errors import Raised
-
-if TYPE_CHECKING:
-    from asl.states.blocks.memory import Rights
 
 __all__ = ["Entry", "Memory", "MemoryView", "ProcessMemory", "Searchable"]
 

@@ -7,16 +7,14 @@ together what only one of them may (8.11).
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from asl.core.values import Json
 from asl.engine.amounts import NOTHING
 from asl.engine.execution import ZERO
 from asl.engine.limits import SHARES, Account
+from asl.engine.reservations import Part, Refusal, Reservation
 from asl.states.blocks.budget import Amounts, Limits
-
-if TYPE_CHECKING:
-    from asl.engine.reservations import Part, Refusal, Reservation
 
 __all__ = ["PoolReservation", "SharedBudget", "SharedBudgets", "without", "without_calls"]
 

@@ -5,12 +5,14 @@ same, while the execution runs, after its end and in any other process.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
+from asl.engine.events import Event
 from asl.engine.execution import NO_USAGE, Execution
+from asl.engine.frame import Frame
 from asl.program import Step
 from asl.states.blocks.progress import (
     EMITTED,
@@ -23,10 +25,6 @@ from asl.states.blocks.progress import (
 )
 from asl.states.blocks.progress import Told as SoFar
 from asl.states.host import ABSENT, Record
-
-if TYPE_CHECKING:
-    from asl.engine.events import Event
-    from asl.engine.frame import Frame
 
 __all__ = ["Aggregates", "Told", "status"]
 

@@ -1,9 +1,10 @@
 """The quota of events in the history of an execution, counted as AWS counts them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from asl.engine.events import FORKS, HistoryFull
+from asl.engine.execution import Execution
+from asl.engine.frame import Frame
 from asl.engine.records import (
     ABORTED,
     AGAIN,
@@ -16,10 +17,6 @@ from asl.engine.records import (
 )
 from asl.program import Step
 from asl.states.host import ABSENT, Record
-
-if TYPE_CHECKING:
-    from asl.engine.execution import Execution
-    from asl.engine.frame import Frame
 
 __all__ = ["HistoryCounter"]
 

@@ -8,17 +8,15 @@ beyond that it waits only as long as some call will end without waiting for a re
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.values import Json
 from asl.engine.amounts import NOTHING, UNKNOWN, beyond, spending, summed
 from asl.engine.execution import ZERO, Price, Used
+from asl.engine.frame import Frame
 from asl.engine.limits import SHARES, Account
 from asl.expr.glob import compile_glob
 from asl.states.blocks.budget import ALL_CALLS, CALLS_OF, TOOL_CALLS, Amounts, Fallback
-
-if TYPE_CHECKING:
-    from asl.engine.frame import Frame
 
 __all__ = [
     "BROKEN",

@@ -14,12 +14,12 @@ from asl.engine.history import Expander
 from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, NOTED, each_record
 from asl.engine.visits import visited, visited_before
+from asl.states.decisions import Asked
 from asl.states.host import Record
 
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
-    from asl.states.decisions import Asked
 
 __all__ = ["ExecutionFailed", "Result"]
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from asl.core.document import Document, What
 from asl.core.values import Json
+from asl.engine.checkpoints import Checkpoint, Storage
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import UNSUCCESSFUL, Kept
-
-if TYPE_CHECKING:
-    from asl.core.document import Document, What
-    from asl.engine.checkpoints import Checkpoint, Storage
-    from asl.program import Program
-    from asl.stores.executions import Stored
-    from asl.stores.journal import StoreJournal
+from asl.program import Program
+from asl.stores.executions import Stored
+from asl.stores.journal import StoreJournal
 
 __all__ = ["redriven", "rewound"]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.executions.kept import EventFeed
-
-if TYPE_CHECKING:
-    from asl.engine.events import Event
-    from asl.executions.kept import Kept
-    from asl.program import Program
-    from asl.stores.executions import Stored
+from asl.engine.events import Event
+from asl.executions.kept import EventFeed, Kept
+from asl.program import Program
+from asl.stores.executions import Stored
 
 __all__ = ["Entry", "entry_at"]
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from asl.core.values import Json
+from asl.engine.events import Event
+from asl.engine.result import Result
 from asl.executions.kept import FINAL
-
-if TYPE_CHECKING:
-    from asl.engine.events import Event
-    from asl.engine.result import Result
-    from asl.executions.store import Store
-    from asl.stores.executions import Stored
+from asl.executions.store import Store
+from asl.stores.executions import Stored
 
 __all__ = ["Handle"]
 

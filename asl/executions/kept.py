@@ -5,31 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from asl.core.document import Document, What
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
 from asl.documents import prepare, profile_of, program_of
+from asl.engine.awaited import Awaited
+from asl.engine.checkpoints import Checkpoint
+from asl.engine.events import Event
+from asl.engine.execution import Execution, Identity
 from asl.engine.records import NOTED, RETRIED
+from asl.engine.result import Result
 from asl.executions.errors import ExecutionNotFound
+from asl.program import Program
 from asl.states.blocks.streaming import CHUNK
+from asl.states.decisions import Asked
+from asl.states.host import Record
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import ENDED, Stored, find_execution, numbers_below, read_value
+from asl.stores.journal import StoreJournal
+from asl.stores.opened import Opened
 from asl.stores.requests import OPEN_OF, UNHEARD_OF, find_requests, find_tasks
-
-if TYPE_CHECKING:
-    from asl.core.document import Document, What
-    from asl.engine.awaited import Awaited
-    from asl.engine.checkpoints import Checkpoint
-    from asl.engine.events import Event
-    from asl.engine.execution import Execution, Identity
-    from asl.engine.result import Result
-    from asl.program import Program
-    from asl.states.decisions import Asked
-    from asl.states.host import Record
-    from asl.stores.journal import StoreJournal
-    from asl.stores.opened import Opened
-    from asl.stores.session import Session
+from asl.stores.session import Session
 
 __all__ = ["FINAL", "UNSUCCESSFUL", "EventFeed", "Kept", "identity_of"]
 

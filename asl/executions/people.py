@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from asl.core.values import Json, compact, detached
 from asl.executions.errors import RequestNotFound
+from asl.states.decisions import Asked, Verdict
 from asl.stores.executions import top_of
 from asl.stores.requests import (
     BY_ID,
@@ -15,12 +14,9 @@ from asl.stores.requests import (
     put_decision,
     put_received,
 )
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update
 from asl.stores.tables import EXECUTION
-
-if TYPE_CHECKING:
-    from asl.states.decisions import Asked, Verdict
-    from asl.stores.session import Session
 
 __all__ = ["answer", "asking", "request", "requester"]
 

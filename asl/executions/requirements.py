@@ -7,16 +7,14 @@ it had would take its error paths for a mistake of the caller, so it is refused 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from asl.bindings import Bindings, Bound
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.executions.errors import BindingsMissing
+from asl.program import Program
 from asl.states.calls import Target, is_function
-
-if TYPE_CHECKING:
-    from asl.bindings import Bindings, Bound
-    from asl.program import Program
 
 __all__ = ["Names", "merged", "refuse_missing", "used_names"]
 

@@ -7,17 +7,16 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from asl.core.errors import AslError
+from asl.engine.checkpoints import Storage
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
 from asl.executions.kept import FINAL
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
 from asl.stores.errors import StoreDamaged
-from asl.stores.executions import numbers_below, top_of
+from asl.stores.executions import Stored, numbers_below, top_of
 
 if TYPE_CHECKING:
-    from asl.engine.checkpoints import Storage
     from asl.executions.running import Running
-    from asl.stores.executions import Stored
 
 __all__ = ["delete", "prune"]
 

@@ -15,24 +15,21 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from asl.bindings import Bindings, Bound
 from asl.core.errors import AslError, StateError
+from asl.engine.agent import Agent, Find
+from asl.engine.result import Result
 from asl.executions.errors import ExecutionBusy
-from asl.hosts.clock import WallClock, steady_seconds
+from asl.executions.kept import Kept
+from asl.executions.running import Running
+from asl.hosts.clock import Clock, WallClock, steady_seconds
 from asl.hosts.parking import Parking
+from asl.states.calls import Target
 from asl.states.errors import Suspended
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.workers import LEASE, Cancellation, Workers
-
-if TYPE_CHECKING:
-    from asl.bindings import Bindings, Bound
-    from asl.engine.agent import Agent, Find
-    from asl.engine.result import Result
-    from asl.executions.kept import Kept
-    from asl.executions.running import Running
-    from asl.hosts.clock import Clock
-    from asl.states.calls import Target
 
 __all__ = ["Runner"]
 

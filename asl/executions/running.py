@@ -17,13 +17,18 @@ from asl.core.values import Json, encoded, json_equal
 from asl.engine.blame import is_cancellation
 from asl.engine.journal import STARTED, WHOLE_PATH
 from asl.engine.record_writing import written_whole
+from asl.engine.result import Result
 from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
+from asl.hosts.children import Begun
+from asl.hosts.clock import Clock
+from asl.hosts.services import Started
+from asl.program import Program
 from asl.states.errors import Cancelled
-from asl.states.host import ABSENT
+from asl.states.host import ABSENT, Child
 from asl.stores.executions import (
     BIND,
     Stored,
@@ -33,20 +38,14 @@ from asl.stores.executions import (
     find_execution,
     top_of,
 )
+from asl.stores.journal import StoreJournal
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update, one_of
 from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers, lock_of
 
 if TYPE_CHECKING:
-    from asl.engine.result import Result
     from asl.executions.forking import Entry
-    from asl.hosts.children import Begun
-    from asl.hosts.clock import Clock
-    from asl.hosts.services import Started
-    from asl.program import Program
-    from asl.states.host import Child
-    from asl.stores.journal import StoreJournal
-    from asl.stores.session import Session
 
 __all__ = ["Again", "Claim", "Running"]
 

@@ -17,9 +17,14 @@ from asl.bindings import (
     clock_of,
     refuse_running_loop,
 )
+from asl.core.document import Document, What
 from asl.core.errors import AslError, ExpressionFault
+from asl.core.profile import Profile
 from asl.core.values import Json, detached
 from asl.documents import prepare, program_of, with_siblings
+from asl.engine.checkpoints import Checkpoint, Storage
+from asl.engine.events import Event
+from asl.engine.result import Result
 from asl.executions import people, retention
 from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
@@ -27,7 +32,9 @@ from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import EventFeed, Kept
 from asl.executions.running import Again, Running
 from asl.expr.times import parse_duration
+from asl.hosts.clock import Clock
 from asl.hosts.driving import Driver
+from asl.program import Program
 from asl.states.host import ABSENT
 from asl.stores.backends import backend_at
 from asl.stores.checkpoints import read_checkpoints
@@ -41,21 +48,14 @@ from asl.stores.executions import (
 )
 from asl.stores.opened import Opened
 from asl.stores.requests import OPEN, find_requests, find_tasks
+from asl.stores.session import Session
 from asl.stores.statements import Select
 from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
-    from asl.core.document import Document, What
-    from asl.core.profile import Profile
-    from asl.engine.checkpoints import Checkpoint, Storage
-    from asl.engine.events import Event
-    from asl.engine.result import Result
     from asl.executions.handle import Handle
     from asl.executions.runner import RunnerContext
-    from asl.hosts.clock import Clock
-    from asl.program import Program
-    from asl.stores.session import Session
 
 __all__ = ["Store", "open_store"]
 

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.engine.agent import Call
 from asl.engine.blame import is_cancellation, is_own
+from asl.hosts.local import LocalHost
 from asl.states.errors import Suspended
 from asl.states.host import Question
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.engine.agent import Call
-    from asl.hosts.local import LocalHost
 
 __all__ = ["DEADLINE", "REQUESTS", "TOLD", "AgentTurn", "ToolUse", "TurnPlace"]
 

@@ -12,17 +12,16 @@ from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, described, is_fault
 from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
+from asl.hosts.agent_turn import AgentTurn
 from asl.hosts.local import LocalHost
+from asl.hosts.parking import Parking
 from asl.states.calls import Target
 from asl.states.decisions import SYSTEM_USER, AnswerRefused, Asked, Notice
 from asl.states.errors import Expired, Raised, Suspended
+from asl.states.host import Frame
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.hosts.agent_turn import AgentTurn
-    from asl.hosts.parking import Parking
-    from asl.states.host import Frame
 
 __all__ = ["Asking", "QuietAsking", "ToolAsking"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError, cause_for, lost
@@ -21,10 +21,12 @@ from asl.engine.amounts import spending
 from asl.engine.blame import alone, described, is_fault
 from asl.engine.execution import USAGE_KEYS, reported
 from asl.engine.frame import digest
+from asl.engine.ledger import Ledger
 from asl.engine.reservations import BROKEN, Reservation
 from asl.engine.tools import Offer, Offers
-from asl.hosts.agent_turn import REQUESTS, TurnPlace
+from asl.hosts.agent_turn import REQUESTS, AgentTurn, ToolUse, TurnPlace
 from asl.hosts.bounds import CallBounds, watching
+from asl.hosts.local import LocalHost
 from asl.hosts.rates import REQUESTS as NETWORK_REQUESTS
 from asl.hosts.rates import Counted, Counting, Demand, requests
 from asl.hosts.rights import Level, rights_of, topmost
@@ -34,11 +36,6 @@ from asl.states.blocks.policy import Hook, parse_size
 from asl.states.blocks.verdicts import UnclearVerdict, rejection
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Exhausted, Raised
-
-if TYPE_CHECKING:
-    from asl.engine.ledger import Ledger
-    from asl.hosts.agent_turn import AgentTurn, ToolUse
-    from asl.hosts.local import LocalHost
 
 __all__ = ["Broker"]
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.engine.agent import Agent, Call, Tokens
+from asl.hosts.local import LocalHost
 from asl.hosts.services import Service, host_of, refusal
-from asl.hosts.tokens import TokenError
+from asl.hosts.tokens import TokenError, Wait
 from asl.states.errors import Raised
 from asl.states.numbers import MAX_SECONDS
-
-if TYPE_CHECKING:
-    from asl.hosts.local import LocalHost
-    from asl.hosts.tokens import Wait
 
 __all__ = ["Answer", "Callback", "Polled", "shown"]
 

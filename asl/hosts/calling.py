@@ -12,6 +12,9 @@ from asl.engine.agent import Agent, Call, Find
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
 from asl.engine.execution import USAGE_KEYS
 from asl.hosts.life import LivingHost
+from asl.hosts.services import Services
+from asl.program import Step
+from asl.states.blocks.budget import Amounts
 from asl.states.calls import Options, Target
 from asl.states.errors import HeartbeatMissed, Raised, Suspended
 from asl.states.host import Frame
@@ -21,10 +24,7 @@ if TYPE_CHECKING:
 
     from asl.hosts.agent_turn import AgentTurn
     from asl.hosts.meter import Meter
-    from asl.hosts.services import Services
     from asl.hosts.tokens import TaskTokens
-    from asl.program import Step
-    from asl.states.blocks.budget import Amounts
 
 __all__ = ["Account", "CallingHost"]
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.amounts import beyond, spending
 from asl.engine.execution import UNSPENT, Execution, Identity, Spent, execution_id
+from asl.engine.frame import Frame
+from asl.engine.journal import Journal
 from asl.engine.result import Result
 from asl.hosts.life import MAX_NESTED
+from asl.hosts.local import LocalHost
 from asl.hosts.rights import rights_of
 from asl.hosts.run import Listener, execute
+from asl.hosts.services import Services
 from asl.program import Program
 from asl.states.errors import Exhausted, Raised
 from asl.states.host import Child
-
-if TYPE_CHECKING:
-    from asl.engine.frame import Frame
-    from asl.engine.journal import Journal
-    from asl.hosts.local import LocalHost
-    from asl.hosts.services import Services
 
 __all__ = ["Begun", "run_child"]
 

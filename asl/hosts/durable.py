@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asl.core.errors import StateError, lost
 from asl.core.values import Json
@@ -23,6 +23,7 @@ from asl.hosts.agent_turn import DEADLINE, REQUESTS, TOLD, AgentTurn
 from asl.hosts.callbacks import Polled
 from asl.hosts.calling import Account
 from asl.hosts.children import Begun
+from asl.hosts.jobs import Ending, Job
 from asl.hosts.kept import PATIENCE, KeptHost
 from asl.hosts.kept_tasks import kept_agent
 from asl.hosts.machine_log import MachineLog
@@ -33,9 +34,6 @@ from asl.states.decisions import Asked
 from asl.states.errors import Raised
 from asl.states.forks import Fan, Joined
 from asl.states.host import Child, Frame, Question, Saving
-
-if TYPE_CHECKING:
-    from asl.hosts.jobs import Ending, Job
 
 __all__ = ["DurableHost"]
 

@@ -13,15 +13,15 @@ from asl.engine.agent import Call
 from asl.engine.awaited import Awaited
 from asl.engine.result import Result
 from asl.hosts.kept_tasks import KeptTask
+from asl.hosts.local import LocalHost
+from asl.hosts.tokens import Wait
+from asl.states.calls import Options
 from asl.states.errors import Reported, Suspended
 
 if TYPE_CHECKING:
     from asyncio import Task
 
     from asl.hosts.durable import DurableHost
-    from asl.hosts.local import LocalHost
-    from asl.hosts.tokens import Wait
-    from asl.states.calls import Options
 
 __all__ = ["Ending", "Job", "JobAnswer", "KeptJob", "await_job"]
 

@@ -14,6 +14,7 @@ from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import TOKEN, Awaited
 from asl.hosts.callbacks import Callback, Polled, shown
 from asl.hosts.clock import WallClock
+from asl.hosts.tokens import Wait
 from asl.states.calls import Options
 from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspended
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from asyncio import Future
 
     from asl.hosts.durable import DurableHost
-    from asl.hosts.tokens import Wait
 
 __all__ = ["KeptCallback", "KeptPolled", "KeptTask", "kept_agent"]
 

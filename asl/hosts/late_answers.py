@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.engine.agent import Call
 from asl.engine.execution import usage_in
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.engine.agent import Call
 
 __all__ = ["await_answer"]
 

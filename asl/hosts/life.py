@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from asl.engine.agent import Agent
 from asl.hosts.clock import Clock
 from asl.hosts.driving import EventLoopWanted
 from asl.hosts.fork import Fork
@@ -15,7 +16,6 @@ from asl.states.host import Frame
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.engine.agent import Agent
     from asl.hosts.local import LocalHost
 
 __all__ = ["MAX_NESTED", "LivingHost"]

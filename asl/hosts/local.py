@@ -13,15 +13,20 @@ from asl.core.values import Json
 from asl.core.work import STEP
 from asl.engine.agent import Call, Find, Messenger
 from asl.engine.events import CREATED, PAUSED
-from asl.engine.execution import UNSPENT
+from asl.engine.execution import UNSPENT, Spent
+from asl.engine.frame import Frame as EngineFrame
 from asl.engine.interpreter import interpret
 from asl.engine.records import ADVANCED, WHOLE
+from asl.engine.result import Result
 from asl.hosts.calling import CallingHost
 from asl.hosts.clock import Clock, VirtualClock
 from asl.hosts.fork import MANY, Fork
 from asl.hosts.memory_bounds import bound_memory
+from asl.hosts.services import Started
 from asl.hosts.timed import interpret_in_time
+from asl.program import Program
 from asl.states.calls import Request, Target
+from asl.states.decisions import Asked
 from asl.states.errors import Exhausted, Expired, Suspended
 from asl.states.forks import Fan, Joined
 from asl.states.host import Child, Frame, Host, Question, Saving
@@ -30,19 +35,13 @@ from asl.states.objects import Bucket, ObjectFault
 if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint, Names
-    from asl.engine.execution import Spent
-    from asl.engine.frame import Frame as EngineFrame
     from asl.engine.journal import Journal
     from asl.engine.ledger import Ledger
-    from asl.engine.result import Result
     from asl.hosts.agent_turn import AgentTurn
     from asl.hosts.broker import Broker
     from asl.hosts.children import Begun
     from asl.hosts.jobs import Ending, Job
     from asl.hosts.parking import Parking
-    from asl.hosts.services import Started
-    from asl.program import Program
-    from asl.states.decisions import Asked
 
 __all__ = ["LocalHost"]
 

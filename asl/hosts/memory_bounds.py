@@ -10,10 +10,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from asl.core.errors import StateError
+from asl.engine.execution import Execution
 from asl.engine.truncation import MAX_HELD, ValueSizes, bound_records, bound_values
 
 if TYPE_CHECKING:
-    from asl.engine.execution import Execution
     from asl.hosts.local import LocalHost
 
 __all__ = ["MAX_BUILT", "bound_memory"]

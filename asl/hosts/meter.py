@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
+from asl.engine.agent import Call
+from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
+from asl.engine.limits import Account
 from asl.engine.reservations import LOST, UNUSED, Admission, Estimate, Pause, Reservation
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.hosts.local import LocalHost
@@ -17,10 +20,6 @@ from asl.states.host import Question
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.engine.agent import Call
-    from asl.engine.frame import Frame
-    from asl.engine.limits import Account
 
 __all__ = ["Meter", "Waiting"]
 

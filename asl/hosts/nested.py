@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
@@ -13,17 +12,15 @@ from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+from asl.hosts.children import Begun
 from asl.hosts.jobs import Ending, Job, JobAnswer
 from asl.hosts.life import MAX_NESTED
+from asl.hosts.local import LocalHost
+from asl.hosts.run import Listener
 from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
 from asl.program import Program
 from asl.states.calls import Target
 from asl.states.errors import Raised
-
-if TYPE_CHECKING:
-    from asl.hosts.children import Begun
-    from asl.hosts.local import LocalHost
-    from asl.hosts.run import Listener
 
 __all__ = ["Start"]
 

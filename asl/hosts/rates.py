@@ -13,16 +13,15 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from asl.core.values import Json
+from asl.engine.pools import SharedBudgets
 from asl.expr.templates import SUFFIX
+from asl.hosts.local import LocalHost
 from asl.hosts.pools import shared_budgets_of
 from asl.states.blocks.policy import WINDOWS, Limit
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.engine.pools import SharedBudgets
-    from asl.hosts.local import LocalHost
 
 __all__ = [
     "NOTHING_COUNTS",

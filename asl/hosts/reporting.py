@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import NotJson
 from asl.core.values import Json, detached, excerpt
 from asl.engine.agent import Call
+from asl.hosts.calling import CallingHost
 from asl.states.blocks.progress import Plan, clamped, update
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.hosts.calling import CallingHost
 
 __all__ = ["Inbox", "Reports"]
 

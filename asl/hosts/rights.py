@@ -8,16 +8,14 @@ is written in. So rights only shrink.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.engine.tools import Offers
+from asl.hosts.local import LocalHost
 from asl.hosts.rates import Counting, Rates, counting
 from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, overlaid
-
-if TYPE_CHECKING:
-    from asl.engine.tools import Offers
-    from asl.hosts.local import LocalHost
 
 __all__ = [
     "Level",

@@ -18,7 +18,9 @@ from asl.engine.interpreter import interpret
 from asl.engine.result import Result
 from asl.hosts.clock import Clock
 from asl.hosts.local import LocalHost
+from asl.hosts.services import Services
 from asl.program import Program
+from asl.states.blocks.budget import Amounts
 from asl.states.errors import Expired, Suspended
 from asl.states.host import Record
 from asl.states.objects import Bucket
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from asl.engine.journal import Journal
     from asl.engine.past import Past
     from asl.hosts.delivery import Delivery
-    from asl.hosts.services import Services
-    from asl.states.blocks.budget import Amounts
 
 __all__ = ["Listener", "drawn_name", "execute", "uncancel"]
 

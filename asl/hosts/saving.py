@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.engine.checkpoints import Checkpoint, Storage, record_of
+from asl.engine.frame import Frame
 from asl.engine.written import written_spending
+from asl.hosts.local import LocalHost
 from asl.states.errors import Raised
-
-if TYPE_CHECKING:
-    from asl.engine.frame import Frame
-    from asl.hosts.local import LocalHost
-    from asl.states.host import Saving
+from asl.states.host import Saving
 
 __all__ = ["saved"]
 

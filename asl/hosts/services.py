@@ -12,6 +12,10 @@ from asl.core.errors import StateError
 from asl.core.once import once
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Find, Tokens
+from asl.engine.execution import Price
+from asl.engine.memory import Memory
+from asl.engine.result import Result
+from asl.engine.tools import Offers
 from asl.program import Program
 from asl.states.calls import Target
 from asl.states.errors import Raised, Suspended
@@ -22,11 +26,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from asl.engine.checkpoints import Storage
-    from asl.engine.execution import Price
-    from asl.engine.memory import Memory
     from asl.engine.pools import SharedBudgets
-    from asl.engine.result import Result
-    from asl.engine.tools import Offers
     from asl.hosts.children import Begun
     from asl.hosts.delivery import Sinks
     from asl.hosts.local import LocalHost

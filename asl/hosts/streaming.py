@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, whole_text
 from asl.engine.agent import Call
+from asl.hosts.calling import CallingHost
 from asl.hosts.reporting import Inbox
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
 from asl.states.calls import Options, Target
@@ -17,8 +18,6 @@ from asl.states.errors import Raised
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.hosts.calling import CallingHost
 
 __all__ = ["Stream"]
 

@@ -1,15 +1,13 @@
 """Child executions that may take only so long."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.records import BROKEN
-
-if TYPE_CHECKING:
-    from asl.hosts.life import LivingHost
+from asl.hosts.life import LivingHost
 
 __all__ = ["interpret_in_time"]
 

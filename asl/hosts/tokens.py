@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import AslError, NotJson
 from asl.core.values import Json, compact, detached, whole_text
+from asl.engine.agent import Call
+from asl.hosts.clock import Clock
 from asl.states.errors import Reported
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.engine.agent import Call
-    from asl.hosts.clock import Clock
 
 __all__ = [
     "POLL",

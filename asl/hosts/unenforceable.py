@@ -7,19 +7,17 @@ boxes of an agent) the broker refuses at the call.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent
+from asl.engine.execution import Execution
 from asl.engine.tools import Listing
 from asl.expr.templates import is_dynamic
+from asl.hosts.services import Services
 from asl.states.base import scoped_states
 from asl.states.blocks.policy import Policy, categories_of, overlaid
-
-if TYPE_CHECKING:
-    from asl.engine.execution import Execution
-    from asl.hosts.services import Services
 
 __all__ = ["refuse_unenforceable", "unenforceable"]
 

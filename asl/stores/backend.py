@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from asl.engine.checkpoints import Storage
 from asl.stores.statements import Change, Row, Select, Values
-
-if TYPE_CHECKING:
-    from asl.engine.checkpoints import Storage
 
 __all__ = ["FAIL_POINTS", "Computed", "Connection", "StoreBackend", "Write"]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from asl.stores.backend import StoreBackend
 from asl.stores.memory import MemoryBackend
-
-if TYPE_CHECKING:
-    from asl.stores.backend import StoreBackend
 
 __all__ = ["GROUP", "backend_at"]
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from asl.core.values import Json, encoded
+from asl.engine.checkpoints import Checkpoint
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Insert, Select
 from asl.stores.tables import CHECKPOINT
-
-if TYPE_CHECKING:
-    from asl.engine.checkpoints import Checkpoint
-    from asl.stores.session import Session
 
 __all__ = ["checkpoint_names", "put_checkpoint", "read_checkpoints"]
 

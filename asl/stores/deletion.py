@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from asl.stores.executions import ENDED
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Delete, Select, begins_with, below, contains, one_of
 from asl.stores.tables import (
     BLOB,
@@ -19,9 +19,6 @@ from asl.stores.tables import (
     REQUEST,
     STEP,
 )
-
-if TYPE_CHECKING:
-    from asl.stores.session import Session
 
 __all__ = ["LARGE_IN_STEP", "delete_executions", "delete_unused_values", "ended_before"]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from asl.engine.checkpoints import Checkpoint
+from asl.stores.backend import StoreBackend
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import ENDED, STORED, read_row
 from asl.stores.histories import History, chain_faults, read_histories
 from asl.stores.pools import TOOLS, StoreBudgets, holder_of
 from asl.stores.requests import BY_ID, TASKS, find_requests, owner_of
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, is_set, none_of, one_of
 from asl.stores.tables import (
     BLOB,
@@ -26,10 +28,6 @@ from asl.stores.tables import (
     TABLES,
 )
 from asl.stores.values import is_hashed
-
-if TYPE_CHECKING:
-    from asl.stores.backend import StoreBackend
-    from asl.stores.session import Session
 
 __all__ = ["faults"]
 

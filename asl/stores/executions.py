@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.stores.backend import Write
 from asl.stores.errors import StoreDamaged
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Insert, Select, Update, at_most, below, one_of
 from asl.stores.tables import EXECUTION, REQUEST
-
-if TYPE_CHECKING:
-    from asl.stores.backend import Write
-    from asl.stores.session import Session
 
 __all__ = [
     "BIND",

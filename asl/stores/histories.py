@@ -6,18 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from asl.core.values import Json
 from asl.engine.events import CREATED
 from asl.engine.records import NOTED, WHOLE
 from asl.stores.errors import StoreDamaged
 from asl.stores.log import RECORDS, REQUESTED, Log
+from asl.stores.session import Session
 from asl.stores.statements import Select
 from asl.stores.tables import EXECUTION, HEAD, STEP
-
-if TYPE_CHECKING:
-    from asl.stores.session import Session
 
 __all__ = ["History", "chain_faults", "read_histories"]
 

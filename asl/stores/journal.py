@@ -7,33 +7,30 @@ requests, its checkpoints, what it has spent and what it came to.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asl.core.values import Json, encoded
+from asl.engine.awaited import Awaited
+from asl.engine.checkpoints import Checkpoint
 from asl.engine.journal import STARTED, WHOLE_PATH
-from asl.engine.record_reading import read_beginning
+from asl.engine.record_reading import RecordReader, read_beginning
 from asl.engine.record_writing import tells_next, written_whole
 from asl.engine.records import STRETCH, TOLD
+from asl.engine.result import Result
+from asl.program import Program
+from asl.states.decisions import Asked
 from asl.states.errors import Cancelled
+from asl.states.host import Record
 from asl.stores import live, requests
 from asl.stores.alive import Alive
+from asl.stores.backend import Write
 from asl.stores.checkpoints import checkpoint_names, put_checkpoint
 from asl.stores.executions import end_descendants
 from asl.stores.log import RECORDS, Log
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update, is_set, one_of
 from asl.stores.tables import EXECUTION, REQUEST
 from asl.stores.workers import Workers
-
-if TYPE_CHECKING:
-    from asl.engine.awaited import Awaited
-    from asl.engine.checkpoints import Checkpoint
-    from asl.engine.record_reading import RecordReader
-    from asl.engine.result import Result
-    from asl.program import Program
-    from asl.states.decisions import Asked
-    from asl.states.host import Record
-    from asl.stores.backend import Write
-    from asl.stores.session import Session
 
 __all__ = ["FAIL_POINTS", "StoreJournal"]
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from asl.core.values import Json, encoded
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Delete, Insert, Select, above
 from asl.stores.tables import LIVE
-
-if TYPE_CHECKING:
-    from asl.stores.session import Session
 
 __all__ = ["chunks_after", "drop_chunks", "put_chunk"]
 

@@ -19,20 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from asl.core.values import Json, encoded
 from asl.engine.journal import WHOLE_PATH
+from asl.engine.record_reading import RecordReader
 from asl.engine.records import NOTED
+from asl.states.host import Record
+from asl.stores.backend import Write
 from asl.stores.errors import StoreDamaged
+from asl.stores.session import Session
 from asl.stores.statements import APPEND, GIVEN, Select, contains, one_of, within
 from asl.stores.tables import EXECUTION, HEAD, LARGE, MOST, STEP
-
-if TYPE_CHECKING:
-    from asl.engine.record_reading import RecordReader
-    from asl.states.host import Record
-    from asl.stores.backend import Write
-    from asl.stores.session import Session
 
 __all__ = ["RECORDS", "Log"]
 

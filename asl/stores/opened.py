@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 from threading import local
-from typing import TYPE_CHECKING
 
+from asl.stores.backend import StoreBackend
 from asl.stores.errors import CLOSED, StoreError
 from asl.stores.session import Session
-
-if TYPE_CHECKING:
-    from asl.stores.backend import StoreBackend
 
 __all__ = ["Opened"]
 

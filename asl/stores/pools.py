@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from asl.core.values import Json, encoded
 from asl.engine.execution import ZERO
 from asl.engine.pools import without, without_calls
 from asl.engine.written import read_usage
 from asl.stores.executions import ENDED, find_execution, top_of
+from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Insert, Select, is_set, one_of
 from asl.stores.tables import BUDGET, EXECUTION
 from asl.stores.workers import Workers, lock_of
-
-if TYPE_CHECKING:
-    from asl.stores.session import Session
 
 __all__ = ["TOOLS", "Holder", "StoreBudgets", "holder_of"]
 

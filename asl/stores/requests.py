@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from asl.core.values import Json, encoded
+from asl.engine.awaited import Awaited
+from asl.states.decisions import Asked
 from asl.stores.errors import StoreDamaged
+from asl.stores.session import Session
 from asl.stores.statements import (
     GIVEN,
     Delete,
@@ -24,11 +27,6 @@ from asl.stores.statements import (
     one_of,
 )
 from asl.stores.tables import REQUEST
-
-if TYPE_CHECKING:
-    from asl.engine.awaited import Awaited
-    from asl.states.decisions import Asked
-    from asl.stores.session import Session
 
 __all__ = [
     "ALL",

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from asl.stores.backend import Computed, Connection, Write
+from asl.stores.commit import Commit
 from asl.stores.errors import (
     CLOSED,
     CONTRADICTED,
@@ -19,14 +21,9 @@ from asl.stores.errors import (
     StoreDamaged,
     StoreError,
 )
-from asl.stores.statements import GIVEN, Select
+from asl.stores.statements import GIVEN, Change, Row, Select
 from asl.stores.tables import WORKER
 from asl.stores.values import StoredValues
-
-if TYPE_CHECKING:
-    from asl.stores.backend import Computed, Connection, Write
-    from asl.stores.commit import Commit
-    from asl.stores.statements import Change, Row
 
 __all__ = ["Session"]
 

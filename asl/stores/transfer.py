@@ -10,7 +10,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from asl.core.values import Json, compact, encoded
 from asl.stores.deletion import LARGE_IN_STEP
@@ -18,11 +18,9 @@ from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import STORED, find_execution, numbers_below, read_row
 from asl.stores.log import Log
 from asl.stores.requests import OF_EXECUTION, find_requests, find_tasks
+from asl.stores.session import Session
 from asl.stores.statements import APPEND, GIVEN, Insert, Select
 from asl.stores.tables import BLOB, CHECKPOINT, DOCUMENT, EXECUTION, REQUEST, STEP, Table
-
-if TYPE_CHECKING:
-    from asl.stores.session import Session
 
 __all__ = ["export_executions", "import_execution"]
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from asl.core.values import Json, encoded
+from asl.stores.backend import Write
 from asl.stores.requests import answered_ids
+from asl.stores.session import Session
 from asl.stores.statements import (
     GIVEN,
     Delete,
@@ -25,10 +27,6 @@ from asl.stores.statements import (
     one_of,
 )
 from asl.stores.tables import CLAIM, EXECUTION, WORKER
-
-if TYPE_CHECKING:
-    from asl.stores.backend import Write
-    from asl.stores.session import Session
 
 __all__ = ["LEASE", "Cancellation", "Workers", "lock_of"]
 

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from asl.conformance.case import NAME
 from asl.conformance.drafts.facts import TEXT
 from asl.conformance.drafts.search import Attempts, search
 from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
-from asl.core.document import UNNAMED
+from asl.core.document import UNNAMED, Document
 from asl.core.values import Json, compact
 from asl.dialects import dialect
+from asl.engine.result import Result
 from asl.graphs.words import caught
-
-if TYPE_CHECKING:
-    from asl.core.document import Document
-    from asl.engine.result import Result
 
 __all__ = ["Missed", "cases_of"]
 

@@ -7,14 +7,12 @@ values that the states there speak of, until one leads further.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from asl.conformance.drafts.facts import Place
 from asl.conformance.drafts.ways import Given, Step, Way, tasks_of
 from asl.core.values import Json, compact
-
-if TYPE_CHECKING:
-    from asl.engine.result import Result
+from asl.engine.result import Result
 
 __all__ = ["Attempts", "Found", "search"]
 
