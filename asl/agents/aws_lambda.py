@@ -154,7 +154,9 @@ class LambdaHandler(Agent):
     def _returned(self, payload: Json, call: Call) -> Json:
         try:
             return _marshalled(self.function(*self._arguments(payload, call)), call)
-        except (Exception, SystemExit) as error:  # foreign code: what it raises is its failure
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # foreign code: what it raises is its failure
             failure = _failure(error, call)
             raise failure from cause_for(failure, error)
 
@@ -245,12 +247,19 @@ def function_failure(body: str, value: Json) -> Raised:
     return Raised("Lambda.Unknown", bounded_text(text))
 
 
+def _exit_status(error: BaseException) -> int:
+    """Return the status with which a process ends by an exception."""
+    if not isinstance(error, SystemExit):
+        return 1
+    return error.code if isinstance(error.code, int) else int(error.code is not None)
+
+
 def _failure(error: BaseException, call: Call) -> StateError:
     """Return what an exception of a handler is to its state."""
     if isinstance(error, StateError):  # an error by name, which only this interpreter knows
         return error
-    if isinstance(error, SystemExit):
-        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    if not isinstance(error, Exception):  # it ends the process of the function
+        status = _exit_status(error)
         text = f"RequestId: {request_id(call)} Error: Runtime exited"
         text += f" with error: exit status {status}" if status else " without providing a reason"
         cause: Json = {"errorType": "Runtime.ExitError", "errorMessage": text}

@@ -271,6 +271,28 @@ def test_handler_that_exits() -> None:
     assert json.loads(result.cause)["errorMessage"].endswith("with error: exit status 3")
 
 
+class Halt(BaseException):
+    """An exception that a runtime does not report."""
+
+
+@pytest.mark.parametrize("kind", [GeneratorExit, Halt])
+def test_handler_that_raises_what_is_no_exception(kind: type[BaseException]) -> None:
+    def handler(event: Any, context: Any) -> Any:
+        raise kind
+
+    result = run(DIRECT, handler)
+    assert result.error == "Runtime.ExitError"
+    assert json.loads(result.cause)["errorMessage"].endswith("with error: exit status 1")
+
+
+def test_interrupt_of_a_handler_ends_the_run() -> None:
+    def handler(event: Any, context: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(DIRECT, handler)
+
+
 def test_timeout_of_the_function() -> None:
     async def handler(event: Any, context: Any) -> Any:
         assert context.get_remaining_time_in_millis() == 3000
