@@ -219,8 +219,9 @@ def _counting(draft: str) -> Any:
 
 
 _Check = Callable[[Any, Any, Any, Any], "Iterator[Any] | None"]
-_WALKS: Final = frozenset({"items", "additionalItems", "contains", "propertyNames"})
-"""Keywords that look at every part of a value."""
+_WALKS: Final = {"items": 1, "additionalItems": 1, "contains": KEYWORD, "propertyNames": 1}
+"""Keywords that look at every part of a value, and the steps of one part: a part is judged by a
+schema whose keywords count by themselves, but `contains` makes a judgement of its own for each."""
 
 
 def _counted(name: str, check: _Check) -> _Check:
@@ -228,11 +229,11 @@ def _counted(name: str, check: _Check) -> _Check:
     from referencing.exceptions import Unresolvable
 
     fixed = REFERENCE if name.endswith("Ref") or name == "$ref" else KEYWORD
-    walks = name in _WALKS or name.startswith("unevaluated")
+    each = 1 if name.startswith("unevaluated") else _WALKS.get(name, 0)
 
     def counting(validator: Any, wanted: Any, value: Json, schema: Any) -> Iterator[Any]:
         meter = _JUDGEMENT.get().meter
-        meter.spend(fixed + _width(wanted) + (_width(value) if walks else 0))
+        meter.spend(fixed + _width(wanted) + each * _width(value))
         try:
             for error in check(validator, wanted, value, schema) or ():
                 meter.spend(ERROR + len(error.message) // CHARACTERS)

@@ -77,6 +77,8 @@ OBJECTS = [{"n": index, "m": [index]} for index in range(3000)]
         ),
         ({"patternProperties": {f"\\pL{{{n}}}": False for n in range(1000, 1300)}}, {"a": 1}),
         ({"allOf": [{"required": [str(n) for n in range(500)]}] * 200}, {}),
+        ({"contains": False}, [1] * 100_000),
+        ({"contains": {"contains": {"contains": False}}}, [[[1] * 100] * 10] * 100),
     ],
 )
 def test_work_of_a_schema_is_counted(schema: Any, value: Any) -> None:
