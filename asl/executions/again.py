@@ -25,7 +25,7 @@ Refuse: TypeAlias = "Callable[[Program, str | None], object]"
 
 
 def redriven(
-    kept: Kept, known: Stored, refuse: Refuse, document: Document | What | None = None
+    kept: Kept, known: Stored, refuse: Refuse, document: Program | Document | What | None = None
 ) -> None:
     """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
     from asl.stores.redrive import displaced, missing, void
@@ -62,7 +62,7 @@ def rewound(
     known: Stored,
     refuse: Refuse,
     name: str,
-    document: Document | What | None,
+    document: Program | Document | What | None,
     force: bool,
     storages: Mapping[str, Storage],
 ) -> None:
@@ -91,7 +91,9 @@ def rewound(
     _begin(kept, journal, known, key, now, RESUMED, details)
 
 
-def _chosen(kept: Kept, known: Stored, document: Document | What | None) -> tuple[str, Program]:
+def _chosen(
+    kept: Kept, known: Stored, document: Program | Document | What | None
+) -> tuple[str, Program]:
     """Return hash and program of the document with which an execution goes on."""
     program = kept.chosen(known, document)
     return known.document if document is None else kept.put_program(program), program

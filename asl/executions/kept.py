@@ -108,7 +108,7 @@ class Kept:
         self._programs[key] = program
         return program
 
-    def chosen(self, stored: Stored, document: Document | What | None) -> Program:
+    def chosen(self, stored: Stored, document: Program | Document | What | None) -> Program:
         """Return the program of another document for an execution, without one its own."""
         if document is None:
             return self.program(stored)

@@ -282,7 +282,7 @@ class Store:
         name: str,
         *,
         from_checkpoint: str | None = None,
-        document: Document | What | None = None,
+        document: Program | Document | What | None = None,
         force: bool = False,
         **bindings: Unpack[Bindings],
     ) -> Result:
@@ -304,11 +304,12 @@ class Store:
         name: str,
         *,
         from_checkpoint: str | None = None,
-        document: Document | What | None = None,
+        document: Program | Document | What | None = None,
         force: bool = False,
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `resume` does on the running event loop."""
+        document = await self._compiled(name, document)
         again = self._rewinding(from_checkpoint, document, force, bindings)
         return await self._resume(name, bindings, True, again)
 
@@ -316,7 +317,7 @@ class Store:
         self,
         name: str,
         *,
-        document: Document | What | None = None,
+        document: Program | Document | What | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Go on with an execution from the states that failed or were cut off; blocks the caller.
@@ -334,11 +335,11 @@ class Store:
         self,
         name: str,
         *,
-        document: Document | What | None = None,
+        document: Program | Document | What | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `redrive` does on the running event loop."""
-        again = self._redriving(name, document)
+        again = self._redriving(name, await self._compiled(name, document))
         return await self._resume(name, bindings, True, again)
 
     def _checked(
@@ -388,7 +389,15 @@ class Store:
     ) -> Coroutine[Any, Any, Result]:
         return self._running.resume(name, self._given(bindings), in_event_loop, again)
 
-    def _redriving(self, name: str, document: Document | What | None) -> Again:
+    async def _compiled(
+        self, name: str, document: Program | Document | What | None
+    ) -> Program | None:
+        """Return the program of another document for an execution, compiled beside the loop."""
+        if document is None:
+            return None
+        return await prepare(program_of, document, self.get(name).profile, False)
+
+    def _redriving(self, name: str, document: Program | Document | What | None) -> Again:
         """Return what redrives an execution; raises ExecutionNotRedrivable."""
         own, top = self.get(name).name, self.top(name)
         if document is not None and own != top:
@@ -401,7 +410,7 @@ class Store:
     def _rewinding(
         self,
         checkpoint: str | None,
-        document: Document | What | None,
+        document: Program | Document | What | None,
         force: bool,
         bindings: Bindings,
     ) -> Again | None:
