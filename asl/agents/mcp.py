@@ -7,12 +7,11 @@ starts with the first call of a run that needs it, serves all calls of this run,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.mcp_connection import SHOWN, Connection
 from asl.agents.process import check_folder, words
-from asl.agents.sandbox import Confined
 from asl.agents.secrets import Discreet, hiding, secrets_of
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError, lost
@@ -21,6 +20,9 @@ from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider, opened
 from asl.engine.tools import Bounds, Listing, Offer, Offers
 from asl.states.errors import Raised
+
+if TYPE_CHECKING:
+    from asl.agents.sandbox import Confined
 
 __all__ = ["MCP", "McpServer", "McpTool", "fingerprint"]
 

@@ -8,8 +8,6 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
-from asl.agents.program import Program
-from asl.agents.sandbox import Confined
 from asl.agents.secrets import hiding
 from asl.core.errors import StateError
 from asl.core.json_text import ValueCounter
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     import mcp
 
     from asl.agents.mcp import McpServer
+    from asl.agents.program import Program
+    from asl.agents.sandbox import Confined
 
 __all__ = ["SHOWN", "Connection"]
 

@@ -21,11 +21,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from asl.agents.kind import Home, Kind, Spec
-from asl.agents.program import Program
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, lost
@@ -34,6 +33,9 @@ from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
 from asl.engine.execution import usage_in
 from asl.states.errors import Raised
+
+if TYPE_CHECKING:
+    from asl.agents.program import Program
 
 __all__ = ["PROCESS", "ProcessAgent", "answer_in", "ask", "check_folder", "words"]
 

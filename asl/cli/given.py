@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from asl.agents.bound import Bindings
-from asl.bindings import Bindings as RunBindings
 from asl.cli.arguments import (
     AS_IT_IS,
     Command,
@@ -24,11 +23,12 @@ from asl.cli.streams import aside, warn
 from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.engine.memory import Memory
-from asl.hosts.delivery import Sinks
 from asl.program import Program
 
 if TYPE_CHECKING:
+    from asl.bindings import Bindings as RunBindings
     from asl.executions import Store
+    from asl.hosts.delivery import Sinks
 
 __all__ = [
     "AGENT",

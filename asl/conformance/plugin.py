@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from asl.conformance.case import Case
-from asl.conformance.coverage import Run
-from asl.conformance.runner import Verdict
-from asl.engine.result import Result
+if TYPE_CHECKING:
+    from asl.conformance.case import Case
+    from asl.conformance.coverage import Run
+    from asl.conformance.runner import Verdict
+    from asl.engine.result import Result
+
 
 SUITES = (".asl-test.yaml", ".asl-test.yml", ".asl-test.json")
 COVERAGE: Final = "--asl-coverage"

@@ -280,7 +280,7 @@ class Running:
         if place in session.at_work or not session.connection.lock(place):
             if not self._takes_over(name, place):
                 raise _busy(name)
-        elif self._is_owned(name):
+        elif not self._acquires(name):
             session.connection.unlock(place)
             raise _busy(name)
         session.at_work.add(place)
@@ -300,6 +300,11 @@ class Running:
             return False
         known = find_execution(session, name)
         return known is not None and Workers(session).take_over(known.number)
+
+    def _acquires(self, name: str) -> bool:
+        """Whether an execution whose lock is held here is nobody else's from now on."""
+        known = find_execution(self.session, name)
+        return known is None or Workers(self.session).acquire(known.number)
 
     def _is_owned(self, name: str) -> bool:
         """Whether a worker runs an execution without its lock: it has taken it over."""

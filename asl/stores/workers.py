@@ -168,6 +168,22 @@ class Workers:
         """Record with the next commit that this worker runs an execution whose lock it holds."""
         self.session.write(OWN, number, self.session.worker)
 
+    def acquire(self, number: int) -> bool:
+        """Take what a dead worker ran, whose lock is held here; False where a living one runs it.
+
+        It is recorded at once: another worker may be about to take it over without the lock.
+        """
+        session = self.session
+        if session.look(OWNER, number) in (None, (session.worker,)):
+            return True
+        with session.transaction():
+            owner = session.look(OWNER, number)
+            if owner is not None and owner != (session.worker,):
+                if session.look(IS_ALIVE, *owner) is not None and self._is_there(owner[0]):
+                    return False
+                session.write(OWN, number, session.worker)
+        return True
+
     def take_over(self, number: int) -> bool:
         """Claim what a fenced worker ran, whose lock it may still hold."""
         session = self.session

@@ -493,3 +493,25 @@ def test_doctor_knows_for_what_executions_wait(store: asl.Store, clock: VirtualC
 
     on_loop(clock, main())
     assert [*store.faults()] == []
+
+
+def test_what_a_dead_worker_ran_is_taken_by_one(place: Place, clock: VirtualClock) -> None:
+    """By the one that has its lock, though it has recorded nothing else yet."""
+    with (
+        asl.open_store(place, clock=clock) as dead,
+        asl.open_store(place, clock=clock) as one,
+        asl.open_store(place, clock=clock) as other,
+    ):
+        number = dead.get(dead.start(ONE, 1, name="it").name).number
+        for store, id in ((dead, "dead"), (one, "one"), (other, "other")):
+            Workers(store.session).register(id, {}, 0)
+        Workers(dead.session).own(number)
+        dead.session.flush()
+        dead.session.crash()
+        assert Workers(one.session).fence(0) == ["dead"]
+        with (
+            one._running.locked("it"),
+            pytest.raises(asl.ExecutionBusy),
+            other._running.locked("it"),
+        ):
+            pass
