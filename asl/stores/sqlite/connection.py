@@ -122,9 +122,10 @@ class SqliteConnection:
         else:
             use_wal(self._file)
             run(f"PRAGMA synchronous = {synchronous}")
+        # First: whoever makes the tables sets both numbers in the same transaction.
+        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
         (version,) = run("PRAGMA user_version").fetchone()
         (application,) = run("PRAGMA application_id").fetchone()
-        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if tables and application != APPLICATION_ID:
             raise StoreError(f"{self.place} is a database, but no store of executions")
         if version > VERSION:
