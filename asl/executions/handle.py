@@ -9,9 +9,8 @@ from typing import Final
 from asl.core.values import Json
 from asl.engine.events import Event
 from asl.engine.result import Result
-from asl.executions.kept import FINAL
 from asl.executions.store import Store
-from asl.stores.executions import Stored
+from asl.stores.executions import ENDED, Stored
 
 __all__ = ["Handle"]
 
@@ -77,7 +76,7 @@ class Handle:
 
     def _has_ended(self, deadline: float | None, timeout: float | None) -> bool:
         status = self.status()
-        if status in FINAL:
+        if status in ENDED:
             return True
         if _is_over(deadline):
             raise TimeoutError(

@@ -23,16 +23,15 @@ from asl.states.blocks.streaming import CHUNK
 from asl.states.decisions import Asked
 from asl.states.host import Record
 from asl.stores.checkpoints import read_checkpoints
-from asl.stores.executions import ENDED, Stored, find_execution, numbers_below, read_value
+from asl.stores.executions import Stored, find_execution, numbers_below, read_value
 from asl.stores.journal import StoreJournal
 from asl.stores.opened import Opened
 from asl.stores.requests import OPEN_OF, UNHEARD_OF, find_requests, find_tasks
 from asl.stores.session import Session
 
-__all__ = ["FINAL", "UNSUCCESSFUL", "EventFeed", "Kept", "identity_of"]
+__all__ = ["UNSUCCESSFUL", "EventFeed", "Kept", "identity_of"]
 
 UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
-FINAL = ENDED
 
 
 def identity_of(stored: Stored) -> Identity:

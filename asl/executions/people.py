@@ -5,7 +5,7 @@ from __future__ import annotations
 from asl.core.values import Json, compact, detached
 from asl.executions.errors import RequestNotFound
 from asl.states.decisions import Asked, Verdict
-from asl.stores.executions import top_of
+from asl.stores.executions import MAKE_DUE, name_of, top_of
 from asl.stores.requests import (
     BY_ID,
     answer_of,
@@ -15,13 +15,8 @@ from asl.stores.requests import (
     put_received,
 )
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Select, Update
-from asl.stores.tables import EXECUTION
 
 __all__ = ["answer", "asking", "request", "requester"]
-
-NAME = Select(EXECUTION, ("name",), {"number": GIVEN})
-DUE = Update(EXECUTION, {"wake": 0.0}, {"number": GIVEN, "status": "PAUSED"})
 
 
 def request(session: Session, id: str) -> Asked:
@@ -35,10 +30,10 @@ def request(session: Session, id: str) -> Asked:
 def requester(session: Session, id: str) -> str:
     """Return the name of the execution that has made a request, or waits for a task token."""
     number = owner_of(session, id)
-    found = [] if number is None else session.select(NAME, number)
-    if not found:
+    name = None if number is None else name_of(session, number)
+    if name is None:
         raise RequestNotFound(f"there is no request {id!r} in {session.place}")
-    return str(found[0][0])
+    return name
 
 
 def asking(session: Session, id: str) -> str:
@@ -114,4 +109,4 @@ def _put_verdict(session: Session, asked: Asked, verdict: Verdict, text: str, no
     decided = compact([asked.kind, now, verdict.decision, None])
     kept = f"[{text},{compact(verdict.decision['record'])},{decided}]"
     put_decision(session, asked.id, verdict.received, kept.encode())
-    session.write(DUE, owner_of(session, asked.id))
+    session.write(MAKE_DUE, owner_of(session, asked.id))

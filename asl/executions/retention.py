@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from asl.core.errors import AslError
 from asl.engine.checkpoints import Storage
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
-from asl.executions.kept import FINAL
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
 from asl.stores.errors import StoreDamaged
-from asl.stores.executions import Stored, numbers_below, top_of
+from asl.stores.executions import ENDED, Stored, numbers_below, top_of
 
 if TYPE_CHECKING:
     from asl.executions.running import Running
@@ -33,7 +32,7 @@ def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None
         if stored.parent is not None:
             top = top_of(session, name)
             raise AslError(f"the execution {name!r} is a part of {top!r}: delete that one")
-        if stored.status not in FINAL:
+        if stored.status not in ENDED:
             raise AslError(
                 f"the execution {name!r} has not ended ({stored.status}): stop it before you "
                 "delete it"
@@ -57,7 +56,7 @@ def prune(
                 with suppress(ExecutionBusy, ExecutionNotFound, StoreDamaged):
                     locks.enter_context(running.locked(name))
                     stored = kept.get(name)
-                    if stored.status in FINAL and stored.ended is not None:
+                    if stored.status in ENDED and stored.ended is not None:
                         chosen += [stored] if stored.ended < before else []
             if not dry_run:
                 _delete(running, chosen, storages)

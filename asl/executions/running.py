@@ -21,7 +21,7 @@ from asl.engine.result import Result
 from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
-from asl.executions.kept import FINAL, UNSUCCESSFUL, Kept, identity_of
+from asl.executions.kept import UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
 from asl.hosts.children import Begun
 from asl.hosts.clock import Clock
@@ -31,6 +31,8 @@ from asl.states.errors import Cancelled
 from asl.states.host import ABSENT, Child
 from asl.stores.executions import (
     BIND,
+    ENDED,
+    MAKE_DUE,
     Stored,
     add_execution,
     bind_as,
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Again", "Claim", "Running"]
 
-DUE = Update(EXECUTION, {"wake": 0.0}, {"number": GIVEN, "status": "PAUSED"})
 DETACH = Update(
     EXECUTION, {"parent": None}, {"number": GIVEN, "status": one_of("RUNNING", "PAUSED")}
 )
@@ -213,7 +214,7 @@ class Running:
         name = kept.get(name).name
         with self.locked(name):
             stored = kept.get(name)
-            if stored.status in FINAL:
+            if stored.status in ENDED:
                 raise AslError(f"the execution {name!r} has ended already: {stored.status}")
             if stored.parent is not None:
                 top = top_of(self.session, name)
@@ -227,7 +228,7 @@ class Running:
 
         kept, journal, now = self.kept, StoreJournal(self.session, stored.number), self.clock.now()
         for each in (stored, *descendants(self.session, stored.number)):
-            if each.status not in FINAL:
+            if each.status not in ENDED:
                 ended = kept.result(each, kept.program(each)).execution
                 StoreBudgets(self.session).leave(ended.id, ended.charged, now)
         journal.put_end("ABORTED", now, None, error, cause)
@@ -370,7 +371,7 @@ class Running:
         claim: Claim | None = None,
     ) -> Result:
         """Go on with an execution; one that *begins* anew needs only what is ahead of it."""
-        if known.status in FINAL:
+        if known.status in ENDED:
             return self.kept.result(known, program)
         bound = bind(bindings, program)
         with self.session.reading_written() if claim is not None else nullcontext():
@@ -387,7 +388,7 @@ class Running:
             Workers(self.session).own(known.number)
             bound = claim.prepare(bound)
         if known.status == "PAUSED":  # should this process die, it is due until it pauses again
-            self.session.write(DUE, known.number)
+            self.session.write(MAKE_DUE, known.number)
         return await self._run(known, program, data, journal, bound, in_event_loop, claim)
 
     # The bindings that an execution depends on
@@ -576,7 +577,7 @@ class Running:
             redriven(kept, known, lambda program, state: None)  # its starter was asked
             known = kept.get(known.name)
         program, data = kept.program(known), kept.input(known)
-        if known.status in FINAL:
+        if known.status in ENDED:
             return Begun(program, data, known.started, result=kept.result(known, program))
         return Begun(
             program,

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from asl.engine.checkpoints import Checkpoint
 from asl.stores.backend import StoreBackend
 from asl.stores.errors import StoreDamaged, StoreError
-from asl.stores.executions import ENDED, STORED, read_row
+from asl.stores.executions import ENDED, STORED, name_of, read_row
 from asl.stores.histories import History, chain_faults, read_histories
 from asl.stores.pools import TOOLS, StoreBudgets, holder_of
 from asl.stores.requests import BY_ID, TASKS, find_requests, owner_of
@@ -38,7 +38,6 @@ OWNERS: Final = {
     Select(CHECKPOINT, ("execution",)): "checkpoints",
 }
 NUMBERS = Select(EXECUTION, ("number",))
-NAME = Select(EXECUTION, ("name",), {"number": GIVEN})
 DOCUMENTS = Select(EXECUTION, ("name", "document"))
 ALL = Select(EXECUTION, (*STORED, "output"), checked=True)
 CHECKED: Final = {
@@ -269,5 +268,4 @@ def _owner(session: Session, key: str) -> str:
 
 
 def _name(session: Session, number: int) -> str:
-    found = session.select(NAME, number)
-    return str(found[0][0]) if found else f"execution {number}"
+    return name_of(session, number) or f"execution {number}"

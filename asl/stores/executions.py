@@ -17,6 +17,7 @@ from asl.stores.tables import EXECUTION, REQUEST
 __all__ = [
     "BIND",
     "ENDED",
+    "MAKE_DUE",
     "STATUSES",
     "STORED",
     "Stored",
@@ -27,6 +28,7 @@ __all__ = [
     "end_descendants",
     "find_execution",
     "list_executions",
+    "name_of",
     "numbers_below",
     "read_row",
     "read_value",
@@ -116,6 +118,9 @@ ADD = Insert(
     ),
 )
 BIND = Update(EXECUTION, {"bound": GIVEN}, {"number": GIVEN})
+MAKE_DUE: Final = Update(EXECUTION, {"wake": 0.0}, {"number": GIVEN, "status": "PAUSED"})
+"""Lets a paused execution go on at once."""
+NAME = Select(EXECUTION, ("name",), {"number": GIVEN})
 ABORT = Update(
     EXECUTION,
     {"status": "ABORTED", "ended": GIVEN, "wake": None},
@@ -220,6 +225,12 @@ def read_value(session: Session, number: int, column: str) -> Json:
     """
     ((body,),) = session.select(VALUES[column], number)
     return None if body is None else session.values.unpack(body)
+
+
+def name_of(session: Session, number: int) -> str | None:
+    """Return the name of the execution of a number, None where there is none."""
+    found = session.select(NAME, number)
+    return str(found[0][0]) if found else None
 
 
 # Those that one has started

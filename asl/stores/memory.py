@@ -235,7 +235,7 @@ class MemoryConnection:
                 yield
                 self._change(writes())
                 self.reached("commit.written")
-            except BaseException:
+            except BaseException:  # whatever has cut it off: nothing of it stays
                 for rows, key, row in reversed(self._undo):
                     rows.put(key, row)
                 raise

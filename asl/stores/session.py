@@ -160,7 +160,7 @@ class Session:
         except StoreError:  # nothing is lost: it may work the next time
             self._writes = writes + self._writes
             raise
-        except BaseException:
+        except BaseException:  # an interrupt: whether it was committed is not known
             self._ended = INTERRUPTED
             raise
 
@@ -185,7 +185,7 @@ class Session:
         except StoreError as error:
             waiting.set_exception(error)
             waiting.exception()  # seen: who puts the next answer meets the same error
-        except BaseException:
+        except BaseException:  # those who wait are told; it flies on
             waiting.set_exception(StoreError(f"{self.place}: {INTERRUPTED}"))
             waiting.exception()
             raise
@@ -209,7 +209,7 @@ class Session:
         try:
             with self.reading_written(), self.connection.transaction(self._gathered, check):
                 yield
-        except BaseException:
+        except BaseException:  # whatever has cut it off
             self.values.rolled_back()
             raise
         finally:

@@ -10,7 +10,6 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from threading import get_ident
-from time import monotonic, sleep
 from typing import Final
 from weakref import WeakSet
 from zlib import crc32
@@ -25,10 +24,10 @@ from asl.stores.sqlite.opening import (
     WITHOUT_INDEX,
     advice,
     has_content,
-    is_busy,
     reading_mode,
     reading_mode_without_index,
     refusal_of,
+    run_when_free,
     use_wal,
 )
 from asl.stores.sqlite.sql import TRACE, compiled, parameters, schema
@@ -40,8 +39,6 @@ VERSION: Final = 1
 """The version of the tables."""
 APPLICATION_ID: Final = 0x41534C53
 """`ASLS`: marks a SQLite file as a store of ours."""
-SOON: Final = 0.0005
-"""Seconds between two attempts to begin to write."""
 SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
 
 FORKED: Final = (
@@ -317,7 +314,7 @@ class SqliteConnection:
             yield
             self.reached("commit.written")
             run("COMMIT")
-        except BaseException:
+        except BaseException:  # whatever has cut it off: nothing of it is left in the file
             if self._file.in_transaction:
                 run("ROLLBACK")
             raise
@@ -332,16 +329,7 @@ class SqliteConnection:
         run = self._file.execute
         run("PRAGMA busy_timeout = 0")
         try:
-            deadline = monotonic() + self.patience
-            while True:
-                try:
-                    run("BEGIN IMMEDIATE")
-                except sqlite3.OperationalError as error:
-                    if not is_busy(error) or monotonic() > deadline:
-                        raise
-                    sleep(SOON)
-                else:
-                    return
+            run_when_free(self._file, "BEGIN IMMEDIATE", self.patience)
         finally:
             run(f"PRAGMA busy_timeout = {int(self.patience * 1000)}")
 

@@ -16,17 +16,17 @@ __all__ = [
     "WITHOUT_INDEX",
     "advice",
     "has_content",
-    "is_busy",
     "reading_mode",
     "reading_mode_without_index",
     "refusal_of",
+    "run_when_free",
     "use_wal",
 ]
 
 BUSY: Final = 10.0
 """Seconds to wait for another process that is writing."""
-SOON: Final = 0.005
-"""Seconds between two attempts to switch to write-ahead logging."""
+SOON: Final = 0.0005
+"""Seconds between two attempts to run a statement for which others are in the way."""
 FULL: Final = "the disk is full: nothing more is recorded until there is room"
 NO_FILES: Final = (
     "no file can be written beside it, so nothing can be recorded: is the disk full, or the folder "
@@ -74,9 +74,25 @@ def has_content(path: Path) -> bool:
         return False
 
 
-def is_busy(error: sqlite3.OperationalError) -> bool:
-    """Whether another connection was in the way, for whatever reason."""
-    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+def run_when_free(file: sqlite3.Connection, statement: str, patience: float) -> None:
+    """Run a statement that SQLite refuses while others write, as soon as they do not.
+
+    Args:
+        file: The connection.
+        statement: The statement.
+        patience: Seconds for which to try.
+    """
+    deadline = monotonic() + patience
+    while True:
+        try:
+            file.execute(statement)
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY  # for whatever reason
+            if not is_busy or monotonic() > deadline:
+                raise
+            sleep(SOON)
+        else:
+            return
 
 
 def use_wal(file: sqlite3.Connection) -> None:
@@ -85,16 +101,7 @@ def use_wal(file: sqlite3.Connection) -> None:
     Two processes that create one file at the same time would wait for each other, so SQLite
     refuses one of them at once, whatever its timeout is; the other has switched a moment later.
     """
-    deadline = monotonic() + BUSY
-    while True:
-        try:
-            file.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if not is_busy(error) or monotonic() > deadline:
-                raise
-            sleep(SOON)
-        else:
-            return
+    run_when_free(file, "PRAGMA journal_mode = WAL", BUSY)
 
 
 def refusal_of(error: sqlite3.OperationalError | OSError) -> str | None:
