@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from asl.core.errors import AslError
 from asl.engine.checkpoints import Storage
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
+from asl.executions.exclusion import hold
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
 from asl.stores.errors import StoreDamaged
@@ -27,7 +28,7 @@ def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None
     """Delete an execution that has ended, and those that it started (`Store.delete`)."""
     kept, session = running.kept, running.session
     name = kept.get(name).name
-    with running.locked(name):
+    with hold(running.session, name):
         stored = kept.get(name)
         if stored.parent is not None:
             top = top_of(session, name)
@@ -54,7 +55,7 @@ def prune(
             for name in names[begin : begin + TOGETHER]:
                 # Another process may redrive or delete it just now; doctor names a damaged one.
                 with suppress(ExecutionBusy, ExecutionNotFound, StoreDamaged):
-                    locks.enter_context(running.locked(name))
+                    locks.enter_context(hold(running.session, name))
                     stored = kept.get(name)
                     if stored.status in ENDED and stored.ended is not None:
                         chosen += [stored] if stored.ended < before else []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from hashlib import sha256
 from threading import Lock
@@ -21,6 +21,7 @@ from asl.engine.result import Result
 from asl.executions.again import redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
+from asl.executions.exclusion import hold
 from asl.executions.kept import UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
 from asl.hosts.children import Begun
@@ -44,7 +45,7 @@ from asl.stores.journal import StoreJournal
 from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update, one_of
 from asl.stores.tables import EXECUTION
-from asl.stores.workers import Workers, lock_of
+from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
     from asl.executions.forking import Entry
@@ -110,7 +111,7 @@ class Running:
         Without a name it is a new one.
         """
         drawn = os.urandom(16).hex()
-        with self.locked(name or drawn):
+        with hold(self.session, name or drawn):
             document = self.kept.put_program(program)
             known = None if name is None else find_execution(self.session, name)
             if known is not None:
@@ -145,7 +146,7 @@ class Running:
             return self._create_new(name, program, data, express, requestor)
         known = find_execution(self.session, name)
         if known is None:
-            with self.locked(name):
+            with hold(self.session, name):
                 known = find_execution(self.session, name)
                 if known is None:
                     return self._create_new(name, program, data, express, requestor)
@@ -174,7 +175,7 @@ class Running:
         from asl.engine.events import FORKED
 
         name = name or os.urandom(16).hex()
-        with self.locked(name):
+        with hold(self.session, name):
             if find_execution(self.session, name) is not None:
                 raise ExecutionExists(f"an execution {name!r} exists already")
             given, now = self.kept.input(known), self.clock.now()
@@ -212,7 +213,7 @@ class Running:
         """
         kept = self.kept
         name = kept.get(name).name
-        with self.locked(name):
+        with hold(self.session, name):
             stored = kept.get(name)
             if stored.status in ENDED:
                 raise AslError(f"the execution {name!r} has ended already: {stored.status}")
@@ -258,7 +259,7 @@ class Running:
         kept = self.kept
         if claim is None:
             name = top_of(self.session, kept.get(name).name)
-        with self.locked(name):
+        with hold(self.session, name):
             known = kept.get(name)
             if again is not None:
                 again(known, partial(self._refuse_missing, known, bindings))
@@ -267,58 +268,6 @@ class Running:
             return await self._go_on(
                 known, program, bindings, in_event_loop, begins=again is not None, claim=claim
             )
-
-    @contextmanager
-    def locked(self, name: str) -> Iterator[None]:
-        """Keep other processes and threads from an execution; its lock ends with this process.
-
-        Whoever takes a name holds its lock before he looks whether it is free, and until the
-        execution is in the file.
-        Raises ExecutionBusy, and StoreError where nothing can be recorded.
-        """
-        session, place = self.session, lock_of(name)
-        session.insist_writable()
-        if place in session.at_work or not session.connection.lock(place):
-            if not self._takes_over(name, place):
-                raise _busy(name)
-        elif not self._acquires(name):
-            session.connection.unlock(place)
-            raise _busy(name)
-        session.at_work.add(place)
-        try:
-            yield
-        finally:
-            try:
-                session.settle(name)
-            finally:
-                session.at_work.discard(place)
-                session.connection.unlock(place)
-
-    def _takes_over(self, name: str, place: int) -> bool:
-        """Whether this worker now has an execution whose lock a fenced worker holds."""
-        session = self.session
-        if session.worker is None or place in session.at_work:
-            return False
-        known = find_execution(session, name)
-        return known is not None and Workers(session).take_over(known.number)
-
-    def _acquires(self, name: str) -> bool:
-        """Whether an execution whose lock is held here is nobody else's from now on."""
-        known = find_execution(self.session, name)
-        return known is None or Workers(self.session).acquire(known.number)
-
-    def _is_owned(self, name: str) -> bool:
-        """Whether a worker runs an execution without its lock: it has taken it over."""
-        known = find_execution(self.session, name)
-        return known is not None and Workers(self.session).is_owned(known.number)
-
-    def is_held(self, name: str) -> bool:
-        """Whether somebody is at work on an execution."""
-        place = lock_of(name)
-        session = self.session
-        return (
-            place in session.at_work or session.connection.is_locked(place) or self._is_owned(name)
-        )
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
         if known.parent is not None:
@@ -523,7 +472,7 @@ class Running:
         is_ours = journal.answers.pop(key + STARTED, None) is not None
         with ExitStack() as working:
             try:
-                working.enter_context(self.locked(child.name))
+                working.enter_context(hold(self.session, child.name))
             except ExecutionBusy:
                 if is_ours and child.awaited:
                     raise
@@ -598,9 +547,3 @@ class Running:
 def _beside_agents(names: Names) -> Names:
     """Return the names without those for which an execution waits when it comes to them."""
     return {kind: found for kind, found in names.items() if kind not in ("agents", "resources")}
-
-
-def _busy(name: str) -> ExecutionBusy:
-    return ExecutionBusy(
-        f"somebody else is at work on the execution {name!r}: wait, or end that process"
-    )

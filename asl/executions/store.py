@@ -29,6 +29,7 @@ from asl.executions import people, retention
 from asl.executions.again import redriven, rewound
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionNotRedrivable
+from asl.executions.exclusion import is_held
 from asl.executions.kept import EventFeed, Kept
 from asl.executions.running import Again, Running
 from asl.expr.times import parse_duration
@@ -538,7 +539,7 @@ class Store:
     def left_behind(self, name: str) -> bool:
         """Whether an execution has not ended or paused, and nobody is at work on it any more."""
         stored = self.get(name)
-        if stored.status != "RUNNING" or self._running.is_held(top_of(self.session, stored.name)):
+        if stored.status != "RUNNING" or is_held(self.session, top_of(self.session, stored.name)):
             return False
         return self.get(name).status == "RUNNING"  # it may have ended just now
 

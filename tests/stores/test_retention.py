@@ -11,6 +11,7 @@ import pytest
 
 import asl
 from asl.executions import ExecutionBusy, ExecutionNotFound, Store
+from asl.executions.exclusion import hold
 from tests.sql import rows
 
 DAY = 86_400.0
@@ -77,7 +78,7 @@ def test_delete_refuses_what_has_not_ended(tmp_path: Path) -> None:
             store.delete(part)
         with pytest.raises(ExecutionNotFound):
             store.delete("none")
-        with other._running.locked("one"), pytest.raises(ExecutionBusy):
+        with hold(other.session, "one"), pytest.raises(ExecutionBusy):
             store.delete("one")
         store.stop("ask")
         store.delete("ask")

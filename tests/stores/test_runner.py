@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 import asl
+from asl.executions.exclusion import hold
 from asl.executions.runner import Runner
 from asl.hosts.clock import VirtualClock
 from asl.stores.statements import Select
@@ -510,8 +511,8 @@ def test_what_a_dead_worker_ran_is_taken_by_one(place: Place, clock: VirtualCloc
         dead.session.crash()
         assert Workers(one.session).fence(0) == ["dead"]
         with (
-            one._running.locked("it"),
+            hold(one.session, "it"),
             pytest.raises(asl.ExecutionBusy),
-            other._running.locked("it"),
+            hold(other.session, "it"),
         ):
             pass

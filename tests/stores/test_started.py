@@ -7,6 +7,7 @@ import pytest
 
 import asl
 from asl.executions import BindingsMissing, Store
+from asl.executions.exclusion import hold
 from tests.deaths import lived
 from tests.stores.conftest import Place, another
 
@@ -139,7 +140,7 @@ def test_of_those_that_start_one_name_at_once_one_does(world: World, resource: s
 @pytest.mark.parametrize("resource", [SYNC, LEAVE])
 def test_a_name_that_somebody_is_about_to_take_is_taken(world: World, resource: str) -> None:
     """His lock says so before the execution is in the file."""
-    with world.store() as store, world.store() as other, other._running.locked("kid"):
+    with world.store() as store, world.store() as other, hold(other.session, "kid"):
         result = store.run(starting(resource, "kid"), {}, name="top")
     assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
 
@@ -151,7 +152,7 @@ def test_who_goes_on_with_what_was_left_is_not_disturbed(world: World) -> None:
     while world.dies("answer.put", times, document, "top"):
         with world.store() as store, world.store() as other:
             if "kid" in [each.name for each in store.executions()]:
-                with other._running.locked("kid"):
+                with hold(other.session, "kid"):
                     assert store.run(document, {}, name="top").ok
                 assert other.resume("kid").status == "PAUSED"
         world.path, times = another(world.path, times), times + 1
