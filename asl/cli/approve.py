@@ -97,6 +97,8 @@ def command(
     more, edited = _extras(extras), _values("--edit", edits)
     if user is not None:
         more[SYSTEM_USER] = _user()
+    if request_id is None and ":/" in execution:  # the id of the request, as the inbox shows it
+        execution, request_id = execution.partition(":/")[0], execution
     with opened(store_file) as store:
         name = found(store, execution).name
         request = _request(store, name, request_id)
@@ -120,7 +122,7 @@ def command(
             go_on = continue_command(store, "resume", store.top(name))
             raise AslError(f"the answer comes too late; {go_on} goes on without it") from None
         policy = store.request(request["requestId"]).get("policy", {})
-        go_on = continue_command(store, "resume", name)
+        go_on = "a worker" if store.workers() else continue_command(store, "resume", name)
     if record is None:
         count, needed = len(policy["received"]), policy["requiredApprovals"]
         streams.say(f"asl: {count} of {needed} approvals: {name} waits for more", style="yellow")

@@ -11,6 +11,7 @@ import asl as front_door
 from asl.cli.main import cli
 from asl.executions import Store
 from asl.hosts.clock import VirtualClock
+from asl.stores.workers import Workers
 from tests.sql import execute
 
 ASK = {
@@ -448,3 +449,18 @@ def test_an_answer_in_ones_own_words(asl: Any) -> None:
     assert "in your own words" in asl("approve", "it", code=2).stderr
     asl("approve", "it", "--option", "because")
     assert json.loads(asl("resume", "it").stdout)["approval"] == "because"
+
+
+def test_a_request_is_decided_by_its_id(asl: Any) -> None:
+    """As the inbox shows it."""
+    paused(asl, ASK, {"title": "News"})
+    id = json.loads(asl("inbox", "--json").stdout.splitlines()[0])["requestId"]
+    assert json.loads(asl("approve", id, "--option", "drop").stdout)["approval"] == "drop"
+
+
+def test_a_worker_goes_on_with_what_is_decided(asl: Any) -> None:
+    """Where one is at work on the store, nobody has to resume it."""
+    paused(asl, ASK, {"title": "News"})
+    with Store(asl.store) as store:
+        Workers(store.session).register("one", {}, 0)
+        assert "decided; a worker goes on with it" in asl("approve", "it").stderr
