@@ -75,8 +75,8 @@ class Journal(Protocol):
     def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
         """Keep where a machine stands, instead of its earlier position and its answers.
 
-        Of the machines that it has forked, those whose paths begin with *kept* stay. Returns the
-        size of the position in bytes.
+        Of what is below it, that stays whose key begins with *kept*. Returns the size of the
+        position in bytes.
         """
         ...
 

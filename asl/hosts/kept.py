@@ -454,9 +454,11 @@ class KeptHost(LocalHost):
         at.seen_usage(None)
 
     def _put_position(self, at: Any, log: MachineLog) -> None:
+        """Keep where a machine stands; what an earlier process did in this visit is no past."""
         position = at.position()
         position |= {"records": log.stretch, "usage": written_usage(at.usage)}
-        self.kept += self.journal.put_position(log.path, position)
+        kept = None if self.fresh else at.visit_key
+        self.kept += self.journal.put_position(log.path, position, kept)
         log.stands()
         self.journal.reached("position.put")
 

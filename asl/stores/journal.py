@@ -212,8 +212,8 @@ class StoreJournal(Log):
     def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
         """Keep where a machine stands; its earlier answers, and all below it, are past.
 
-        Of the machines that it has forked, those whose paths begin with *kept* stay. Returns the
-        size of the position in bytes.
+        Of what is below it, that stays whose key begins with *kept*. Returns the size of the
+        position in bytes.
         """
         return self.put("position", path, position, kept)
 

@@ -1,5 +1,6 @@
 """An execution goes on after its process has died, at whatever instant that was."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,33 @@ def test_an_interrupt_gives_up_nothing(
     assert [event for event in told if "Aborted" in event] == []
     assert [told.count(event) for event in once] == [1] * len(once)
     assert [told.count(event) for event in thrice] == [3] * len(thrice)
+
+
+def test_a_late_position_keeps_what_its_visit_has_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A position that a second process puts at a Map drops no item that the first one ended."""
+    called: list[str] = []
+    each = {"Type": "Map", "ItemsPath": "$.items", "MaxConcurrency": 1, "ItemProcessor": BRANCH}
+    document = {
+        "StartAt": "First",
+        "States": {
+            "First": {**TASK, "Parameters": {"at": "First"}, "ResultPath": None, "Next": "Each"},
+            "Each": {**each, "End": True},
+        },
+    }
+
+    def work(parameters: Any, call: Any) -> Any:
+        called.append(call.idempotency_key)
+        return parameters
+
+    def run(worth: int, die_at: int | None = None) -> Any:
+        monkeypatch.setattr("asl.hosts.machine_log.WORTH", worth)
+        store = Store(tmp_path / "it.db", synchronous="OFF", agents={"Work": work})
+        live = partial(store.run, document, INPUT, name="it")
+        return lived(store, live, die_at, "effect.done")
+
+    assert run(10**9, die_at=3) is None  # the first item has ended, and no position is put
+    assert run(0, die_at=1) is None  # a position is put
+    assert run(0).status == "SUCCEEDED"
+    assert called.count(called[1]) == 1
