@@ -112,10 +112,22 @@ class Ledger:
         ceiling.add({"MaxCost": spent.cost, "MaxTokens": spent.tokens}, 0.0)
         self._surround([ceiling], 0.0, NOTHING)
 
-    def share(self, budgets: SharedBudgets, pools: Mapping[str, Decimal], now: float) -> None:
+    def share(
+        self,
+        budgets: SharedBudgets,
+        pools: Mapping[str, Decimal],
+        lenders: Iterable[Account],
+        now: float,
+    ) -> None:
         """Take part in what limits other executions of the workflow, or those with the same pool.
 
-        *pools* says how much there is in each. Raises StateError for one that nobody has filled.
+        Raises StateError for a pool that nobody has filled.
+
+        Args:
+            budgets: Where shared budgets are kept.
+            pools: How much there is in each pool.
+            lenders: The accounts around the state that has started this execution.
+            now: The present time, in epoch seconds.
         """
         limits, workflow = self.workflow.limits, self.execution.workflow_id
         around: list[Account] = [
@@ -136,11 +148,13 @@ class Ledger:
             shared = SharedBudget(
                 budgets, f"Pool {pool.name}", "Pool", pools[pool.name], limits, limits.reset
             )
-            if pool.most is None:
-                around.append(shared)
-            else:
+            for each in lenders:
+                if isinstance(each, SharedBudget) and each.name == shared.name:
+                    shared.part = each.part
+            if pool.most is not None:
                 spent, name = self.execution.usage.cost, self.execution.id
                 around.append(PoolReservation(shared, name, pool.most, limits, spent, now))
+            around.append(shared)
         self._surround(around, now, self.assumed)
 
     def borrow(self, parent: "Ledger", at: Frame, counted: Spent, now: float) -> None:
@@ -431,7 +445,7 @@ class Ledger:
         if account.action in HARD:
             for name in sizes:
                 if not call.proves(name) and (account.guessed or fault != LOST.fault):
-                    left = account.most[name] - account.used(name) + call.counted.get(name, 0)
+                    left = account.unspent(name) + call.counted.get(name, 0)
                     sizes[name] = max(left, sizes[name])
             account.guessed = account.guessed or not all(map(call.proves, sizes))
         rest = beyond(sizes, spending(call.used))

@@ -119,6 +119,10 @@ class Account:
         """Return what has been spent of one limit, running child executions included."""
         return self.spent[name] if self.lent is None else self.spent[name] + self.lent[name]
 
+    def unspent(self, name: str) -> Decimal | int:
+        """Return what one call may have used of a limit: all that is not spent."""
+        return self.most[name] - self.used(name)
+
     @property
     def exceeded(self) -> str | None:
         """The limit that is exceeded, None if there is none."""

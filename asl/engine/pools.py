@@ -39,9 +39,10 @@ class SharedBudget(Account):
     """A shared budget as an account of an execution: `{"spent": {part: amount}, "open": {...}}`.
 
     An entry of `open` is a reservation with its time. That of a call has what is known of the call,
-    the length of the window, whether its size is proven with that of the calls within it, and
-    whether it waits for a reservation; that of a whole execution has what it had spent before,
-    whether it gives back the rest, and the length.
+    the length of the window, whether its size is proven with that of the calls within it, whether
+    it waits for a reservation, and the part of the budget on which it draws. Such a part is the
+    entry of a whole execution; it has what that had spent before, whether it gives back the rest,
+    the length, and what calls have drawn on it, which counts as spent already.
     """
 
     def __init__(
@@ -62,8 +63,12 @@ class SharedBudget(Account):
         """The seconds after which an amount spent does not count any more, None for never."""
         self.entries: frozenset[str] = frozenset()
         """The entries of calls whose end others wait for, when it was read last."""
+        self.part: str | None = None
+        """The part on which calls draw: of this execution, or of one around it."""
+        self.paid = ZERO
+        """What is spent, without parts that nobody gives back."""
         self.taken = False
-        """Whether executions that others wait for have reserved a part for themselves."""
+        """Whether others may give back some of the parts that they hold."""
         self.guesses = False
         """Whether nothing proves the size of one of those calls."""
         self.others_guess = False
@@ -98,24 +103,37 @@ class SharedBudget(Account):
     def _read(
         self, spent: Mapping[str, str], entries: Mapping[str, list[Json]], now: float
     ) -> None:
-        total, held, calls = sum(map(Decimal, spent.values()), ZERO), ZERO, []
+        self.paid = total = sum(map(Decimal, spent.values()), ZERO)
+        held, calls = ZERO, []
         own = {call.entry for call in self.calls}
-        self.taken = self.guesses = self.others_guess = self.others_end = False
-        for name, (amount, since, _, *rest) in entries.items():
-            fresh, whole = since > now - STALE, type(rest[0]) is bool
-            if whole and not fresh:
-                total += Decimal(amount)
+        drawing = {name: ZERO for name in entries if name != self.part and _is_part(entries[name])}
+        self.guesses = self.others_guess = self.others_end = False
+        for name, entry in entries.items():
+            if _is_part(entry):
                 continue
-            held += Decimal(amount)
-            if whole:
-                self.taken = True
-            elif fresh:
+            amount, since, _, _, *shown = entry
+            part = shown[2] if len(shown) > 2 else None
+            if part in drawing:
+                drawing[part] += Decimal(amount)
+            else:
+                held += Decimal(amount)
+            if since > now - STALE:
                 calls.append(name)
-                is_guess, waits = rest[1:2] == [False], rest[2:] == [True]
+                is_guess, waits = shown[:1] == [False], shown[1:2] == [True]
                 self.guesses = self.guesses or is_guess
                 if name not in own:
                     self.others_guess = self.others_guess or is_guess
                     self.others_end = self.others_end or not waits
+        self.taken = False
+        for name, drawn in drawing.items():
+            _, since, _, release, *_ = entries[name]
+            rest = _rest(entries[name])
+            if rest and release and since > now - STALE:
+                self.taken = True
+                held += max(rest, drawn)
+            else:  # nobody waits for it
+                total += rest
+                held += max(drawn - rest, ZERO)
         self.spent = {**NOTHING, "MaxCost": total}
         self.held, self.entries = {**NOTHING, "MaxCost": held}, frozenset(calls)
 
@@ -158,7 +176,7 @@ class SharedBudget(Account):
         if inner is not None:
             shown[:] = [shown[0] and inner.proves("MaxCost"), False]
         known = call.rest.get("MaxCost", 0)
-        return [str(share["MaxCost"]), since, str(known), self.length, *shown]
+        return [str(share["MaxCost"]), since, str(known), self.length, *shown, self.part]
 
     def begin(self, call: "Reservation", part: "Part", now: float) -> "Amounts | Refusal | None":
         """Reserve for a call within another one, in one change with the look at what there is."""
@@ -185,6 +203,10 @@ class SharedBudget(Account):
     def waits_for_others(self) -> bool:
         """Whether calls of other executions may be waited for."""
         return self.others_end
+
+    def unspent(self, name: str) -> Decimal | int:
+        """Return all that is not spent, the parts of others included."""
+        return self.most[name] - self.paid
 
     def unproven(self, name: str, call: "Reservation | None" = None) -> bool:
         """Return whether nothing proves the size of a call, of any execution."""
@@ -226,13 +248,19 @@ class SharedBudget(Account):
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             entries.pop(call.entry, None)
             self._spend(spent, used, now)
+            _draw(entries, self.part, used)
 
         self._discard(call)
         self._change(now, act)
 
     def add(self, used: Amounts, now: float) -> None:
         """Add what a call has used to what is spent."""
-        self._change(now, lambda spent, entries: self._spend(spent, used, now))
+
+        def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
+            self._spend(spent, used, now)
+            _draw(entries, self.part, used)
+
+        self._change(now, act)
 
     def _spend(self, spent: dict[str, str], used: Amounts, now: float) -> None:
         if used.get("MaxCost"):
@@ -251,14 +279,17 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             for entry in [each for each in entries if each.startswith(f"{execution}:")]:
-                self._spend(spent, {"MaxCost": Decimal(str(entries.pop(entry)[2]))}, now)
+                _, _, known, _, *shown = entries.pop(entry)
+                used = {"MaxCost": Decimal(str(known))}
+                self._spend(spent, used, now)
+                _draw(entries, shown[2] if len(shown) > 2 else None, used)
 
         self._change(now, act)
 
     def take(
         self, entry: str, most: Decimal, before: Decimal, release: bool, now: float
     ) -> list[Decimal]:
-        """Reserve for a whole execution as much as there is, at most *most*.
+        """Reserve for a whole execution as much as there is, at most *most*; its calls draw on it.
 
         Args:
             entry: Names the execution.
@@ -274,12 +305,12 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             if entry not in entries:
-                used = sum(map(Decimal, spent.values()), ZERO)
-                used += sum((Decimal(amount) for amount, *_ in entries.values()), ZERO)
-                there = max(ZERO, min(most, self.most["MaxCost"] - used))
-                entries[entry] = [str(there), now, str(before), release, self.length]
+                rest = self.most["MaxCost"] - self.used("MaxCost") - self.held["MaxCost"]
+                there = max(ZERO, min(most, rest))
+                entries[entry] = [str(there), now, str(before), release, self.length, "0"]
             amount, _, base, *_ = entries[entry]
             found[:] = Decimal(amount), Decimal(base)
+            self.part = entry
 
         self._change(now, act)
         return found
@@ -288,14 +319,18 @@ class SharedBudget(Account):
         """Replace the reservation of a whole execution by what it has used, once."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
-            if entries.pop(entry, None) is not None:
-                self._spend(spent, {"MaxCost": used}, now)
+            if entry in entries:
+                rest = used - _drawn(entries.pop(entry))
+                self._spend(spent, {"MaxCost": max(rest, ZERO)}, now)
 
         self._change(now, act)
 
 
 class PoolReservation(Account):
-    """The part of a pool that an execution has reserved at its beginning."""
+    """The part of a pool that an execution has reserved at its beginning, as a limit of its calls.
+
+    Where an execution around it holds a part already, it is a part of that.
+    """
 
     def __init__(
         self,
@@ -309,7 +344,9 @@ class PoolReservation(Account):
         self.pool = pool
         self.entry = entry
         release = limits.pool is not None and limits.pool.release
-        amount, base = pool.take(entry, most, spent, release, now)
+        amount, base = most, ZERO
+        if pool.part is None:
+            amount, base = pool.take(entry, most, spent, release, now)
         super().__init__(limits._replace(most={"MaxCost": amount}, fallbacks=(), alerts=()))
         self.label = "MaxFromPool"
         self.base_spent = base
@@ -320,9 +357,10 @@ class PoolReservation(Account):
 
     def close(self, release: bool, now: float) -> None:
         """Leave the pool: with what was spent or, without *release*, with all that was reserved."""
-        spent = self.spent["MaxCost"]
-        used = spent if release else max(spent, self.limits.most["MaxCost"])
-        self.pool.leave(self.entry, used, now)
+        if self.pool.part == self.entry:
+            spent = self.spent["MaxCost"]
+            used = spent if release else max(spent, self.limits.most["MaxCost"])
+            self.pool.leave(self.entry, used, now)
 
 
 def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
@@ -335,17 +373,17 @@ def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
             replaces its own reservation; what is known of them replaces those of its calls.
         now: The present time, in epoch seconds.
     """
-    entries = {}
-    for entry, held in kept["open"].items():
-        if entry == execution:
-            amount, _, base, release, length = held
-            used = spent - Decimal(base)
-            kept = _charged(kept, used if release else max(used, Decimal(amount)), length, now)
-        elif entry.startswith(f"{execution}:"):
-            _, _, known, length, *_ = held
-            kept = _charged(kept, Decimal(known), length, now)
-        elif not entry.startswith(f"{execution} "):  # the call of a tool (`asl.hosts.rates`)
-            entries[entry] = held
+    kept = _without_calls(kept, execution, now)
+    entries = {
+        entry: held
+        for entry, held in kept["open"].items()
+        if entry != execution and not entry.startswith(f"{execution} ")  # of tools (`rates`)
+    }
+    if execution in kept["open"]:
+        amount, _, base, release, length, *_ = held = kept["open"][execution]
+        used = spent - Decimal(base)
+        used = (used if release else max(used, Decimal(amount))) - _drawn(held)
+        kept = _charged(kept, max(used, ZERO), length, now)
     return {**kept, "open": entries}
 
 
@@ -358,14 +396,43 @@ def without_calls(kept: Json, execution: str) -> Json:
         kept: The shared budget.
         execution: The id of the execution.
     """
-    entries = {}
-    for entry, held in kept["open"].items():
-        if entry.startswith(f"{execution}:"):
-            _, since, known, length, *_ = held
-            kept = _charged(kept, Decimal(known), length, since)
-        else:
-            entries[entry] = held
+    return _without_calls(kept, execution, None)
+
+
+def _without_calls(kept: Json, execution: str, now: float | None) -> Json:
+    """Return a shared budget with what is known of the calls of an execution instead of them.
+
+    It counts from *now* on, or from when they were made.
+    """
+    entries = dict(kept["open"])
+    for entry in [each for each in entries if each.startswith(f"{execution}:")]:
+        _, since, known, length, *shown = entries.pop(entry)
+        used = Decimal(known)
+        kept = _charged(kept, used, length, since if now is None else now)
+        _draw(entries, shown[2] if len(shown) > 2 else None, {"MaxCost": used})
     return {**kept, "open": entries}
+
+
+def _is_part(entry: list[Json]) -> bool:
+    """Whether an entry is the part that a whole execution has reserved, not a call."""
+    return type(entry[3]) is bool
+
+
+def _drawn(part: list[Json]) -> Decimal:
+    """Return what calls have drawn on a part; those of older versions did not."""
+    return Decimal(part[5]) if len(part) > 5 else ZERO
+
+
+def _rest(part: list[Json]) -> Decimal:
+    """Return what no call has drawn of a part."""
+    return max(Decimal(part[0]) - _drawn(part), ZERO)
+
+
+def _draw(entries: dict[str, list[Json]], part: str | None, used: Amounts) -> None:
+    """Take what is spent from the part on which it draws, if that is still held."""
+    if part is not None and part in entries:
+        found = entries[part]
+        entries[part] = [*found[:5], str(_drawn(found) + used.get("MaxCost", ZERO))]
 
 
 def _shown(call: "Reservation") -> list[Json]:

@@ -268,9 +268,11 @@ def _watch(
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
     host.watch(ledger)
-    if limits.windows or limits.pool is not None:
-        ledger.share(services.tabs or shared_budgets_of(host.clock), services.pools, frame.now)
     around = None if within is None else within.execution.ledger
+    if limits.windows or limits.pool is not None:
+        budgets = services.tabs or shared_budgets_of(host.clock)
+        lenders = () if around is None or within is None else around.accounts(within)
+        ledger.share(budgets, services.pools, lenders, frame.now)
     if around is not None and within is not None:
         ledger.borrow(around, within, counted, frame.now)
         host.wait_with(within.host)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import asl
 from asl.bindings import bind
 from asl.documents import program_of
 from asl.engine.execution import Identity
@@ -13,18 +14,14 @@ from asl.hosts.clock import VirtualClock
 from asl.hosts.run import execute
 from tests.blocks.test_budget_concurrency import POOL, SIZES, Documents, World
 
-PARTS = ("MaxFromPool", "ReleaseOnComplete")
-
 
 def workflows(random: Random) -> tuple[Any, Any]:
     """Return a random document that spends from the pool, and its child."""
     documents = Documents(random)
     document, child = documents.workflow(2, True), documents.workflow(1, False)
     budget = {**document.get("Budget", {}), "Pool": "p"}
-    for name in PARTS:
-        budget.pop(name, None)
-    for name in (*PARTS, "Pool"):
-        child.get("Budget", {}).pop(name, None)
+    if "MaxFromPool" in budget and random.random() < 0.5:
+        budget["ReleaseOnComplete"] = False
     return {**document, "Budget": budget}, child
 
 
@@ -63,7 +60,8 @@ def run_several(random: Random) -> tuple[World, VirtualClock]:
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         runner.run(main())
-    assert clock.budgets.kept["Pool p"]["open"] == {}  # type: ignore[attr-defined]
+    for kept in clock.budgets.kept.values():  # type: ignore[attr-defined]
+        assert kept["open"] == {}
     return world, clock
 
 
@@ -77,3 +75,92 @@ def test_pool_of_several_executions(count: int) -> None:
         assert world.used["all"] <= POOL + world.largest["all"], seed
         assert clock.elapsed < 60, seed
     assert reached
+
+
+AGENT = {"Type": "Task", "Agent": "A", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Z"}]}
+Z = {"Type": "Succeed"}
+WHOLE = {"Pool": "p", "MaxFromPool": 1, "ReleaseOnComplete": True}
+
+
+def with_budget(budget: Any, first: Any) -> Any:
+    """Return a document of one state that goes on at Z."""
+    return {"StartAt": "S", "Budget": budget, "States": {"S": {**first, "Next": "Z"}, "Z": Z}}
+
+
+@pytest.mark.parametrize(
+    ("parent", "child"), [(WHOLE, {"Pool": "p"}), ({"Pool": "p"}, WHOLE), (WHOLE, WHOLE)]
+)
+def test_part_of_a_pool_within_a_family(parent: Any, child: Any) -> None:
+    """What an execution holds is there for those that it starts, and counts once."""
+    clock = VirtualClock()
+    result = asl.run(
+        with_budget(parent, {"Type": "Workflow", "WorkflowId": "child"}),
+        {},
+        agents={"A": lambda parameters: {"_cost": 0.3}},
+        workflows={"child": with_budget(child, AGENT)},
+        pools={"p": 1},
+        clock=clock,
+    )
+    assert (result.ok, result.usage["cost"], clock.elapsed) == (True, 0.3, 0)
+    kept = clock.budgets.kept["Pool p"]  # type: ignore[attr-defined]
+    assert kept["open"] == {}
+    assert float(kept["spent"]["0"]) == 0.3
+
+
+@pytest.mark.parametrize("release", [True, False])
+def test_call_beside_a_child_that_holds_the_whole_pool(release: bool) -> None:
+    """It waits for what the child gives back; where that is nothing, it fails at once."""
+    clock = VirtualClock()
+
+    async def agent(parameters: Any, call: asl.Call) -> Any:
+        await call.sleep(5)
+        return {"_cost": 0.3}
+
+    child = {"Type": "Workflow", "WorkflowId": "child", "End": True}
+    late = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 1, "Next": "T"}}}
+    late["States"]["T"] = {"Type": "Task", "Agent": "A", "End": True}
+    branches = [{"StartAt": "C", "States": {"C": child}}, late]
+    result = asl.run(
+        with_budget({"Pool": "p"}, {"Type": "Parallel", "Branches": branches}),
+        {},
+        agents={"A": agent},
+        workflows={"child": with_budget({**WHOLE, "ReleaseOnComplete": release}, AGENT)},
+        pools={"p": 1},
+        clock=clock,
+    )
+    assert result.error == (None if release else "States.BudgetExceeded")
+    assert clock.elapsed < 12
+
+
+def test_parts_of_a_pool_are_exceeded_by_one_call_together() -> None:
+    """Three executions hold a third each, and every call needs more than that."""
+    clock, used = VirtualClock(), []
+
+    async def agent(parameters: Any, call: asl.Call) -> Any:
+        await call.sleep(1)
+        used.append(0.7)
+        return {"_cost": 0.7}
+
+    document = with_budget({"Pool": "p", "MaxFromPool": 0.3}, AGENT)
+    program = program_of(document, None, False)
+    bound = bind({"agents": {"A": agent}, "pools": {"p": 0.9}}, program)
+
+    async def main() -> None:
+        runs = [
+            execute(
+                program,
+                {},
+                bound.find,
+                clock,
+                Identity(f"e{number}"),
+                in_event_loop=True,
+                services=bound.services,
+            )
+            for number in range(3)
+        ]
+        await asyncio.gather(*runs)
+
+    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+        runner.run(main())
+    assert sum(used) <= 0.9 + 0.7
+    assert clock.elapsed < 60

@@ -96,8 +96,12 @@ def test_part_of_a_pool_of_a_killed_process(path: Path) -> None:
     """It stays reserved until the execution ends, which recovery goes on with."""
     killed_within_a_call(path, document(KNOWN, MaxFromPool="0.50", ReleaseOnComplete=True))
     with opened(path) as store:
-        (held,) = pool(store)["open"].values()
-        assert held[0] == "0.50"
+        part, call = pool(store)["open"].values()
+        assert part[0] == "0.50"
+        assert call[-1] in pool(store)["open"]  # it draws on that part
+        assert store.release_reservations() == ["Pool p"]
+        (part,) = pool(store)["open"].values()
+        assert (part[0], part[-1]) == ("0.50", "0.22")
         assert [*store.faults()] == []
         assert store.resume("killed").ok
         assert pool(store)["open"] == {}
