@@ -106,15 +106,15 @@ class SharedBudget(Account):
         self.paid = total = sum(map(Decimal, spent.values()), ZERO)
         held, calls = ZERO, []
         own = {call.entry for call in self.calls}
-        drawing = {name: ZERO for name in entries if name != self.part and _is_part(entries[name])}
+        drawn = dict.fromkeys(self._parts_of_others(entries), ZERO)
         self.guesses = self.others_guess = self.others_end = False
         for name, entry in entries.items():
             if _is_part(entry):
                 continue
             amount, since, _, _, *shown = entry
-            part = shown[2] if len(shown) > 2 else None
-            if part in drawing:
-                drawing[part] += Decimal(amount)
+            part = _part_of(entry)
+            if part in drawn:
+                drawn[part] += Decimal(amount)
             else:
                 held += Decimal(amount)
             if since > now - STALE:
@@ -125,17 +125,27 @@ class SharedBudget(Account):
                     self.others_guess = self.others_guess or is_guess
                     self.others_end = self.others_end or not waits
         self.taken = False
-        for name, drawn in drawing.items():
+        for name, reserved in drawn.items():
             _, since, _, release, *_ = entries[name]
             rest = _rest(entries[name])
             if rest and release and since > now - STALE:
                 self.taken = True
-                held += max(rest, drawn)
+                held += max(rest, reserved)
             else:  # nobody waits for it
                 total += rest
-                held += max(drawn - rest, ZERO)
+                held += max(reserved - rest, ZERO)
         self.spent = {**NOTHING, "MaxCost": total}
         self.held, self.entries = {**NOTHING, "MaxCost": held}, frozenset(calls)
+
+    def _parts_of_others(self, entries: Mapping[str, list[Json]]) -> list[str]:
+        """Return the parts that limit a call here: none, as long as its own part has a rest.
+
+        Executions with a part each would wait for one another otherwise, once a call of another one
+        has cost more than there was.
+        """
+        if self.part is not None and self.part in entries and _rest(entries[self.part]):
+            return []
+        return [name for name, entry in entries.items() if name != self.part and _is_part(entry)]
 
     # Calls
 
@@ -279,10 +289,10 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             for entry in [each for each in entries if each.startswith(f"{execution}:")]:
-                _, _, known, _, *shown = entries.pop(entry)
-                used = {"MaxCost": Decimal(str(known))}
+                found = entries.pop(entry)
+                used = {"MaxCost": Decimal(str(found[2]))}
                 self._spend(spent, used, now)
-                _draw(entries, shown[2] if len(shown) > 2 else None, used)
+                _draw(entries, _part_of(found), used)
 
         self._change(now, act)
 
@@ -406,16 +416,22 @@ def _without_calls(kept: Json, execution: str, now: float | None) -> Json:
     """
     entries = dict(kept["open"])
     for entry in [each for each in entries if each.startswith(f"{execution}:")]:
-        _, since, known, length, *shown = entries.pop(entry)
+        found = entries.pop(entry)
+        _, since, known, length, *_ = found
         used = Decimal(known)
         kept = _charged(kept, used, length, since if now is None else now)
-        _draw(entries, shown[2] if len(shown) > 2 else None, {"MaxCost": used})
+        _draw(entries, _part_of(found), {"MaxCost": used})
     return {**kept, "open": entries}
 
 
 def _is_part(entry: list[Json]) -> bool:
     """Whether an entry is the part that a whole execution has reserved, not a call."""
     return type(entry[3]) is bool
+
+
+def _part_of(call: list[Json]) -> str | None:
+    """Return the part on which a call draws; those of older versions draw on none."""
+    return call[6] if len(call) > 6 else None
 
 
 def _drawn(part: list[Json]) -> Decimal:

@@ -132,35 +132,62 @@ def test_call_beside_a_child_that_holds_the_whole_pool(release: bool) -> None:
     assert clock.elapsed < 12
 
 
-def test_parts_of_a_pool_are_exceeded_by_one_call_together() -> None:
-    """Three executions hold a third each, and every call needs more than that."""
-    clock, used = VirtualClock(), []
+def run_beside_one_another(documents: list[Any], agents: Any, pool: float) -> list[str | None]:
+    """Run documents on one event loop; return their errors."""
+    clock = VirtualClock()
+    errors: list[str | None] = [None] * len(documents)
 
-    async def agent(parameters: Any, call: asl.Call) -> Any:
-        await call.sleep(1)
-        used.append(0.7)
-        return {"_cost": 0.7}
-
-    document = with_budget({"Pool": "p", "MaxFromPool": 0.3}, AGENT)
-    program = program_of(document, None, False)
-    bound = bind({"agents": {"A": agent}, "pools": {"p": 0.9}}, program)
+    async def run(number: int, document: Any) -> None:
+        program = program_of(document, None, False)
+        bound = bind({"agents": agents, "pools": {"p": pool}}, program)
+        result = await execute(
+            program,
+            {},
+            bound.find,
+            clock,
+            Identity(f"e{number}"),
+            in_event_loop=True,
+            services=bound.services,
+        )
+        errors[number] = result.error
 
     async def main() -> None:
-        runs = [
-            execute(
-                program,
-                {},
-                bound.find,
-                clock,
-                Identity(f"e{number}"),
-                in_event_loop=True,
-                services=bound.services,
-            )
-            for number in range(3)
-        ]
-        await asyncio.gather(*runs)
+        await asyncio.gather(*(run(number, each) for number, each in enumerate(documents)))
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         runner.run(main())
-    assert sum(used) <= 0.9 + 0.7
     assert clock.elapsed < 60
+    return errors
+
+
+def spender(cost: float, used: list[float]) -> Any:
+    """Return an agent whose calls take a second and cost the same."""
+
+    async def agent(parameters: Any, call: asl.Call) -> Any:
+        await call.sleep(1)
+        used.append(cost)
+        return {"_cost": cost}
+
+    return agent
+
+
+def test_parts_of_a_pool_are_exceeded_by_one_call_together() -> None:
+    """Three executions hold a third each, and every call needs more than that."""
+    used: list[float] = []
+    document = with_budget({"Pool": "p", "MaxFromPool": 0.3}, AGENT)
+    run_beside_one_another([document] * 3, {"A": spender(0.7, used)}, 0.9)
+    assert sum(used) <= 0.9 + 0.7
+
+
+@pytest.mark.parametrize("release", [True, False])
+def test_executions_with_parts_do_not_wait_for_one_another(release: bool) -> None:
+    """A call beside them has cost more than there was, so that not both can use their part."""
+    used: list[float] = []
+    late = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 5, "Next": "T"}}}
+    late["States"]["T"] = {"Type": "Task", "Agent": "A", "End": True}
+    late["Budget"] = {"Pool": "p", "MaxFromPool": 0.4, "ReleaseOnComplete": release}
+    large = {"StartAt": "B", "Budget": {"Pool": "p"}, "States": {}}
+    large["States"]["B"] = {"Type": "Task", "Agent": "B", "End": True}
+    agents = {"A": spender(0.2, used), "B": spender(0.6, used)}
+    errors = run_beside_one_another([late, late, large], agents, 1)
+    assert errors.count(None) == (3 if release else 1)
