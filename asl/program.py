@@ -86,6 +86,8 @@ class Step:
     """The states of the same machine."""
     transform: Evaluate | None = None
     choose: Choose | None = None
+    forks: bool = False
+    """Whether its work has parts, of which history tells (`asl.states.base.StateType`)."""
     label: str | None = None
     """What a template calls the end that this state is (Specification 9.2)."""
     resource: str | None = None

@@ -9,14 +9,13 @@ from asl.checks.workflow import Scope, Workflow
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json, compact
 from asl.graphs.loops import loops
+from asl.states import type_of
 from asl.states.base import Node, machines_of
 
 __all__ = ["check"]
 
 BOUNDS: Final = frozenset(("Budget", "TimeoutSeconds", "TimeoutSeconds.$"))
 """The fields of a document, or of the state around a machine, that bound what happens in it."""
-PACED: Final = ("Wait", "Approval")
-"""The types of states that make a loop wait for time or people."""
 COUNTS: Final = re.compile(
     r"States\.MathAdd|States\.RemainingBudget|States\.ArrayLength|\$(?:count|now|millis)\("
     r"|[+-]\s*1\b|\[\s*\[?\s*1\s*(?:\]|:|\.\.)|\w_(?:edge_)?count(?:ed)?\("
@@ -55,7 +54,7 @@ def _loops(scope: Scope) -> Iterator[Finding]:
     }
     for group, is_loop in loops(nodes, further):
         members = [nodes[name] for name in group]
-        if not is_loop or any(node.value.get("Type") in PACED for node in members):
+        if not is_loop or any(type_of(node.value).waits for node in members):
             continue
         callers = [node for node in members if _calls_agent(node.value)]
         if callers and not _counts_rounds(members, further):
@@ -73,8 +72,7 @@ def _loops(scope: Scope) -> Iterator[Finding]:
 
 def _calls_agent(state: Mapping[str, Json]) -> bool:
     """Whether a state, or one within it, calls an agent."""
-    kind = state.get("Type")
-    if kind == "Debate" or (kind == "Task" and not {"Agent", "Agent.$"}.isdisjoint(state)):
+    if type_of(state).calls(state):
         return True
     for _, machine in machines_of(state):
         inner = machine.get("States")

@@ -15,13 +15,13 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.paths import parse_path
 from asl.expr.rules import COMBINATORS
+from asl.states import type_of
 from asl.states.approval_terms import OPTIONS
 from asl.states.base import Node
 from asl.states.decisions import ANYTHING
 
 __all__ = ["check"]
 
-FORKS = ("Map", "Parallel")
 Keys: TypeAlias = tuple[str | int, ...]
 
 
@@ -168,7 +168,7 @@ def _fork_around(scope: Scope) -> Node | None:
     """Return the innermost Map or Parallel around a machine, None where there is none."""
     around: Scope | None = scope
     while around is not None and around.holder is not None:
-        if around.holder.value.get("Type") in FORKS:
+        if type_of(around.holder.value).concurrent:
             return around.holder
         around = around.outer
     return None

@@ -10,14 +10,11 @@ from asl.checks.workflow import Scope, Workflow, below, objects, text
 from asl.core import aws
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
 from asl.core.pointers import parted
-from asl.states import KNOWN_TYPES
+from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
 
 __all__ = ["adapted", "check", "unreadable"]
-
-STATE_TYPES = KNOWN_TYPES[:8]
-"""The types of the Amazon States Language."""
 
 STRICTER = frozenset(
     {
@@ -84,7 +81,7 @@ def _express_child(scope: Scope | None) -> bool:
 
 def _state(workflow: Workflow, node: Node, express: bool) -> Iterator[Finding]:
     kind = node.value.get("Type")
-    if type(kind) is str and kind in KNOWN_TYPES and kind not in STATE_TYPES:
+    if type_of(node.value) is not UNKNOWN and not type_of(node.value).aws:
         message = f"{kind} is no state type of AWS"
         yield Finding("V-ST-01", message, node.at("Type"))
         return
@@ -131,7 +128,7 @@ NUMBERS = (
 
 def _fields(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
-    known = known_fields(f"states:{kind}") if kind in STATE_TYPES else frozenset()
+    known = known_fields(f"states:{kind}") if type_of(node.value).aws else frozenset()
     for field in node.value:
         plain = field.removesuffix(".$")
         if plain in known and (plain in STATE_BLOCKS or (plain != field and field in known)):

@@ -10,7 +10,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.expressions import parse_expression
 from asl.expr.templates import SUFFIX, dynamic_fields, is_dynamic, template_faults
-from asl.states import KNOWN_TYPES
+from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.blocks import BLOCKS, DOCUMENT_BLOCKS
 
@@ -46,9 +46,9 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 
 def _blocks_of(node: Node) -> Iterator[str]:
     """Yield the blocks of a state that its type has; of others the schema tells."""
-    kind = node.value.get("Type")
-    for field in filter(_FIELDS.__contains__, node.value) if kind in KNOWN_TYPES else ():
-        if declares(f"states:{kind}", field):
+    kind = type_of(node.value)
+    for field in filter(_FIELDS.__contains__, node.value) if kind is not UNKNOWN else ():
+        if declares(f"states:{kind.name}", field):
             yield field
 
 

@@ -14,7 +14,7 @@ from asl.core.pointers import escape, parted
 from asl.core.values import Json
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX
-from asl.states import KNOWN_TYPES
+from asl.states import STATE_TYPES
 from asl.states.base import Node
 from asl.states.blocks import STATE_BLOCKS
 
@@ -121,12 +121,12 @@ def _language(node: Node) -> Finding:
 
 def _fields(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
-    if type(kind) is not str or kind not in KNOWN_TYPES:
+    if type(kind) is not str or kind not in STATE_TYPES:
         return
     jsonata = node.query_language == "JSONata"
     known = known_fields(f"states:{kind}")
     for field in node.value:
-        label = field == "Output" and node.template and kind not in ("Succeed", "Fail")
+        label = field == "Output" and node.template and not STATE_TYPES[kind].terminal
         arguments = field == "Parameters" and kind == "Include"
         if label or arguments:
             continue

@@ -18,7 +18,7 @@ from asl.expr import interpolation
 from asl.expr.expressions import parse_expression
 from asl.expr.rules import OPERATORS
 from asl.expr.templates import SUFFIX
-from asl.states import KNOWN_TYPES
+from asl.states import STATE_TYPES
 from asl.states.base import Node
 from asl.states.blocks import BLOCKS, STATE_BLOCKS
 
@@ -68,7 +68,7 @@ def _in_jsonpath(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
     if kind == "Pass":
         yield from _result(node)
-    if type(kind) is str and kind in KNOWN_TYPES:
+    if type(kind) is str and kind in STATE_TYPES:
         for field in filter(AGENT_FIELDS.__contains__, node.value):
             if declares(f"states:{kind}", field):
                 yield from _of_agents(node, kind, field)
@@ -173,7 +173,7 @@ def _of_agents(node: Node, kind: str, field: str) -> Iterator[Finding]:
 
 def _inserts(kind: str, steps: list[str]) -> bool:
     """Whether braces insert values into a text."""
-    ways = interpolation.FIELDS.get(kind, ())
+    ways = STATE_TYPES[kind].insertions
     return any(tuple(steps[: len(way)]) == way for way in ways)
 
 
@@ -248,4 +248,4 @@ def _in_jsonata(workflow: Workflow, node: Node) -> Iterator[Finding]:
 def _is_path(node: Node, pointer: str) -> bool:
     """Whether a field takes paths in either language."""
     kind, steps = node.value.get("Type"), tokens(pointer.removeprefix(node.pointer))
-    return type(kind) is str and kind in KNOWN_TYPES and verbatim(f"states:{kind}", steps)
+    return type(kind) is str and kind in STATE_TYPES and verbatim(f"states:{kind}", steps)

@@ -16,6 +16,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
+from asl.states import type_of
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
 
@@ -28,8 +29,6 @@ ALWAYS = frozenset({"input", "context"})
 RESULT = ALWAYS | {"result"}
 ERROR = ALWAYS | {"errorOutput"}
 """The members of `$states`, by place."""
-
-WITHOUT_RESULT = ("Pass", "Wait", "Choice", "Succeed", "Fail")
 
 TEMPLATES = ("Arguments", "ItemSelector", "Credentials")
 """The fields in which strings are evaluated at any depth, before there is a result."""
@@ -186,7 +185,7 @@ def _written(node: Node) -> list[Written]:
                 _look(found, part, node.at(field, name), members)
         elif field in STATE_BLOCKS:
             _look(found, value, f"{node.pointer}/{field}", ALWAYS)
-    _look_after(found, state, node.pointer, ALWAYS if kind in WITHOUT_RESULT else RESULT)
+    _look_after(found, state, node.pointer, RESULT if type_of(state).effect else ALWAYS)
     for index, rule in objects(state, "Choices"):
         pointer = f"{node.pointer}/Choices/{index}"
         if "Condition" in rule:

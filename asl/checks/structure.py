@@ -22,7 +22,7 @@ from asl.core.pointers import escape, parted
 from asl.core.resources import folder
 from asl.core.values import Json, Opaque, compact, type_name
 from asl.expr.templates import SUFFIX
-from asl.states import KNOWN_TYPES
+from asl.states import STATE_TYPES
 from asl.states.base import awaits
 from asl.states.blocks import BLOCKS
 
@@ -51,7 +51,7 @@ def structure(workflow: Workflow) -> Iterator[Finding]:
             yield from shape("asl", whole, scope.pointer, near, is_open, jsonata)
     for node in workflow.nodes():
         kind = node.value.get("Type")
-        if type(kind) is str and kind in KNOWN_TYPES:
+        if type(kind) is str and kind in STATE_TYPES:
             jsonata = node.query_language == "JSONata"
             is_open = _open(node.unfilled, jsonata)
             yield from shape(f"states:{kind}", node.value, node.pointer, near, is_open, jsonata)
@@ -111,7 +111,7 @@ def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -
         "V-ST-01",
         f"there is no state type {kind!r}",
         f"{pointer}/Type",
-        workflow.suggestions.near(kind, KNOWN_TYPES) or f"one of {', '.join(KNOWN_TYPES)}",
+        workflow.suggestions.near(kind, STATE_TYPES) or f"one of {', '.join(STATE_TYPES)}",
         aws=Wording(f"The field 'Type' should have one of these values: [{_OF_AWS}]"),
     )
 
@@ -141,7 +141,9 @@ def _files() -> Mapping[str, _Schema]:
 def _written(reference: str) -> _Schema:
     """Return the schema that a reference leads to, as it is written."""
     urn, _, pointer = reference.partition("#/")
-    node: Any = _files()[urn]
+    node: Any = _files().get(urn)
+    if node is None:  # it is that of a state type which a package adds
+        node = STATE_TYPES[urn.removeprefix(f"{URN}states:")].schema
     for step in filter(None, pointer.split("/")):
         node = node[step]
     schema: _Schema = node
@@ -263,9 +265,8 @@ def _parts(schema: _Schema, step: str) -> Iterator[_Schema]:
             yield form["items"]
 
 
-@cache
 def _state_fields() -> frozenset[str]:
-    return frozenset().union(*(known_fields(f"states:{kind}") for kind in KNOWN_TYPES))
+    return frozenset().union(*(known_fields(f"states:{kind}") for kind in STATE_TYPES))
 
 
 # --------------------------------------------------------------------------------------------

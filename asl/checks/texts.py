@@ -10,6 +10,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr import interpolation
+from asl.states import type_of
 
 __all__ = ["check"]
 
@@ -21,8 +22,8 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     """Yield what is wrong with the texts into which values are inserted."""
     for node in workflow.nodes():
         # In JSONata such texts are expressions (Specification 3.6).
-        inserts, kind = node.query_language != "JSONata", node.value.get("Type")
-        for steps in interpolation.FIELDS.get(kind, ()) if type(kind) is str else ():
+        inserts = node.query_language != "JSONata"
+        for steps in type_of(node.value).insertions:
             value, pointer = _at(node.value, steps), node.at(*steps)
             yield from _texts(value, pointer, node.unfilled) if inserts else _braces(value, pointer)
     for scope in workflow.scopes:

@@ -13,13 +13,10 @@ from asl.compose import modules
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Opaque
-from asl.states import KNOWN_TYPES
+from asl.states import UNKNOWN, type_of
 from asl.states.base import Node, awaits, labelled
 
 __all__ = ["check", "following", "targets"]
-
-ENDS = ("Succeed", "Fail")
-"""The types that end their machine by themselves."""
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -67,8 +64,8 @@ class _Machine(NamedTuple):
 
     def ways(self) -> Iterator[Finding]:
         for node in self.scope.nodes:
-            kind = node.value.get("Type")
-            if kind in (*ENDS, "Choice") or kind not in KNOWN_TYPES:
+            kind = type_of(node.value)
+            if kind is UNKNOWN or not kind.takes_next:
                 continue
             ends = node.value.get("End") is True
             if "Next" in node.value and ends:
@@ -246,7 +243,7 @@ def _is_opaque(node: Node) -> bool:
 
 def ends(node: Node) -> bool:
     """Whether a machine may end at this state."""
-    if node.value.get("Type") in ENDS or node.value.get("End") is True:
+    if type_of(node.value).terminal or node.value.get("End") is True:
         return True
     # A state without any way on is a fault of its own, or an end in a template or module.
     return not following(node)

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from asl.checks.answers import MODES, check_answer
 from asl.core.errors import AslError, InvalidTest
 from asl.core.values import Json, is_number
+from asl.states import type_of
 
 __all__ = ["check_context", "check_iterations", "check_mock"]
 
-MOCKED = ("Task", "Map", "Parallel")
-"""The state types that take a mock."""
 _RUN = "Task, Wait, Pass, Succeed, Fail, Choice"
 _TEXT, _NUMBER, _ANY = "a string", "a number", ""
 _CONTEXT = {
@@ -41,7 +40,7 @@ def check_mock(state: Mapping[str, Json], mock: Mapping[str, Json] | None) -> No
     """Raise InvalidTest unless the state can have this mock, or do without one."""
     kind = state["Type"]
     if mock is None:
-        if kind in ("Map", "Parallel"):
+        if type_of(state).concurrent:
             raise InvalidTest(
                 "TestState API does not support Map or Parallel states. "
                 f"Supported state types include: [{_RUN}]",
@@ -52,7 +51,7 @@ def check_mock(state: Mapping[str, Json], mock: Mapping[str, Json] | None) -> No
         raise InvalidTest(
             "A test mock should have only one of the following fields: [result, errorOutput]."
         )
-    if kind not in MOCKED:
+    if not (type_of(state).aws and type_of(state).effect):
         raise InvalidTest(f"State type '{kind}' is not supported when a mock is specified")
     mode = mock.get("fieldValidationMode", MODES[0])
     if mode not in MODES:

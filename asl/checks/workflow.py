@@ -14,6 +14,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.states import type_of
 from asl.states.base import Node, machines_of
 from asl.states.iteration import DISTRIBUTING
 
@@ -33,8 +34,6 @@ __all__ = [
 ]
 
 LANGUAGES = ("JSONPath", "JSONata")
-HANDLESS = ("Choice", "Fail", "Pass", "Succeed", "Wait")
-"""The types that take neither `Retry` nor `Catch`."""
 
 
 class Scope(NamedTuple):
@@ -213,7 +212,7 @@ def objects(holder: Mapping[str, Json], field: str) -> Sequence[tuple[int, Mappi
 
 def handlers(state: Mapping[str, Json], field: str) -> Sequence[tuple[int, Mapping[str, Json]]]:
     """Return the retriers (`Retry`) or catchers (`Catch`) of a state; none if nobody reads them."""
-    return () if state.get("Type") in HANDLESS else objects(state, field)
+    return objects(state, field) if type_of(state).effect else ()
 
 
 def below(holder: Mapping[str, Json], *steps: str) -> Mapping[str, Json]:

@@ -12,7 +12,7 @@ from functools import partial
 from asl.compiler.handlers import compile_retrier
 from asl.compiler.jsonpath import JsonPathCompiler
 from asl.compiler.sizes import bound_output
-from asl.compiler.state import EFFECTS, StateCompiler
+from asl.compiler.state import StateCompiler
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
@@ -129,14 +129,16 @@ def _machine(
             step.next = steps[state["Next"]]
         elif not compiler.jsonata and type(state.get("Output")) is str:
             step.label = state["Output"]
-        STATE_TYPES[step.type].compile(compiler, step)
+        kind = STATE_TYPES[step.type]
+        step.forks = kind.forks
+        kind.compile(compiler, step)
         if profile.checks_every_state:
             bound_output(step, profile.max_payload, first=step is machine.start)
         if "Events" in state:
             step.hooks = compile_hooks(compiler)
-        if step.type in budget.LEVELS and budget.has_limits(state, "Tools"):
+        if kind.budgeted and budget.has_limits(state, "Tools"):
             step.budget = budget.compile_state(compiler)
-        if step.type in EFFECTS:  # elsewhere both have no effect (V-ST-10)
+        if kind.effect:  # elsewhere both have no effect (V-ST-10)
             step.retriers = tuple(
                 compile_retrier(entry, profile) for entry in state.get("Retry", ())
             )

@@ -14,16 +14,14 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.references import Place
 from asl.expr.rules import Predicate
 from asl.program import Catcher, Finish, Machine, Step, Work
+from asl.states import STATE_TYPES
 
 if TYPE_CHECKING:
     from asl.compiler.included import MachineOf
 
-__all__ = ["EFFECTS", "CompileMachine", "StateCompiler"]
+__all__ = ["CompileMachine", "StateCompiler"]
 
 _WITH_TOKEN = re.compile(r"\.(?:waitForTaskToken|sync|sync:2)\Z")
-
-EFFECTS = ("Task", "Map", "Parallel", "Include", "Approval", "Checkpoint", "Workflow", "Debate")
-"""The state types that take `Retry` and `Catch`, so that the context object counts retries."""
 
 MAX_ALIVE = 10 * 1024 * 1024
 """Bytes that all variables of a machine may have together under such a profile."""
@@ -49,7 +47,8 @@ class StateCompiler(ABC):
         self.state = state
         self.name = step.name
         self.own = step
-        self.effect = step.type in EFFECTS
+        self.effect = STATE_TYPES[step.type].effect
+        """Whether it takes `Retry` and `Catch`, so that the context object counts retries."""
         self.token = bool(_WITH_TOKEN.search(str(state.get("Resource"))))
         """Whether the context object has a task token."""
         self.steps = steps

@@ -21,6 +21,7 @@ from asl.core.source import DEFAULT_LIMITS, DOCUMENT_LIMITS, Source
 from asl.core.values import Json, compact
 from asl.expr.jsonata import expression
 from asl.expr.templates import SUFFIX, is_dynamic
+from asl.states import type_of
 from asl.states.base import machines_of
 
 __all__ = ["expanded", "instantiated"]
@@ -175,7 +176,7 @@ class _Expander:
         language = _language(machine, language)
         changed: dict[str, Json] = {}
         for name, state in states.items():
-            if type(state) is dict and state.get("Type") in ("Include", "Map", "Parallel"):
+            if type(state) is dict and type_of(state).machines:
                 place = f"{pointer}/States/{escape(name)}"
                 made = self._state(state, place, _language(state, language), text)
                 if made is not state:

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.values import Json
+from asl.states import type_of
 from asl.states.base import labelled
 
 __all__ = ["check", "check_points", "linked"]
 
-_ENDS = ("Succeed", "Fail")
 _WAYS = ("Next", "Choices", "Default")
 
 
@@ -95,14 +95,14 @@ def _reached(states: Mapping[str, Json], entry: str) -> set[str]:
 
 def _falls_through(state: Json, language: Json) -> bool:
     """Whether a state of a module in this language says nothing of what follows it."""
-    if type(state) is not dict or state.get("Type") in (*_ENDS, "Choice"):
+    if type(state) is not dict or not type_of(state).takes_next:
         return False
     label = labelled(state, state.get("QueryLanguage", language))
     return not (label or state.get("End") is True or any(way in state for way in _WAYS))
 
 
 def _ended(state: Json) -> Json:
-    if type(state) is not dict or state.get("Type") in _ENDS:
+    if type(state) is not dict or type_of(state).terminal:
         return state
     return {key: state[key] for key in state if key not in _WAYS} | {"End": True}
 

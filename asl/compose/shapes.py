@@ -7,12 +7,15 @@ a value, and braces of an argument must stay braces where a text is interpolated
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from typing import Final
 
 from asl.core.values import Json
-from asl.expr import interpolation
 from asl.expr.rules import COMBINATORS
 from asl.expr.templates import SUFFIX
+from asl.states import type_of
+from asl.states.base import StateType
+from asl.states.include import INCLUDE
 
 __all__ = ["DOCUMENT", "Place", "Shape"]
 
@@ -46,8 +49,7 @@ class Shape:
         if key in self.members:
             return self.members[key]
         if self is _STATES:
-            kind = value.get("Type") if type(value) is dict else None
-            return _BY_TYPE.get(kind, _STATE) if type(kind) is str else _STATE
+            return _of_type(type_of(value)) if type(value) is dict else _STATE
         if self.named and (key == "Comment" or key.endswith("Path")):
             return _REMARK if key == "Comment" else _EXPRESSION
         if key.endswith(SUFFIX) and language == "JSONPath" and self.place in _COMPUTED:
@@ -96,10 +98,15 @@ def _with_texts(fields: Mapping[str, Shape], texts: list[tuple[str, ...]]) -> di
     return found
 
 
-_BY_TYPE: Final[Mapping[str, Shape]] = {
-    kind: Shape(members=_with_texts(_FIELDS, list(texts)), named=True)
-    for kind, texts in interpolation.FIELDS.items()
-} | {"Include": Shape(members={**_FIELDS, "Parameters": _SETTING}, named=True)}
+@cache
+def _of_type(kind: StateType) -> Shape:
+    """Return the shape of a state of a type."""
+    if kind is INCLUDE:
+        return Shape(members={**_FIELDS, "Parameters": _SETTING}, named=True)
+    if not kind.insertions:
+        return _STATE
+    return Shape(members=_with_texts(_FIELDS, list(kind.insertions)), named=True)
+
 
 DOCUMENT: Final = Shape(
     members={

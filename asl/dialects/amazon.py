@@ -26,6 +26,7 @@ from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, fresh, renamed
 from asl.dialects.plain import reached
 from asl.expr.times import parse_duration
+from asl.states import STATE_TYPES
 from asl.states.base import machines_of
 from asl.states.blocks import AGENT_BLOCKS
 
@@ -407,12 +408,10 @@ _KINDS: Final[Mapping[str, _Handler]] = {
     "Workflow": _Writer.stand_in,
 }
 
-_THEIRS: Final = ("Task", "Choice", "Map", "Parallel", "Pass", "Wait", "Succeed", "Fail")
-"""The state types of Amazon's language, whose fields are written as they stand."""
-
 
 def _coverage() -> Coverage:
-    states = {kind: known_fields(f"states:{kind}") - _BLOCKS for kind in _THEIRS}
+    theirs = (name for name, kind in STATE_TYPES.items() if kind.aws)
+    states = {name: known_fields(f"states:{name}") - _BLOCKS for name in theirs}
     states["Approval"] = _ASKED | _COMMON
     states["Checkpoint"] = frozenset(("Type", *_OF_PASS, *_RECORDED, "Retry", "Catch"))
     for kind in ("Debate", "Include", "Workflow"):

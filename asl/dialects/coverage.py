@@ -16,7 +16,7 @@ from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json, json_equal
 from asl.dialects.base import Coverage, Dialect, Written
-from asl.states import KNOWN_TYPES
+from asl.states import STATE_TYPES
 from asl.states.base import machines_of
 
 __all__ = ["write"]
@@ -62,9 +62,9 @@ def write(dialect: Dialect, document: Document, **options: Any) -> Written:
 
 @cache
 def _of_calls() -> frozenset[str]:
-    """Return the fields that all states have that call something and may fail."""
-    fields = (known_fields(f"states:{kind}") for kind in KNOWN_TYPES)
-    return frozenset.intersection(*(each for each in fields if "Retry" in each))
+    """Return the fields that all states of the language have that call something and may fail."""
+    kinds = (kind for kind in STATE_TYPES.values() if kind.effect and kind.schema is None)
+    return frozenset.intersection(*(known_fields(f"states:{kind.name}") for kind in kinds))
 
 
 class _Replacement:

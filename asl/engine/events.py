@@ -14,7 +14,6 @@ __all__ = [
     "CREATED",
     "ENDINGS",
     "FORKED",
-    "FORKS",
     "PAUSED",
     "RESUMED",
     "TRUNCATED",
@@ -38,8 +37,6 @@ TRUNCATED = "HistoryTruncated"
 """The event in the place of those that are no longer in memory."""
 MAX_SHOWN = 64 * 1024 * 1024
 """Bytes of a value that an event is written with."""
-FORKS = ("Map", "Parallel", "Include", "Debate")
-"""The types of the states whose work has parts, so that its beginning and end are told."""
 ENDINGS: Mapping[str, str] = {
     "SUCCEEDED": "ExecutionSucceeded",
     "FAILED": "ExecutionFailed",

@@ -14,7 +14,6 @@ from asl.engine import records as kinds
 from asl.engine.emitted import after_error, after_event
 from asl.engine.events import (
     ENDINGS,
-    FORKS,
     Event,
     credentials,
     error_details,
@@ -244,7 +243,7 @@ class Expander(Teller):
         at.step, at.entered = step, strand.began
         strand.handed_over = False
         try:
-            if step.type in FORKS:
+            if step.forks:
                 details: dict[str, Json] = {} if self.aws else {"name": step.name}
                 if step.items is not None:
                     strand.items = step.items(data, at)
@@ -309,9 +308,9 @@ class Expander(Teller):
         self.failed |= strand.quoted
         if step.type == "Task":
             yield from self._attempt_failed(time, frame, step, error, answer)
-        elif step.type in FORKS and not self.aws:
+        elif step.forks and not self.aws:
             yield self._fork_failed(time, frame, step, error)
-        elif step.type in FORKS:
+        elif step.forks:
             strand.failing = error
             if answer is not ABSENT:  # it is what becomes of its result that failed
                 yield self._fork_succeeded(time, frame, step)
@@ -379,7 +378,7 @@ class Expander(Teller):
         if not self.aws:
             details = {"next": goto.name, **error_details(error)}
             yield self.of_state(frame, time, step, "ErrorCaught", details)
-        elif step.type in FORKS:
+        elif step.forks:
             yield self._fork_failed(time, frame, step, error)
 
     def _end(
@@ -395,7 +394,7 @@ class Expander(Teller):
         following: Step | None,
     ) -> Iterator[Event]:
         if answer is not ABSENT:
-            if step.type in FORKS:
+            if step.forks:
                 yield self._fork_succeeded(time, frame, step)
             elif step.type == "Task":
                 yield self._of_task(time, frame, step, "Succeeded", {"output": answer})
@@ -411,7 +410,7 @@ class Expander(Teller):
         if step is not None:
             self.origins.setdefault(error, (frame, visit, step.name))
         self.fatal = self.aws and is_fatal(error)
-        if self.fatal and step is not None and step.type in FORKS:  # its own failure follows that
+        if self.fatal and step is not None and step.forks:  # its own failure follows that
             strand = self.strand(frame)
             strand.latest = strand.succeeded or strand.latest
         if not self.fatal:
@@ -430,10 +429,11 @@ class Expander(Teller):
             if failing is not None and failing is not error:
                 yield from self._catcher_failed(time, frame, step, error)
             yield from self._explained(time, frame, visit, step, error)
-            if self.aws and step.type in FORKS:
+            if self.aws and step.forks:
                 yield self._fork_failed(time, frame, step, error)
         yield from self._iteration(frame, time, "Failed", **error_details(error))
-        yield from self._state_aborted(time, frame, step, ("Task",))
+        if step is not None and step.type == "Task":
+            yield from self._state_aborted(time, frame, step)
 
     def _catcher_failed(
         self, time: float, frame: Frame, step: Step, error: StateError
@@ -450,13 +450,11 @@ class Expander(Teller):
             self.strand(frame).latest = self.cut_by
         if not self.fatal and not (self.aws and step is None):
             yield from self._iteration(frame, time, "Aborted")
-            yield from self._state_aborted(time, frame, step, ("Task", "Wait", *FORKS))
+            yield from self._state_aborted(time, frame, step)
 
-    def _state_aborted(
-        self, time: float, frame: Frame, step: Step | None, types: tuple[str, ...]
-    ) -> Iterator[Event]:
+    def _state_aborted(self, time: float, frame: Frame, step: Step | None) -> Iterator[Event]:
         """Yield the end of a state in a machine that does not go on."""
-        if self.aws and frame.parent is not None and step is not None and step.type in types:
+        if self.aws and frame.parent is not None and step is not None and step.work is not None:
             yield self.of_state(frame, time, step, f"{step.type}StateAborted", {})
 
     def _noted(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from asl.engine.events import FORKS, HistoryFull
+from asl.engine.events import HistoryFull
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.records import (
@@ -87,7 +87,7 @@ def _events_of(record: Record) -> int:
             return count + _is_iteration(frame)
         return count if step.work is None else count + 1 + _begun(step)
     if kind == EXITED:
-        ends = step.type == "Task" or step.type in FORKS
+        ends = step.type == "Task" or step.forks
         last = record[9] is None and _is_iteration(frame)
         return 1 + (ends and record[5] is not ABSENT) + last
     if kind == AGAIN:
@@ -95,7 +95,7 @@ def _events_of(record: Record) -> int:
     if kind == RETRIED:
         return 0
     if kind == CAUGHT:
-        return int(step.type in FORKS)
+        return int(step.forks)
     if kind in (FAILED, ABORTED):
         return 2
     return 4 if kind == BROKEN else 1
@@ -103,7 +103,7 @@ def _events_of(record: Record) -> int:
 
 def _begun(step: Step) -> int:
     """Return the number of events of an attempt that begins."""
-    if step.type in FORKS:
+    if step.forks:
         return 1
     return 2 if step.type == "Task" else 0
 

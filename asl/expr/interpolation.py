@@ -5,7 +5,7 @@ expressions of its own. `\{{` stands for two braces.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault
@@ -13,18 +13,9 @@ from asl.core.values import Json, compact
 from asl.expr.expressions import parse_expression
 from asl.expr.frame import Evaluate, Frame, constant
 
-__all__ = ["FIELDS", "Insertion", "Part", "Steps", "check", "compile", "parse"]
+__all__ = ["Insertion", "Part", "Steps", "check", "compile", "parse"]
 
 Steps: TypeAlias = tuple[str, ...]
-
-FIELDS: Mapping[str, tuple[Steps, ...]] = {
-    "Approval": (("Prompt",), ("Escalation", "Message")),
-    "Debate": (("Topic",),),
-    "Checkpoint": (("Name",),),
-    "Task": (("Memory", "Namespace"), ("Memory", "Read", "Namespace"), ("Feedback", "Question")),
-    "Pass": (("Memory", "Namespace"), ("Memory", "Read", "Namespace")),
-}
-"""Where braces insert values, by state type. Everywhere else they are plain text."""
 
 RULE = "V-TXT-01"
 _MARK = re.compile(r"\\\{\{|\{\{|\}\}")

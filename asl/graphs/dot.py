@@ -4,18 +4,17 @@ from collections.abc import Iterator
 
 from asl.graphs.model import END, START, Machine, State, Terminal
 from asl.graphs.words import cut
+from asl.states.base import Outline, Tone
 
 __all__ = ["dot"]
 
 _SHAPES = {
-    "Choice": "diamond",
-    "Wait": "oval",
-    "Succeed": "oval",
-    "Fail": "oval",
-    "Approval": "house",
-    "Debate": "hexagon",
+    Outline.DIAMOND: "diamond",
+    Outline.OVAL: "oval",
+    Outline.HOUSE: "house",
+    Outline.HEXAGON: "hexagon",
 }
-_COLOURS = {"Succeed": "#2e7d32", "Fail": "#c62828", "missing": "#c62828", "Approval": "#6a1b9a"}
+_COLOURS = {Tone.GOOD: "#2e7d32", Tone.BAD: "#c62828", Tone.HUMAN: "#6a1b9a"}
 MAX_LABEL = 80
 
 
@@ -87,10 +86,10 @@ class _Writer:
 
 def _looks(state: State) -> Iterator[str]:
     yield f"label={_label(state)}"
-    if state.type in _SHAPES:
-        yield f"shape={_SHAPES[state.type]}"
-    if state.type in _COLOURS:
-        yield f'color="{_COLOURS[state.type]}"'
+    if state.outline in _SHAPES:
+        yield f"shape={_SHAPES[state.outline]}"
+    if state.tone in _COLOURS:
+        yield f'color="{_COLOURS[state.tone]}"'
     if state.comment:
         yield f"tooltip={_quoted(state.comment)}"
 

@@ -4,23 +4,21 @@ from collections.abc import Iterator
 
 from asl.graphs.model import END, START, Machine, State, Terminal
 from asl.graphs.words import cut
+from asl.states.base import Outline, Tone
 
 __all__ = ["mermaid"]
 
 _SHAPES = {
-    "Choice": ("{{", "}}"),
-    "Wait": ("([", "])"),
-    "Succeed": ("([", "])"),
-    "Fail": ("([", "])"),
-    "Approval": ("[/", "/]"),
-    "Debate": ("[/", "/]"),
+    Outline.DIAMOND: ("{{", "}}"),
+    Outline.OVAL: ("([", "])"),
+    Outline.HOUSE: ("[/", "/]"),
+    Outline.HEXAGON: ("[/", "/]"),
 }
 _CLASSES = {
-    "Succeed": "good",
-    "Fail": "bad",
-    "missing": "bad",
-    "Approval": "human",
-    "Choice": "choice",
+    Tone.GOOD: "good",
+    Tone.BAD: "bad",
+    Tone.HUMAN: "human",
+    Tone.CHOICE: "choice",
 }
 _STYLES = """\
 classDef good stroke:#2e7d32,stroke-width:2px
@@ -79,8 +77,8 @@ class _Writer:
                 yield f"{indent}  end"
             yield f"{indent}end"
             return
-        before, after = _SHAPES.get(state.type, ("[", "]"))
-        style = f":::{_CLASSES[state.type]}" if state.type in _CLASSES else ""
+        before, after = _SHAPES.get(state.outline, ("[", "]"))
+        style = f":::{_CLASSES[state.tone]}" if state.tone in _CLASSES else ""
         yield f"{indent}{id}{before}{label}{after}{style}"
 
 

@@ -11,7 +11,8 @@ from enum import Enum
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.graphs.words import Words, caught, details, rule_words, title, told_apart, unsaid
-from asl.states.base import machines_of
+from asl.states import STATE_TYPES, UNKNOWN, type_of
+from asl.states.base import Outline, StateType, Tone, machines_of
 
 __all__ = ["END", "MISSING", "START", "Machine", "State", "Transition", "graph_of"]
 
@@ -51,6 +52,25 @@ class State:
     details: tuple[str, ...] = ()
     machines: "tuple[Machine, ...]" = ()
     comment: str = ""
+
+    @property
+    def outline(self) -> Outline:
+        """The outline to draw it with."""
+        return self._type.outline
+
+    @property
+    def tone(self) -> Tone:
+        """What its colour says."""
+        return Tone.BAD if self.type == MISSING else self._type.tone
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends its machine by itself."""
+        return self._type.terminal
+
+    @property
+    def _type(self) -> StateType:
+        return STATE_TYPES.get(self.type, UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +157,7 @@ def _transitions(
         yield Transition(name, state["Default"], "default", "otherwise" if chosen else "no answer")
     if type(state.get("Next")) is str:
         yield Transition(name, state["Next"], "next", "otherwise" if chosen else "")
-    if state.get("End") is True or state.get("Type") in ("Succeed", "Fail"):
+    if state.get("End") is True or type_of(state).terminal:
         yield Transition(name, END, "end")
     for _, catcher in _objects(state, "Catch"):
         if type(catcher.get("Next")) is str:

@@ -13,6 +13,7 @@ from asl.core.values import Json, is_integer
 from asl.graphs.loops import loops
 from asl.graphs.model import START, Machine, State, graph_of
 from asl.graphs.ways import first_ways
+from asl.states import type_of
 from asl.states.base import machines_of, scoped_states
 from asl.states.blocks.budget import amount
 
@@ -358,7 +359,7 @@ class _Measure:
             size = None if times is None else size * times * _retries(state)
             if size is None:
                 self.unlimited[node.name] = None
-        elif (kind == "Task" and "Agent" in state) or kind == "Debate":
+        elif type_of(state).calls(state):
             size = self._call(state) if kind == "Task" else None
         elif kind == "Workflow":
             size = None

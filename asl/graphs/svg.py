@@ -11,6 +11,7 @@ from asl.core.printable import printable
 from asl.graphs.layout import Box, Link, Point, placed
 from asl.graphs.model import END, START, Machine, State, Terminal, Transition
 from asl.graphs.words import cut
+from asl.states.base import Outline
 
 __all__ = ["svg"]
 
@@ -202,7 +203,7 @@ def _state(state: State) -> _Drawn:
 def _lines(state: State) -> tuple[float, float, list[tuple[str, str, float]]]:
     """Return width and height of what is written in a state, and its lines with their class."""
     lines = [(cut(state.name, MAX_NAME), "name", LINE)]
-    kind = [] if state.type in ("Pass", "Succeed", "Fail") and not state.details else [state.type]
+    kind = [] if (state.type == "Pass" or state.ends) and not state.details else [state.type]
     small = [*kind, *(cut(line, MAX_DETAIL) for line in state.details)]
     lines += [(line, "small", LINE - 2) for line in small]
     width = max(_width(text, FONT if kind == "name" else FONT_SMALL) for text, kind, _ in lines)
@@ -212,7 +213,7 @@ def _lines(state: State) -> tuple[float, float, list[tuple[str, str, float]]]:
 def _plain(state: State) -> _Drawn:
     inner, tall, lines = _lines(state)
     width, height = inner + 2 * PADDING, tall + PADDING
-    parts = [_outline(state.type, width, height)]
+    parts = [_outline(state.outline, width, height)]
     y = PADDING / 2
     for text, style, line in lines:
         parts.append(_words(text, width / 2, y + line / 2, style))
@@ -220,8 +221,8 @@ def _plain(state: State) -> _Drawn:
     return _Drawn(width, height, parts)
 
 
-def _outline(kind: str, width: float, height: float) -> str:
-    if kind == "Choice":
+def _outline(outline: Outline, width: float, height: float) -> str:
+    if outline is Outline.DIAMOND:
         cut_off = min(10.0, height / 2)
         points = [
             (0, height / 2), (cut_off, 0), (width - cut_off, 0),
@@ -229,7 +230,7 @@ def _outline(kind: str, width: float, height: float) -> str:
         ]  # fmt: skip
         text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         return f'<polygon class="state" points="{text}"/>'
-    radius = height / 2 if kind in ("Succeed", "Fail", "Wait") else 6
+    radius = height / 2 if outline is Outline.OVAL else 6
     return f'<rect class="state" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}"/>'
 
 
@@ -242,7 +243,7 @@ def _holder(state: State) -> _Drawn:
     room = sum(widths) + PADDING * (len(widths) - 1)
     width = max(head, room) + 2 * PADDING
     height = tall + inside + 2 * PADDING
-    parts = [_outline(state.type, width, height)]
+    parts = [_outline(state.outline, width, height)]
     y = PADDING / 2
     for text, style, line in lines:
         parts.append(_words(text, width / 2, y + line / 2, style))

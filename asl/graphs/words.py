@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from asl.core.printable import printable
 from asl.core.values import Json, compact
+from asl.states import type_of
+from asl.states.base import expression_text
 
 __all__ = [
     "Words",
@@ -83,7 +85,7 @@ def rule_words(rule: Mapping[str, Json]) -> str:
     """Return a choice rule as a reader would say it: `$.score ≥ 7 and $.kind = "fast"`."""
     condition = rule.get("Condition")
     if condition is not None:
-        return _expression(condition)
+        return expression_text(condition)
     for word in ("And", "Or"):
         parts = rule.get(word)
         if type(parts) is list:
@@ -112,12 +114,6 @@ def _comparison(rule: Mapping[str, Json]) -> str:
     return variable
 
 
-def _expression(value: Json) -> str:
-    if type(value) is not str:
-        return compact(value)
-    return value.removeprefix("{%").removesuffix("%}").strip()
-
-
 def caught(catcher: Mapping[str, Json]) -> str:
     """Return which errors a catcher takes: `catch States.Timeout`."""
     names = catcher.get("ErrorEquals")
@@ -143,79 +139,10 @@ def details(state: Mapping[str, Json], said: str | None = None) -> Iterator[str]
 
     What it was read from may have *said* the first one.
     """
-    describe = _DETAILS.get(str(state.get("Type")))
     if said is not None:
         yield said
-    elif describe is not None:
-        yield from describe(state)
+    else:
+        yield from type_of(state).describe(state)
     retriers = state.get("Retry")
     if type(retriers) is list and retriers:
         yield "retried"
-
-
-def _task(state: Mapping[str, Json]) -> Iterator[str]:
-    if type(state.get("Agent")) is str:
-        yield state["Agent"]
-    elif type(state.get("Resource")) is str:
-        yield _resource(state["Resource"])
-
-
-def _resource(arn: str) -> str:
-    """Return the part of an ARN that tells one from the other: `lambda:invoke`, `function:f`."""
-    parts = arn.split(":")
-    if not arn.startswith("arn:") or len(parts) < 6:
-        return arn
-    return ":".join(parts[5:])
-
-
-def _wait(state: Mapping[str, Json]) -> Iterator[str]:
-    for field in ("Seconds", "SecondsPath", "Timestamp", "TimestampPath"):
-        if field in state:
-            value = _expression(state[field])
-            yield f"until {value}" if field.startswith("Timestamp") else f"{value} seconds"
-
-
-def _map(state: Mapping[str, Json]) -> Iterator[str]:
-    items = state.get("ItemsPath", state.get("Items"))
-    if "ItemReader" in state:
-        yield "items from a file"
-    elif items is not None:
-        yield f"items {_expression(items)}"
-    limit = state.get("MaxConcurrency")
-    if type(limit) is int and limit > 0:
-        yield f"{limit} at once" if limit > 1 else "one by one"
-
-
-def _approval(state: Mapping[str, Json]) -> Iterator[str]:
-    options = state.get("Options")
-    if type(options) is list:
-        yield " / ".join(map(str, options))
-    if "Timeout" in state:
-        yield f"within {_expression(state['Timeout'])}"
-
-
-def _debate(state: Mapping[str, Json]) -> Iterator[str]:
-    agents = state.get("Agents")
-    if type(agents) is list:
-        yield ", ".join(map(str, agents))
-
-
-def _named(field: str) -> Callable[[Mapping[str, Json]], Iterator[str]]:
-    def named(state: Mapping[str, Json]) -> Iterator[str]:
-        if type(state.get(field)) is str:
-            yield state[field]
-
-    return named
-
-
-_DETAILS: Mapping[str, Callable[[Mapping[str, Json]], Iterator[str]]] = {
-    "Task": _task,
-    "Wait": _wait,
-    "Map": _map,
-    "Approval": _approval,
-    "Debate": _debate,
-    "Fail": _named("Error"),
-    "Checkpoint": _named("Name"),
-    "Include": _named("Template"),
-    "Workflow": _named("WorkflowId"),
-}

@@ -1,6 +1,6 @@
 """Approval: asks people, waits for their decision and goes where it leads (6.9, companion 1)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
@@ -17,7 +17,7 @@ from asl.states.approval_terms import (
     options_of,
     waiting_plan,
 )
-from asl.states.base import Compiler, StateType
+from asl.states.base import Compiler, Outline, StateType, Tone, Transitions, expression_text
 from asl.states.durations import unfit
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Question
@@ -278,4 +278,24 @@ def _lenient(holds: Predicate) -> Predicate:
     return lenient
 
 
-APPROVAL = StateType("Approval", compile_approval, check_approval)
+def describe_approval(state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the options, and how long an answer may take."""
+    options = state.get("Options")
+    if type(options) is list:
+        yield " / ".join(map(str, options))
+    if "Timeout" in state:
+        yield f"within {expression_text(state['Timeout'])}"
+
+
+APPROVAL = StateType(
+    "Approval",
+    compile_approval,
+    check_approval,
+    effect=True,
+    waits=True,
+    transitions=Transitions.RULES_OR_NEXT,
+    insertions=(("Prompt",), ("Escalation", "Message")),
+    outline=Outline.HOUSE,
+    tone=Tone.HUMAN,
+    describe=describe_approval,
+)

@@ -1,19 +1,21 @@
-"""What a state type is: one module, one row of the table (`asl.states.STATE_TYPES`).
+"""What a state type is: one module that ends in one descriptor (`StateType`).
 
-A row says how the state is checked beyond its JSON Schema and how it is compiled. What all states
-share (paths, templates, Assign, Retry, Catch, history, limits) belongs to the compiler and the
-interpreter.
+A descriptor says how the state is checked beyond its JSON Schema, how it is compiled, and all that
+the rest of the package has to know of its type. What all states share (paths, templates, Assign,
+Retry, Catch, history, limits) belongs to the compiler and the interpreter.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple, Protocol
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, NamedTuple, Protocol
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.expr.frame import Evaluate
 from asl.expr.references import Place
 from asl.expr.rules import Predicate
@@ -23,11 +25,16 @@ __all__ = [
     "PARAMETER",
     "Compiler",
     "Node",
+    "Outline",
     "StateType",
+    "Tone",
+    "Transitions",
     "awaits",
+    "expression_text",
     "labelled",
     "machines_of",
     "scoped_states",
+    "text_of",
 ]
 
 TOOL_SCOPES: Final = ("DefaultTools", "ToolCategories")
@@ -249,11 +256,111 @@ class Compiler(Protocol):
         ...
 
 
-class StateType(NamedTuple):
-    """One row of the table of state types."""
+class Transitions(Enum):
+    """What says where a machine goes after a state."""
+
+    NEXT = "Next or End"
+    RULES = "Choices"
+    RULES_OR_NEXT = "Choices, or Next or End"
+    NOTHING = "the machine ends there"
+
+
+class Outline(Enum):
+    """The outline of a state in a drawing."""
+
+    BOX = "box"
+    DIAMOND = "diamond"
+    OVAL = "oval"
+    HOUSE = "house"
+    HEXAGON = "hexagon"
+
+
+class Tone(Enum):
+    """What the colour of a state says in a drawing."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    BAD = "bad"
+    HUMAN = "human"
+    CHOICE = "choice"
+
+
+def names_agent(state: Mapping[str, Json]) -> bool:
+    """Whether a state has an `Agent` that it calls."""
+    return "Agent" in state or "Agent.$" in state
+
+
+def no_details(state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield no line: the name and the type of the state say all."""
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateType:
+    """The descriptor of a state type.
+
+    A package adds one by the entry point `asl.states`, whose value is a StateType with a schema.
+    """
 
     name: str
     compile: Callable[[Compiler, Step], None]
     """Fill the step's behaviour: `transform`, `choose`, or `work` with `finish`."""
     check: Callable[[Node], Iterator[Finding]]
     """Find what is wrong with one state of this type and no schema can say."""
+    schema: Mapping[str, Any] | None = None
+    """The JSON Schema (2020-12) of such a state; None where it is a file in `schemas/states`."""
+    aws: bool = False
+    """Whether it is a type of Amazon States Language, so that the profile `aws` has it."""
+    effect: bool = False
+    """Whether it reaches the world: it has a result, and takes `Retry` and `Catch`."""
+    waits: bool = False
+    """Whether it waits for time or people, which paces a loop."""
+    concurrent: bool = False
+    """Whether the machines within it run side by side."""
+    machines: bool = False
+    """Whether it has machines within."""
+    forks: bool = False
+    """Whether its work has parts, so that history tells of its beginning and its end."""
+    budgeted: bool = False
+    """Whether it may have a budget of its own."""
+    transitions: Transitions = Transitions.NEXT
+    calls: Callable[[Mapping[str, Json]], bool] = names_agent
+    """Whether such a state calls an agent."""
+    insertions: tuple[tuple[str, ...], ...] = ()
+    """The ways to the texts into which braces insert values; elsewhere braces are plain text."""
+    outline: Outline = Outline.BOX
+    tone: Tone = Tone.PLAIN
+    describe: Callable[[Mapping[str, Json]], Iterator[str]] = no_details
+    """Yield a line or two for drawings on what such a state does, beyond its name and its type."""
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it ends its machine by itself."""
+        return self.transitions is Transitions.NOTHING
+
+    @property
+    def takes_next(self) -> bool:
+        """Whether it has `Next` or `End`."""
+        return self.transitions in (Transitions.NEXT, Transitions.RULES_OR_NEXT)
+
+    @property
+    def decides(self) -> bool:
+        """Whether rules may say where it goes."""
+        return self.transitions in (Transitions.RULES, Transitions.RULES_OR_NEXT)
+
+
+def expression_text(value: Json) -> str:
+    """Return an expression without its delimiters, or any other value as compact JSON."""
+    if type(value) is not str:
+        return compact(value)
+    return value.removeprefix("{%").removesuffix("%}").strip()
+
+
+def text_of(field: str) -> Callable[[Mapping[str, Json]], Iterator[str]]:
+    """Return what describes a state by the text in one of its fields."""
+
+    def describe(state: Mapping[str, Json]) -> Iterator[str]:
+        if type(state.get(field)) is str:
+            yield state[field]
+
+    return describe

@@ -8,7 +8,7 @@ from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.times import parse_duration
 from asl.program import Between, Finish, Step
-from asl.states.base import Compiler, Node, StateType
+from asl.states.base import Compiler, Node, StateType, text_of
 from asl.states.durations import duration
 from asl.states.host import Frame as StateFrame
 from asl.states.host import Saving
@@ -120,4 +120,11 @@ def check_checkpoint(node: Node) -> Iterator[Finding]:
     return iter(())
 
 
-CHECKPOINT = StateType("Checkpoint", compile_checkpoint, check_checkpoint)
+CHECKPOINT = StateType(
+    "Checkpoint",
+    compile_checkpoint,
+    check_checkpoint,
+    effect=True,
+    insertions=(("Name",),),
+    describe=text_of("Name"),
+)

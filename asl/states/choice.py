@@ -11,7 +11,7 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.rules import COMBINATORS, OPERATORS, Predicate
 from asl.expr.times import instant, relative
 from asl.program import Choose, Finish, Step
-from asl.states.base import Compiler, Node, StateType
+from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions
 
 
 def compile_choice(compiler: Compiler, step: Step) -> None:
@@ -220,4 +220,12 @@ def _check_operand(name: str, value: Json, pointer: str) -> Iterator[Finding]:
         )
 
 
-CHOICE = StateType("Choice", compile_choice, check_choice)
+CHOICE = StateType(
+    "Choice",
+    compile_choice,
+    check_choice,
+    aws=True,
+    transitions=Transitions.RULES,
+    outline=Outline.DIAMOND,
+    tone=Tone.CHOICE,
+)

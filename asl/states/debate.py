@@ -7,7 +7,7 @@ from asl.core.values import Json, is_integer, is_number
 from asl.expr.frame import Evaluate, constant
 from asl.expr.templates import SUFFIX
 from asl.program import Step, Work
-from asl.states.base import Compiler, Node, StateType
+from asl.states.base import Compiler, Node, Outline, StateType
 from asl.states.calls import Target
 from asl.states.debating import ARBITER, STYLES, VISIBLE, Debate, Terms, take_turn
 from asl.states.host import Frame
@@ -202,4 +202,22 @@ def _shares(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
             )
 
 
-DEBATE = StateType("Debate", compile_debate, check_debate)
+def describe_debate(state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield who takes part."""
+    agents = state.get("Agents")
+    if type(agents) is list:
+        yield ", ".join(map(str, agents))
+
+
+DEBATE = StateType(
+    "Debate",
+    compile_debate,
+    check_debate,
+    effect=True,
+    forks=True,
+    budgeted=True,
+    calls=lambda state: True,
+    insertions=(("Topic",),),
+    outline=Outline.HEXAGON,
+    describe=describe_debate,
+)

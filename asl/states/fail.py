@@ -8,7 +8,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.program import Step
-from asl.states.base import Compiler, Node, StateType
+from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions, text_of
 from asl.states.errors import Raised
 
 
@@ -73,4 +73,13 @@ def check_fail(node: Node) -> Iterator[Finding]:
         )
 
 
-FAIL = StateType("Fail", compile_fail, check_fail)
+FAIL = StateType(
+    "Fail",
+    compile_fail,
+    check_fail,
+    aws=True,
+    transitions=Transitions.NOTHING,
+    outline=Outline.OVAL,
+    tone=Tone.BAD,
+    describe=text_of("Error"),
+)

@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.expr.frame import constant
 from asl.program import Machine, Scope, Step
-from asl.states.base import Compiler, Node, StateType, mentions
+from asl.states.base import Compiler, Node, StateType, mentions, text_of
 from asl.states.blocks.progress import Tracking, tracking_of_document
 from asl.states.forks import Fan
 from asl.states.host import Frame
@@ -60,4 +60,12 @@ def check_include(node: Node) -> Iterator[Finding]:
     yield from ()
 
 
-INCLUDE = StateType("Include", compile_include, check_include)
+INCLUDE = StateType(
+    "Include",
+    compile_include,
+    check_include,
+    effect=True,
+    machines=True,
+    forks=True,
+    describe=text_of("Template"),
+)

@@ -1,6 +1,6 @@
 """Map: runs one machine for every item of an array (6.3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 from asl.core.errors import StateError
@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step, Work
-from asl.states.base import Compiler, StateType
+from asl.states.base import Compiler, StateType, expression_text
 from asl.states.blocks import inserts_of
 from asl.states.blocks.progress import compile_following, compile_tracking, counted
 from asl.states.forks import Fan
@@ -141,4 +141,27 @@ def _tolerating(allowed: float) -> Callable[[Frame, StateError], StateError | No
     return failed
 
 
-MAP = StateType("Map", compile_map, check_map)
+def describe_map(state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield where the items come from, and how many run at once."""
+    items = state.get("ItemsPath", state.get("Items"))
+    if "ItemReader" in state:
+        yield "items from a file"
+    elif items is not None:
+        yield f"items {expression_text(items)}"
+    limit = state.get("MaxConcurrency")
+    if type(limit) is int and limit > 0:
+        yield f"{limit} at once" if limit > 1 else "one by one"
+
+
+MAP = StateType(
+    "Map",
+    compile_map,
+    check_map,
+    aws=True,
+    effect=True,
+    concurrent=True,
+    machines=True,
+    forks=True,
+    budgeted=True,
+    describe=describe_map,
+)

@@ -52,4 +52,14 @@ def check_parallel(node: Node) -> Iterator[Finding]:
                 )
 
 
-PARALLEL = StateType("Parallel", compile_parallel, check_parallel)
+PARALLEL = StateType(
+    "Parallel",
+    compile_parallel,
+    check_parallel,
+    aws=True,
+    effect=True,
+    concurrent=True,
+    machines=True,
+    forks=True,
+    budgeted=True,
+)

@@ -7,7 +7,7 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
 from asl.program import Finish, Step, Work
 from asl.states.base import Compiler, Node, StateType
-from asl.states.blocks.memory import compile_read, compile_write
+from asl.states.blocks.memory import INSERTIONS, compile_read, compile_write
 from asl.states.host import Frame
 
 
@@ -63,4 +63,10 @@ def check_pass(node: Node) -> Iterator[Finding]:
         )
 
 
-PASS = StateType("Pass", compile_pass, check_pass)
+PASS = StateType(
+    "Pass",
+    compile_pass,
+    check_pass,
+    aws=True,
+    insertions=INSERTIONS,
+)

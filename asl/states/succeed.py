@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from asl.core.diagnostics import Finding
 from asl.program import Step
-from asl.states.base import Compiler, Node, StateType
+from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions
 
 
 def compile_succeed(compiler: Compiler, step: Step) -> None:
@@ -21,4 +21,12 @@ def check_succeed(node: Node) -> Iterator[Finding]:
     yield from ()
 
 
-SUCCEED = StateType("Succeed", compile_succeed, check_succeed)
+SUCCEED = StateType(
+    "Succeed",
+    compile_succeed,
+    check_succeed,
+    aws=True,
+    transitions=Transitions.NOTHING,
+    outline=Outline.OVAL,
+    tone=Tone.GOOD,
+)

@@ -1,6 +1,6 @@
 """Task: calls an agent or a resource handler (6.1)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
@@ -12,6 +12,7 @@ from asl.states.blocks import AGENT_BLOCKS, details_of, inserts_of, reads_memory
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import compile_call
 from asl.states.blocks.feedback import compile_feedback
+from asl.states.blocks.memory import INSERTIONS
 from asl.states.calls import Options, Request, Target
 from asl.states.host import Frame
 from asl.states.limits import check_limits, compile_limits
@@ -150,4 +151,29 @@ def _check_target(node: Node) -> Iterator[Finding]:
                 )
 
 
-TASK = StateType("Task", compile_task, check_task)
+def describe_task(state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield whom the state calls."""
+    if type(state.get("Agent")) is str:
+        yield state["Agent"]
+    elif type(state.get("Resource")) is str:
+        yield _target_of(state["Resource"])
+
+
+def _target_of(arn: str) -> str:
+    """Return the part of an ARN that tells one from the other: `lambda:invoke`, `function:f`."""
+    parts = arn.split(":")
+    if not arn.startswith("arn:") or len(parts) < 6:
+        return arn
+    return ":".join(parts[5:])
+
+
+TASK = StateType(
+    "Task",
+    compile_task,
+    check_task,
+    aws=True,
+    effect=True,
+    budgeted=True,
+    insertions=(*INSERTIONS, ("Feedback", "Question")),
+    describe=describe_task,
+)

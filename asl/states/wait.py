@@ -1,6 +1,6 @@
 """Wait: goes on after a delay or at a point in time (6.6)."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
@@ -9,7 +9,7 @@ from asl.core.values import Json, excerpt, is_integer
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import Instant, epoch, instant, instant_of_java, seconds_of
 from asl.program import Step
-from asl.states.base import Compiler, Node, StateType
+from asl.states.base import Compiler, Node, Outline, StateType, expression_text
 from asl.states.host import Frame as StateFrame
 from asl.states.numbers import number
 
@@ -155,4 +155,20 @@ def check_wait(node: Node) -> Iterator[Finding]:
         )
 
 
-WAIT = StateType("Wait", compile_wait, check_wait)
+def describe_wait(state: Mapping[str, Json]) -> Iterator[str]:
+    """Yield how long or until when the state waits."""
+    for field in ("Seconds", "SecondsPath", "Timestamp", "TimestampPath"):
+        if field in state:
+            value = expression_text(state[field])
+            yield f"until {value}" if field.startswith("Timestamp") else f"{value} seconds"
+
+
+WAIT = StateType(
+    "Wait",
+    compile_wait,
+    check_wait,
+    aws=True,
+    waits=True,
+    outline=Outline.OVAL,
+    describe=describe_wait,
+)

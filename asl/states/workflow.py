@@ -6,7 +6,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json, type_name
 from asl.program import Step
-from asl.states.base import Compiler, Node, StateType
+from asl.states.base import Compiler, Node, StateType, text_of
 from asl.states.durations import duration
 from asl.states.host import Child, Frame
 
@@ -44,4 +44,10 @@ def check_workflow(node: Node) -> Iterator[Finding]:
     return iter(())
 
 
-WORKFLOW = StateType("Workflow", compile_workflow_state, check_workflow)
+WORKFLOW = StateType(
+    "Workflow",
+    compile_workflow_state,
+    check_workflow,
+    effect=True,
+    describe=text_of("WorkflowId"),
+)

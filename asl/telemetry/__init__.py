@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from asl.core.extras import needed
 from asl.core.values import Json, excerpt
-from asl.engine.events import ENDINGS, FORKS, PAUSED, Event
+from asl.engine.events import ENDINGS, PAUSED, Event
 from asl.engine.execution import Execution, Used, reported
+from asl.states import STATE_TYPES, UNKNOWN
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -241,7 +242,7 @@ class _Trace:
         """End a state, and what it has left open."""
         path, at = event.path, event.timestamp
         self._show(("state", path), event.details, "output")
-        if event.type.removesuffix("StateExited") in FORKS:
+        if STATE_TYPES.get(event.type.removesuffix("StateExited"), UNKNOWN).forks:
             self._end_within(path, at, None)
         self._end(("agent", path), at)
         self._end(("state", path), at)

@@ -12,11 +12,11 @@ from jsonschema import Draft202012Validator
 from asl.checks.acceptance import accepting
 from asl.checks.structure import _schema
 from asl.conformance import Case
-from asl.states import KNOWN_TYPES
+from asl.states import STATE_TYPES
 
 Json = Any
 Examples = dict[str, list[Json]]
-NAMES = ["asl", *(f"states:{kind}" for kind in sorted(KNOWN_TYPES))]
+NAMES = ["asl", *(f"states:{kind}" for kind in sorted(STATE_TYPES))]
 
 
 def states(value: Json) -> Iterator[Json]:
@@ -39,7 +39,7 @@ def examples(bundled: list[Case]) -> Examples:
             kind = each.get("Type")
             if kind is None:
                 found["asl"].append(each)
-            elif type(kind) is str and kind in KNOWN_TYPES:
+            elif type(kind) is str and kind in STATE_TYPES:
                 found[f"states:{kind}"].append(each)
     return found
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from asl.compiler.state import EFFECTS
 from asl.conformance.drafts.choosing import chosen
 from asl.conformance.drafts.facts import (
     Facts,
@@ -34,6 +33,7 @@ from asl.conformance.drafts.facts import (
 )
 from asl.core.values import Json
 from asl.graphs.ways import first_ways
+from asl.states import type_of
 from asl.states.base import machines_of
 
 __all__ = ["Given", "Step", "Way", "needs", "tasks_of", "ways"]
@@ -77,9 +77,9 @@ def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, s
         yield Step(name, "default"), state["Default"]
     if "Next" in state:
         yield Step(name, "next"), state["Next"]
-    elif state.get("End") or state["Type"] not in ("Choice", "Approval"):
+    elif state.get("End") or not type_of(state).decides:
         yield Step(name, "end"), None
-    catchers = state.get("Catch", ()) if state["Type"] in EFFECTS else ()
+    catchers = state.get("Catch", ()) if type_of(state).effect else ()
     for index, catcher in enumerate(catchers):
         yield Step(name, "catch", index), catcher["Next"]
 

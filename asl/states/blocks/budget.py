@@ -23,7 +23,6 @@ __all__ = [
     "ALL_CALLS",
     "BUDGET",
     "CALLS_OF",
-    "LEVELS",
     "LIMITS",
     "TOOL_CALLS",
     "Alert",
@@ -41,8 +40,6 @@ __all__ = [
     "has_limits",
 ]
 
-LEVELS: Final = ("Task", "Debate", "Map", "Parallel")
-"""The state types that have budgets of their own."""
 LIMITS: Final = ("MaxCost", "MaxTokens", "MaxInputTokens", "MaxOutputTokens")
 ALL_CALLS: Final = "MaxCalls"
 """The limit of all calls of agents."""

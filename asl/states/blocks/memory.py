@@ -19,6 +19,7 @@ from asl.states.host import Frame
 from asl.states.settings import Settings
 
 __all__ = [
+    "INSERTIONS",
     "MEMORY",
     "Read",
     "Rights",
@@ -31,6 +32,8 @@ __all__ = [
 
 DEFAULT_PATH: Final = parse_reference_path("$._memory")
 """Where a memory goes of which nothing is said."""
+INSERTIONS: Final = (("Memory", "Namespace"), ("Memory", "Read", "Namespace"))
+"""The ways from a state to the texts of its Memory into which braces insert values."""
 
 Read: TypeAlias = Callable[[Json, Frame], Awaitable[tuple[Json, Path, Json]]]
 """`(effective input, frame) -> (effective input with the memory, its place, the memory)`."""
@@ -326,8 +329,6 @@ class _Entry:
 
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     block = node.value["Memory"]
-    if node.value.get("Type") not in ("Task", "Pass"):
-        return  # the schema of its type says that there is none (V-MEM-04)
     read = block.get("Read")
     if type(read) in (dict, list):
         yield from _check_read(read, block.get("Type"), node)

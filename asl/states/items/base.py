@@ -9,7 +9,7 @@ import orjson
 from asl.core.json_text import ValueCounter
 from asl.core.values import MAX_DEPTH, Json, deeper_than
 
-__all__ = ["Fault", "Form", "Read", "parsed"]
+__all__ = ["Fault", "Outline", "Read", "parsed"]
 
 SHALLOW = 2 * MAX_DEPTH
 """A shorter text cannot nest deeper than is allowed."""
@@ -33,7 +33,7 @@ class Fault(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Outline:
     """What the document says about the form of the data (`ReaderConfig`)."""
 
     delimiter: str = ","
@@ -47,7 +47,7 @@ class Form:
     """Whether to refuse what AWS was seen refusing: objects as JSON files, CSV without rows."""
 
 
-Read: TypeAlias = Callable[[BinaryIO, Form], Iterator[Json]]
+Read: TypeAlias = Callable[[BinaryIO, Outline], Iterator[Json]]
 """A reader: yields the items of a file, lazily; raises Fault, and OSError if the file does."""
 
 

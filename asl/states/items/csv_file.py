@@ -11,7 +11,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from asl.core.values import Json
-from asl.states.items.base import Fault, Form
+from asl.states.items.base import Fault, Outline
 from asl.states.items.lines import read_lines
 
 __all__ = ["read_csv"]
@@ -22,7 +22,7 @@ _PLAIN = {"unexpected end of data": "a quotation mark is not closed"}
 """What to say instead of what the library says."""
 
 
-def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
+def read_csv(file: BinaryIO, form: Outline) -> Iterator[Json]:
     """Yield every row; empty lines are passed over."""
     import csv
 
@@ -57,7 +57,7 @@ def read_csv(file: BinaryIO, form: Form) -> Iterator[Json]:
 class _RowSize:
     """Counts the lines of the row that is read now."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Outline) -> None:
         self.form = form
         self.bytes = self.columns = 0
 

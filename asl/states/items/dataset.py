@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
-from asl.states.items import READERS, Fault, Form, Read
+from asl.states.items import READERS, Fault, Outline, Read
 from asl.states.items.base import parsed
 from asl.states.items.csv_file import read_csv
 from asl.states.items.packed import Unpacked
@@ -48,7 +48,7 @@ class Dataset:
         config = reader.get("ReaderConfig", {})
         headers = config.get("CSVHeaders")
         given = config.get("CSVHeaderLocation") == "GIVEN"
-        self.form = Form(
+        self.form = Outline(
             _DELIMITERS[config.get("CSVDelimiter", "COMMA")],
             tuple(headers) if given else None,
             config.get("ItemsPointer", ""),
@@ -192,7 +192,7 @@ class Dataset:
             raise Fault(f"no manifest of an S3 inventory ({error!r})", "the file") from None
         if kind != "CSV":
             raise Fault(f"this version reads inventories in CSV, not {kind}", "the file")
-        form = Form(headers=tuple(map(str.strip, columns)), longest=self.form.longest)
+        form = Outline(headers=tuple(map(str.strip, columns)), longest=self.form.longest)
         for each in keys:
             with self._open(holder, each) as file:
                 yield read_csv(file, form)

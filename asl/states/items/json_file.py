@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
 from asl.states.forks import Entry
-from asl.states.items.base import Fault, Form, parsed
+from asl.states.items.base import Fault, Outline, parsed
 from asl.states.items.json_stream import JsonStream
 
 __all__ = ["members", "read_json"]
@@ -23,7 +23,7 @@ SMALL: Final = 1 << 21
 """Bytes of a file that is read as a whole: a mistake in it is found before anything runs."""
 
 
-def read_json(file: BinaryIO, form: Form) -> Iterator[Json]:
+def read_json(file: BinaryIO, form: Outline) -> Iterator[Json]:
     """Yield the elements of an array, the members of an object."""
     text = file.read(SMALL + 1)
     if len(text) > SMALL:
@@ -58,7 +58,7 @@ def _missing(name: str, pointer: str) -> Fault:
     return Fault(f"there is no {name!r}", f"ItemsPointer {pointer!r}", NOWHERE)
 
 
-def _streamed(stream: JsonStream, form: Form) -> Iterator[Json]:
+def _streamed(stream: JsonStream, form: Outline) -> Iterator[Json]:
     """Yield the items of a file that is read while they are."""
     for name in tokens(form.pointer):
         if not _enter(stream, name):

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import orjson
 
 from asl.core.values import Json
-from asl.states.items.base import SHALLOW, Form, parsed
+from asl.states.items.base import SHALLOW, Outline, parsed
 from asl.states.items.lines import read_lines
 
 __all__ = ["read_json_lines"]
@@ -16,7 +16,7 @@ __all__ = ["read_json_lines"]
 BLANKS = b" \t\r\n"
 
 
-def read_json_lines(file: BinaryIO, form: Form) -> Iterator[Json]:
+def read_json_lines(file: BinaryIO, form: Outline) -> Iterator[Json]:
     """Yield the value of every line; blank lines are passed over."""
     before = 0
     for lines in read_lines(file, form.longest, BLANKS):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from asl.core.extras import install_command
 from asl.core.values import MAX_DEPTH, Json
-from asl.states.items.base import Fault, Form
+from asl.states.items.base import Fault, Outline
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ MAX_VALUES = 10_000_000
 """Values that the lists of a column may have in a row group beside one for each row."""
 
 
-def read_parquet(file: BinaryIO, form: Form) -> Iterator[Json]:
+def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
     """Yield the rows, a row group at a time.
 
     Numbers, texts, lists and structs are what they are, timestamps epoch milliseconds (AWS,

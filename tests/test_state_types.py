@@ -1,0 +1,288 @@
+"""State types: one descriptor each, no list of their names beside it, and a seam for more."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import asl
+from asl.core.diagnostics import Finding, Severity
+from asl.core.errors import AslError
+from asl.program import Step
+from asl.states import STATE_TYPES
+from asl.states.base import Compiler, Node, Outline, StateType, text_of
+from asl.states.calls import Target
+from asl.states.host import Frame
+from asl.states.registry import Registry
+
+Json = Any
+CODE: Final = Path(__file__).resolve().parents[1] / "asl"
+DIALECTS: Final = ("amazon", "codemie", "contenox", "flujo")
+
+
+# A type from outside -----------------------------------------------------------------------------
+
+
+def compile_echo(compiler: Compiler, step: Step) -> None:
+    """Compile an Echo: an agent says again what it is given."""
+    target, payload = Target("agent", compiler.state["Agent"], compiler.name), compiler.payload()
+
+    async def work(data: Json, frame: Frame) -> Json:
+        return await frame.host.invoke(frame, target, payload(data, frame))
+
+    step.work = work
+    step.finish = compiler.finish()
+
+
+def check_echo(node: Node) -> Iterator[Finding]:
+    """Nobody echoes in silence."""
+    if node.value.get("Agent") == "":
+        yield Finding("V-TASK-01", f"nobody echoes in {node.name!r}", node.at("Agent"))
+
+
+URN: Final = "urn:asl:schema:"
+SCHEMA: Final = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": f"{URN}states:Echo",
+    "type": "object",
+    "required": ["Type", "Agent"],
+    "x-required": {"Type": "V-ST-01", "Agent": "V-TASK-01"},
+    "x-rule": "V-TOP-03",
+    "properties": {
+        "Type": {"const": "Echo"},
+        "Comment": {"type": "string", "x-inert": True},
+        "Agent": {"type": "string", "x-rule": "V-TASK-01"},
+        "Parameters": {},
+        "ResultPath": {"$ref": f"{URN}common#/$defs/nullablePath"},
+        "Retry": {"type": "array", "items": {"$ref": f"{URN}Retrier"}},
+        "Catch": {"type": "array", "items": {"$ref": f"{URN}Catcher"}},
+        "Next": {"type": "string"},
+        "End": {"type": "boolean"},
+    },
+    "additionalProperties": False,
+}
+ECHO: Final = StateType(
+    "Echo",
+    compile_echo,
+    check_echo,
+    schema=SCHEMA,
+    effect=True,
+    outline=Outline.HEXAGON,
+    describe=text_of("Agent"),
+)
+
+DOCUMENT: Final[dict[str, Json]] = {
+    "StartAt": "Say",
+    "States": {
+        "Say": {
+            "Type": "Echo",
+            "Agent": "Voice",
+            "Parameters": {"text.$": "$.text"},
+            "ResultPath": "$.said",
+            "Retry": [{"ErrorEquals": ["Hoarse"], "IntervalSeconds": 2, "MaxAttempts": 2}],
+            "Catch": [{"ErrorEquals": ["Mute"], "ResultPath": "$.error", "Next": "Quiet"}],
+            "Next": "Done",
+        },
+        "Done": {"Type": "Succeed"},
+        "Quiet": {"Type": "Pass", "Result": "quiet", "ResultPath": "$.mood", "End": True},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def echo(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let there be the type Echo, for the tests that do not look for packages."""
+    if "monkeypatch" in request.fixturenames:
+        yield
+        return
+    STATE_TYPES.register(ECHO)
+    yield
+    STATE_TYPES.unregister("Echo")
+
+
+def ran(*answers: Json) -> asl.Result:
+    """Run the document; the agent gives these answers one after the other."""
+    left = list(answers)
+
+    def voice(given: Json) -> Json:
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return f"{given['text']} {answer}"
+
+    return asl.run(DOCUMENT, {"text": "hey"}, agents={"Voice": voice}, clock=asl.VirtualClock())
+
+
+def test_it_is_checked() -> None:
+    """By its schema, by its own check, and by those of all states."""
+    assert asl.check(DOCUMENT).ok
+    wrong = {**DOCUMENT["States"]["Say"], "Agnet": 1, "Agent": "", "Next": "Nowhere"}
+    report = asl.check({**DOCUMENT, "States": {**DOCUMENT["States"], "Say": wrong}})
+    assert {(each.code, each.pointer) for each in report.diagnostics} >= {
+        ("V-TOP-09", "/States/Say/Agnet"),
+        ("V-TASK-01", "/States/Say/Agent"),
+        ("V-ST-03", "/States/Say/Next"),
+    }
+    missing = asl.check(DOCUMENT, agents=["Other"])
+    assert [each.code for each in missing.diagnostics] == ["V-TASK-03"]
+
+
+def test_the_aws_profile_has_no_such_type() -> None:
+    """Whatever a package adds is no type of Amazon's."""
+    report = asl.check(DOCUMENT, profile="aws")
+    assert ("V-ST-01", "/States/Say/Type") in {(each.code, each.pointer) for each in report.errors}
+
+
+def test_it_runs_and_is_in_the_history() -> None:
+    """Its result lies where `ResultPath` says, and it is entered and exited."""
+    result = ran("you")
+    assert result.output == {"text": "hey", "said": "hey you"}
+    types = [each.type for each in result.events]
+    assert types[1:3] == ["EchoStateEntered", "EchoStateExited"]
+
+
+def test_it_is_retried() -> None:
+    """A retrier takes the error, and history tells of the delay."""
+    result = ran(asl.StateError("Hoarse", ""), "again")
+    assert result.output["said"] == "hey again"
+    told = [each.details for each in result.events if each.type == "RetryScheduled"]
+    assert [(each["retry"], each["delay"]) for each in told] == [(1, 2.0)]
+
+
+def test_its_error_is_caught() -> None:
+    """A catcher takes the error and says where to go."""
+    result = ran(asl.StateError("Mute", "no voice"))
+    assert result.output["mood"] == "quiet"
+    assert result.output["error"]["Error"] == "Mute"
+    assert [each.details["next"] for each in result.events if each.type == "ErrorCaught"] == [
+        "Quiet"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "drawn"),
+    [("mermaid", '[/"Say<br/>Voice<br/>retried"/]'), ("dot", "shape=hexagon"), ("svg", "Voice")],
+)
+def test_it_is_drawn(form: str, drawn: str) -> None:
+    """With the outline and the words of its descriptor."""
+    assert drawn in asl.graph(DOCUMENT, format=form)
+
+
+def test_it_is_planned() -> None:
+    """Its agent is one that may be called, and nothing bounds what that costs."""
+    plan = asl.plan(DOCUMENT)
+    assert plan.agents == {"Voice": ["Say"]}
+    assert ("Say", "Done") in plan.ways
+    assert ("Say", "Quiet") in plan.ways
+    assert plan.cost.most is None
+    assert plan.cost.states == ("Say",)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_no_conversion_drops_it_silently(name: str) -> None:
+    """A writer that does not know a type reports an error for it."""
+    conversion = asl.convert(DOCUMENT, name)
+    lost = [each for each in conversion.losses if each.code == "L-TYPE"]
+    assert [(each.pointer, each.severity) for each in lost] == [("/States/Say", Severity.ERROR)]
+    assert not conversion.ok
+
+
+# The seam ----------------------------------------------------------------------------------------
+
+
+def found(monkeypatch: pytest.MonkeyPatch, name: str) -> Registry:
+    """Return a registry in an installation with a package that offers a value of this module."""
+    point = EntryPoint("echo", f"{__name__}:{name}", "asl.states")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
+    return Registry(each for each in STATE_TYPES.values() if each.name != "Echo")
+
+
+def test_a_package_adds_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It offers its descriptor under an entry point."""
+    types = found(monkeypatch, "ECHO")
+    assert types["Echo"] is ECHO
+    assert [*types][-1] == "Echo"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("SCHEMA", "is no StateType"),
+        ("TASK_AGAIN", "there is a state type 'Task' already"),
+        ("BARE", "the state type 'Bare' has no schema"),
+        ("ABSENT", "the entry point 'echo' of asl.states cannot be loaded"),
+    ],
+)
+def test_what_is_no_new_type_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, message: str
+) -> None:
+    """The message says what is wrong with what the package offers."""
+    types = found(monkeypatch, name)
+    for _ in range(2):
+        with pytest.raises(AslError, match=message):
+            types.get("Echo")
+
+
+TASK_AGAIN: Final = StateType("Task", compile_echo, check_echo, schema=SCHEMA)
+BARE: Final = StateType("Bare", compile_echo, check_echo)
+
+
+# Lists of names ----------------------------------------------------------------------------------
+
+ALLOWED: Final = {
+    "cli/progress.py": 1,  # what is shown live of a Wait and a Map
+    "compiler/stages.py": 2,  # the stages that TestState of AWS shows
+    "engine/frame.py": 1,  # members of the context object
+    "expr/paths/closures.py": 1,  # members of the context object
+    "states/blocks/progress.py": 1,  # the fields of the block by type
+    # What each dialect has in the place of a type:
+    "dialects/amazon.py": 3,
+    "dialects/codemie/answered.py": 1,
+    "dialects/codemie/writing/__init__.py": 4,
+    "dialects/codemie/writing/gates.py": 2,
+    "dialects/codemie/writing/machine.py": 1,
+    "dialects/codemie/writing/tasks.py": 1,
+    "dialects/codemie/writing/transforms.py": 1,
+    "dialects/contenox/plain/machine.py": 1,
+    "dialects/contenox/reading.py": 1,
+    "dialects/contenox/words.py": 1,
+    "dialects/contenox/writing/__init__.py": 2,
+    "dialects/contenox/writing/tasks.py": 1,
+    "dialects/flujo/writing/__init__.py": 2,
+    "dialects/flujo/writing/held.py": 1,
+    "dialects/flujo/writing/machine.py": 1,
+    "dialects/flujo/writing/pipeline.py": 1,
+    "dialects/flujo/writing/states.py": 2,
+}
+"""Files with literals that hold several names of state types -> how many. It only shrinks."""
+
+
+def lists(path: Path, names: frozenset[str]) -> int:
+    """Count the literals of a module that hold two or more names of state types."""
+    count = 0
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        parts: list[ast.expr | None] = []
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            parts = [*node.elts]
+        elif isinstance(node, ast.Dict):
+            parts = node.keys
+        held = {each.value for each in parts if isinstance(each, ast.Constant)}
+        count += len(held & names) > 1
+    return count
+
+
+def test_no_list_of_state_types_stands_beside_the_descriptors() -> None:
+    """What has to know a property of a type asks its descriptor."""
+    names = frozenset(STATE_TYPES)
+    counted = Counter(
+        {
+            path.relative_to(CODE).as_posix(): number
+            for path in CODE.rglob("*.py")
+            if (number := lists(path, names))
+        }
+    )
+    assert dict(counted) == ALLOWED
