@@ -21,7 +21,7 @@ from asl.agents.function import FunctionAgent, second_name
 from asl.core.errors import StateError, cause_for
 from asl.core.values import Json, plain_copy
 from asl.engine.agent import Agent, Call, Deputy
-from asl.engine.blame import bounded_text, message_of
+from asl.engine.blame import bounded_text, is_cancellation, is_own, message_of
 from asl.states.calls import Target, is_function
 from asl.states.errors import Raised
 
@@ -163,7 +163,9 @@ class LambdaHandler(Agent):
     async def _awaited(self, payload: Json, call: Call) -> Json:
         try:
             return _marshalled(await self.function(*self._arguments(payload, call)), call)
-        except (Exception, SystemExit) as error:  # foreign code: what it raises is its failure
+        except BaseException as error:  # foreign code: what it raises is its failure
+            if is_own(error) or is_cancellation(error):
+                raise
             failure = _failure(error, call)
             raise failure from cause_for(failure, error)
 

@@ -285,6 +285,19 @@ def test_handler_that_raises_what_is_no_exception(kind: type[BaseException]) -> 
     assert json.loads(result.cause)["errorMessage"].endswith("with error: exit status 1")
 
 
+@pytest.mark.parametrize("seconds", [None, 3])
+@pytest.mark.parametrize("kind", [SystemExit, Halt])
+def test_async_handler_that_raises_what_is_no_exception(
+    kind: type[BaseException], seconds: float | None
+) -> None:
+    async def handler(event: Any, context: Any) -> Any:
+        raise kind(1)
+
+    result = run(DIRECT, function_agent(handler, settings=LambdaSettings(timeout=seconds)))
+    assert result.error == "Runtime.ExitError"
+    assert json.loads(result.cause)["errorMessage"].endswith("with error: exit status 1")
+
+
 def test_interrupt_of_a_handler_ends_the_run() -> None:
     def handler(event: Any, context: Any) -> Any:
         raise KeyboardInterrupt

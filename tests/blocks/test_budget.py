@@ -550,3 +550,37 @@ def test_a_branch_that_is_cancelled_while_people_decide_takes_nobody_along() -> 
     agents = {"A": agent, "F": fails}
     result = asl.run(document, agents=agents, approvals=approvals, clock="virtual")
     assert result.output == [{"_cost": 2.0}, "caught"]
+
+
+@pytest.mark.parametrize("level", ["workflow", "state"])
+@pytest.mark.parametrize("report", [{}, {"model": "unheard-of"}])
+def test_unknown_price_under_max_cost_stops(level: str, report: Json) -> None:
+    """Tokens without a cost, a model or a price fail the call, and no further one is made."""
+    calls = 0
+
+    def agent(parameters: Json) -> Json:
+        nonlocal calls
+        calls += 1
+        return {"_tokens": 10**9, **report}
+
+    state: Json = {
+        "Type": "Task",
+        "Agent": "X",
+        "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 3}],
+        "End": True,
+    }
+    document: Json = {"StartAt": "A", "States": {"A": state}}
+    (document if level == "workflow" else state)["Budget"] = {"MaxCost": "$1.00"}
+    result = asl.run(document, agents={"X": agent}, clock="virtual")
+    assert (result.error, calls) == ("States.BudgetExceeded", 1)
+    assert result.usage["tokens"] == 10**9
+
+
+def test_unknown_price_without_max_cost_is_no_failure() -> None:
+    """Where money is not limited, tokens need no price."""
+    document: Json = {
+        "StartAt": "A",
+        "Budget": {"MaxTokens": 10},
+        "States": {"A": {"Type": "Task", "Agent": "X", "End": True}},
+    }
+    assert asl.run(document, agents={"X": lambda parameters: {"_tokens": 9}}).ok

@@ -293,3 +293,46 @@ def test_agents_in_threads_leave_room_for_their_tools() -> None:
     }
     result = asl.run(document, list(range(agents)), agents={"A": agent}, tools={"t": tool})
     assert result.output == list(range(agents))
+
+
+@pytest.mark.parametrize(
+    ("answer", "part"),
+    [
+        (False, "it says so"),
+        (None, "null"),
+        ("no", "string"),
+        ("true", "string"),
+        (1, "number"),
+        ([], "array"),
+        ({"valid": False}, "it says so"),
+        ({"valid": "false"}, "'valid' of true or false"),
+        ({"valid": None}, "'valid' of true or false"),
+        ({"blocked": True}, "it says so"),
+        ({"blocked": 1}, "'blocked' of true or false"),
+        ({"valid": True, "blocked": True}, "it says so"),
+    ],
+)
+def test_before_hook_blocks_unless_it_clearly_allows(answer: Json, part: str) -> None:
+    """Whatever else it answers, the tool is not called."""
+    called: list[Json] = []
+    policy = {"Hooks": {"Before": {"Agent": "Guard"}}}
+    result = asl.run(
+        task(policy),
+        agents={"A": {"use": [{"tool": "tool"}]}, "Guard": lambda parameters: answer},
+        tools={"tool": called.append},
+    )
+    assert (result.error, called) == ("States.Permissions", [])
+    assert part in result.cause
+
+
+@pytest.mark.parametrize("answer", [True, {"valid": True}, {"blocked": False}])
+def test_before_hook_allows_a_call(answer: Json) -> None:
+    called: list[Json] = []
+    policy = {"Hooks": {"Before": {"Agent": "Guard"}}}
+    result = asl.run(
+        task(policy),
+        agents={"A": {"use": [{"tool": "tool"}]}, "Guard": lambda parameters: answer},
+        tools={"tool": called.append},
+    )
+    assert result.ok
+    assert len(called) == 1
