@@ -10,7 +10,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from asl.conformance import Case
 
-settings.register_profile("quick", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile("full", max_examples=2000, deadline=None)
 
 
@@ -39,10 +39,9 @@ def bundled() -> "list[Case]":
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what takes long, unless it is asked for."""
+    """Leave out what takes long, unless it is asked for."""
     if config.getoption("--full"):
         return
-    skip = pytest.mark.skip(reason="long; run with --full")
-    for item in items:
-        if "full" in item.keywords:
-            item.add_marker(skip)
+    long = [item for item in items if "full" in item.keywords]
+    items[:] = [item for item in items if "full" not in item.keywords]
+    config.hook.pytest_deselected(items=long)

@@ -1,21 +1,30 @@
 """Processes that die at an instant of a store: before a commit, after an effect, and so on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
 import pytest
 
 from asl.executions import Store
+from tests.examples import sampled
 
 T = TypeVar("T")
 
 
 def instants(each: range, quick: int) -> list[Any]:
     """Return parameters for deaths at these instants; without `--full` at one of so many."""
+    return sampled(each, quick)
+
+
+def instants_of_kinds(each: range, kinds: Sequence[T], quick: int) -> list[Any]:
+    """Return pairs of an instant and a kind; without `--full` the kinds take turns."""
     return [
-        n if index % quick == 0 else pytest.param(n, marks=pytest.mark.full)
+        (n, kind)
+        if index % quick == 0 and kind == kinds[index // quick % len(kinds)]
+        else pytest.param(n, kind, marks=pytest.mark.full)
         for index, n in enumerate(each)
+        for kind in kinds
     ]
 
 

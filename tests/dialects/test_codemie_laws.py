@@ -67,7 +67,7 @@ def _conditions() -> st.SearchStrategy[str]:
 
 
 @given(_conditions(), OUTPUTS)
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(50))
 def test_a_translated_condition_decides_like_the_original(condition: str, output: Any) -> None:
     """In JSONata a condition holds for the same outputs, whatever is missing or of another type."""
     seen = coerced(output)
@@ -80,7 +80,7 @@ def test_a_translated_condition_decides_like_the_original(condition: str, output
 
 
 @given(_conditions(), OUTPUTS)
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(50))
 def test_a_condition_as_a_plain_rule_decides_like_the_original(condition: str, output: Any) -> None:
     """What fails in it makes all of it false; L-COERCE tells of texts that say values."""
     assume(coerced(output) == output)
@@ -98,7 +98,7 @@ def test_a_condition_as_a_plain_rule_decides_like_the_original(condition: str, o
     ("operands", "scalars"), [(NUMERIC, [1, 0, -2, 2.5]), (BOOLEAN, [True, False])]
 )
 @given(st.data())
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(50))
 def test_a_rule_as_a_condition_decides_like_the_original(
     operands: Any, scalars: list[Any], data: st.DataObject
 ) -> None:
@@ -111,7 +111,7 @@ def test_a_rule_as_a_condition_decides_like_the_original(
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
     """Nothing else comes of a text, and nothing is executed."""
     assert holds(text, {"a": 1}) in (True, False)
@@ -163,7 +163,7 @@ def test_an_output_as_python_writes_it_is_read(value: Any) -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=6), JSON, min_size=1, max_size=4))
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 def test_yaml_is_read_as_it_was_written(value: Any) -> None:
     """By YAML 1.1 and by YAML 1.2."""
     text = written(value)
@@ -247,7 +247,7 @@ REFUSED = {"CM-AMBIGUOUS-JOIN", "CM-UNSTRUCTURED"}
 
 
 @given(workflows(), st.lists(ANSWERS))
-@settings(deadline=None, max_examples=examples(40))
+@settings(deadline=None, max_examples=examples(20))
 def test_a_workflow_comes_back_and_runs(workflow: dict[str, Any], answers: list[str]) -> None:
     """A workflow becomes a document that is right, ends, and becomes the workflow again."""
     try:
@@ -269,7 +269,7 @@ def test_a_workflow_comes_back_and_runs(workflow: dict[str, Any], answers: list[
 
 
 @given(workflows(loops=True), st.lists(ANSWERS, min_size=1), st.sampled_from([{}, {"n": 1}]))
-@settings(deadline=None, max_examples=examples(70))
+@settings(deadline=None, max_examples=examples(35))
 def test_a_converted_workflow_does_what_the_workflow_does(
     workflow: dict[str, Any], answers: list[str], given: dict[str, Any]
 ) -> None:

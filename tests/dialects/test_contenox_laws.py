@@ -37,7 +37,7 @@ VALUES = st.recursive(
 
 
 @given(TEMPLATES, VALUES)
-@settings(deadline=None, max_examples=examples(170))
+@settings(deadline=None, max_examples=examples(85))
 def test_a_template_is_filled_in_refused_or_ends_the_run(text: str, value: Any) -> None:
     """Whatever it holds, and whatever there is to be filled in."""
     try:
@@ -94,7 +94,7 @@ SAID = WORDS | st.sampled_from(["1", "-2", "score: 2.5", "1-3", "none", "+0", ".
 
 
 @given(ASKED, SAID)
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(50))
 def test_a_branch_in_jsonata_decides_like_the_operator(asked: Any, said: str) -> None:
     """What runs and what the checks foresee are the same."""
     operator, when = asked
@@ -152,7 +152,7 @@ CHAIN: dict[str, Any] = {
 
 
 @given(st.data(), VALUES)
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(50))
 def test_a_spoilt_chain_is_read_or_refused(data: st.DataObject, value: Any) -> None:
     """Any value in any place: a document that is right, or findings with known codes."""
     read_or_refused(spoilt(data, CHAIN, value), "CX-", read, restored)

@@ -30,7 +30,7 @@ VALUES = st.recursive(
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=examples(200))
+@settings(deadline=None, max_examples=examples(100))
 def test_a_rule_as_a_condition_without_loss_decides_like_the_original(data: st.DataObject) -> None:
     """For values of all types."""
     rule = data.draw(rules(OPERANDS | NUMERIC | BOOLEAN))
@@ -81,7 +81,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=12).map(" ".join), VALUES, st.sampled_from(MODES))
-@settings(deadline=None, max_examples=examples(200))
+@settings(deadline=None, max_examples=examples(100))
 def test_a_condition_has_a_value_or_fails(text: str, value: Any, mode: str) -> None:
     """Or it is none; nothing else happens, whatever there is to be compared."""
     try:
@@ -129,7 +129,7 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN, VALUES, VALUES)
-@settings(deadline=None, max_examples=examples(100))
+@settings(deadline=None, max_examples=examples(50))
 def test_a_condition_in_jsonata_says_the_same(text: str, output: Any, held: Any) -> None:
     """What JSONata says by itself is what the function for all other conditions says."""
     assert plain(text, "output") is not None
@@ -237,7 +237,7 @@ def _holds(when: str | None, said: Any, failed: bool) -> bool:
 
 
 @given(RULES, OUTCOMES)
-@settings(deadline=None, max_examples=examples(70))
+@settings(deadline=None, max_examples=examples(35))
 def test_a_machine_goes_where_its_rules_say(
     rules: list[dict[str, Any]], outcomes: list[Any]
 ) -> None:
@@ -280,7 +280,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.lists(PARTS, max_size=14).map("".join), VALUES)
-@settings(deadline=None, max_examples=examples(170))
+@settings(deadline=None, max_examples=examples(85))
 def test_a_template_is_filled_in_or_given_up(text: str, value: Any) -> None:
     """Whatever it holds, and whatever there is to be filled in."""
     scope = Scope({"a": value}, value, {"b": value})
@@ -364,14 +364,14 @@ BLUEPRINT: dict[str, Any] = {
 
 
 @given(st.data(), VALUES)
-@settings(deadline=None, max_examples=examples(130))
+@settings(deadline=None, max_examples=examples(65))
 def test_a_spoilt_blueprint_is_read_or_refused(data: st.DataObject, value: Any) -> None:
     """Any value in any place: a document that is right, or findings with known codes."""
     read_or_refused(spoilt(data, BLUEPRINT, value), "FL-", read, restored)
 
 
 @given(VALUES, VALUES)
-@settings(deadline=None, max_examples=examples(30))
+@settings(deadline=None, max_examples=examples(15))
 def test_metadata_that_is_made_up_does_no_harm(machines: Any, blueprint: Any) -> None:
     """A history is told without it."""
     document = {

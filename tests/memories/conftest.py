@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,16 @@ def redis_url(redis_port: int) -> str:
 
 @pytest.fixture(scope="session")
 def dynamodb_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server that speaks as DynamoDB does."""
+    """The URL of a server that speaks as DynamoDB does.
+
+    All sessions share what botocore has read of the service: to read it takes half a second.
+    """
+    from botocore import loaders
+
     folder, port = tmp_path_factory.mktemp("dynamodb"), free_port()
     command = [sys.executable, str(Path(__file__).with_name("dynamodb_server.py")), str(port)]
-    with server(command, "Running on", folder):
+    with server(command, "Running on", folder), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loaders, "create_loader", cache(loaders.create_loader))
         yield f"http://127.0.0.1:{port}"
 
 

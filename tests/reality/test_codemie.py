@@ -14,6 +14,7 @@ import pytest
 import asl
 from asl.core.document import Document
 from asl.states.base import machines_of
+from tests.examples import sampled
 from tests.reality.codemie import cases, plain, run
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "codemie"
@@ -42,7 +43,7 @@ def test_all_documents_are_listed() -> None:
     assert len(CASES) == 65
 
 
-@pytest.mark.parametrize("file", VERDICTS)
+@pytest.mark.parametrize("file", sampled(VERDICTS, 3))
 def test_the_verdict_is_that_of_the_platform(file: str) -> None:
     """What the platform accepts is accepted, what it refuses is refused, with a place."""
     try:
@@ -53,7 +54,7 @@ def test_the_verdict_is_that_of_the_platform(file: str) -> None:
     assert all(each.line and each.column for each in report)
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_the_dialect_is_detected(file: str) -> None:
     """Nobody has to say which language a workflow is written in."""
     assert asl.load(FOLDER / file).dialect == "codemie"
@@ -68,7 +69,7 @@ def machines(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
             todo += [inner for _, inner in machines_of(state)]
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_a_converted_document_is_small(file: str) -> None:
     """A Task and a Choice for a state, a Map, Parallel, Approval where one is needed."""
     document = asl.load(FOLDER / file)
@@ -150,7 +151,7 @@ ENDLESS = {"test_config_yaml_validation_01.yaml"}
 """A state that leads to itself."""
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_what_is_accepted_runs_to_an_end(file: str) -> None:
     """With actors that answer what the document expects, everything ends."""
     document = asl.load(FOLDER / file)
@@ -168,7 +169,7 @@ def test_what_is_accepted_runs_to_an_end(file: str) -> None:
         assert result.status == "SUCCEEDED", (result.error, result.cause)
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_a_workflow_comes_back(file: str) -> None:
     """To a document and back, as a text, nothing changes and nothing is lost."""
     document = asl.load(FOLDER / file)
@@ -205,7 +206,7 @@ def test_an_agent_document_becomes_a_workflow(file: Path) -> None:
         assert kept or plain or f"/States/{name}" in reported or "/Catch" in reported, name
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", sampled(CASES, 3), ids=lambda case: case["id"])
 def test_a_workflow_behaves_as_recorded(case: dict[str, Any]) -> None:
     """States, inputs, context and result are those of the case."""
     expect = dict(case["expect"])

@@ -11,7 +11,7 @@ import pytest
 
 import asl
 from asl.executions import Store
-from tests.deaths import instants
+from tests.deaths import instants_of_kinds
 
 DEBATE = {
     "Type": "Debate",
@@ -118,8 +118,7 @@ def told(result: Any) -> list[Any]:
     return [(event.type, event.path, event.details) for event in result.events]
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("die_at", instants(range(1, INSTANTS + 1), 16))
+@pytest.mark.parametrize(("die_at", "style"), instants_of_kinds(range(1, INSTANTS + 1), STYLES, 12))
 def test_a_debate_goes_on_where_it_was(die_at: int, style: str, tmp_path: Path) -> None:
     """The result is the same; only turns that were in flight are taken a second time."""
     document, (whole, once) = workflow(style), undisturbed(style)
@@ -153,8 +152,7 @@ def undisturbed(style: str) -> tuple[Any, list[str]]:
     return whole, answered
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("die_at", instants(range(1, 300, 17), 3))
+@pytest.mark.parametrize(("die_at", "style"), instants_of_kinds(range(1, 300, 17), STYLES, 2))
 def test_debates_of_a_map_go_on(die_at: int, style: str, tmp_path: Path) -> None:
     """Every iteration has its own debate, and keeps its own answers."""
     document, data = in_a_map(style), {"items": [{"topic": "Tea?"}, {"topic": "Milk?"}]}
@@ -168,8 +166,7 @@ def test_debates_of_a_map_go_on(die_at: int, style: str, tmp_path: Path) -> None
     assert len(world.answered) - len(set(world.answered)) <= 6
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("die_at", instants(range(1, 16), 2))
+@pytest.mark.parametrize(("die_at", "style"), instants_of_kinds(range(1, 16), STYLES, 2))
 def test_a_debate_keeps_its_budget(die_at: int, style: str, tmp_path: Path) -> None:
     """What was spent before a death counts, and what calls under way then may have spent."""
     document = workflow(style)

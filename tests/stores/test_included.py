@@ -8,7 +8,7 @@ import pytest
 
 import asl
 from asl.executions import Store
-from tests.deaths import lived
+from tests.deaths import instants, lived
 
 PART = {
     "Parameters": {"who": {"Type": "string"}, "attempt": {"Default": 0}},
@@ -77,7 +77,7 @@ def told(path: Path) -> list[Any]:
         return [(each.type, each.path, each.details) for each in events]
 
 
-@pytest.mark.parametrize("die_at", range(1, 12))
+@pytest.mark.parametrize("die_at", instants(range(1, 12), 3))
 def test_the_history_has_the_states_as_they_were_filled_in(die_at: int, tmp_path: Path) -> None:
     """Those of each item and each attempt, whatever process has run them, and whoever reads it."""
     whole = run(tmp_path, "whole.db", None)
@@ -92,7 +92,7 @@ def test_the_history_has_the_states_as_they_were_filled_in(die_at: int, tmp_path
     )
 
 
-@pytest.mark.parametrize("die_at", range(1, 12, 2))
+@pytest.mark.parametrize("die_at", instants(range(1, 12, 2), 2))
 def test_a_distributed_map_goes_on_as_it_was_filled_in(die_at: int, tmp_path: Path) -> None:
     """Its children are those of the document that the data made, in whatever process they run."""
     each = PART["States"]["Each"]

@@ -15,9 +15,9 @@ from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
 POINTS = {*kept.FAIL_POINTS, *journal.FAIL_POINTS, *backend.FAIL_POINTS}
-KILLS = {"chain": 8, "whole": 20, "wide": 12, "group": 8, "free": 8}
+KILLS = {"chain": 4, "whole": 20, "wide": 6, "group": 4, "free": 8}
 """How many lives are killed in each scene."""
-FULL = 25
+FULL = 50
 """How many times as many are in the full run."""
 
 

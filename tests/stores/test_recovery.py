@@ -141,7 +141,7 @@ def of_people(result: Any) -> list[str]:
     return [each for each in types if each.startswith(("Approval", "Notification"))]
 
 
-@pytest.mark.parametrize("die_at", instants(range(1, 150, 2), 3))
+@pytest.mark.parametrize("die_at", instants(range(1, 150, 2), 6))
 def test_it_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     """Wherever it dies, the result is the same, and no answer that was kept is asked for again."""
     whole, world = expected(tmp_path), World()

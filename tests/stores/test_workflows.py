@@ -7,7 +7,7 @@ import pytest
 
 import asl
 from asl.executions import Store
-from tests.deaths import lived
+from tests.deaths import instants, lived
 from tests.stores.conftest import Place
 
 ASKS = {
@@ -195,7 +195,7 @@ def test_a_name_that_is_taken_is_not_taken_over(tmp_path: Path, world: World) ->
 DECIDED = {**ASKS, "States": {**ASKS["States"], "Ask": {"Type": "Pass", "Next": "Ship"}}}
 
 
-@pytest.mark.parametrize("die_at", range(1, 60))
+@pytest.mark.parametrize("die_at", instants(range(1, 60), 3))
 def test_it_goes_on_where_it_was(die_at: int, place: Place, world: World) -> None:
     """Wherever it dies, no answer that was kept is asked for again, in the child neither."""
 
