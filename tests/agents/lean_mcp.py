@@ -60,6 +60,21 @@ def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"error": {"code": -32602, "message": f"no tool {name}"}}
 
 
+def things(message: dict[str, Any]) -> dict[str, Any] | None:
+    """Answer as `mcp_server.py` does when it is asked for its tools, or to add."""
+    if message["method"] == "tools/list":
+        tools = [tool("add", "Adds two numbers."), tool("broken", "Fails."), tool("steps")]
+        return {"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}
+    if message["method"] == "tools/call" and message["params"]["name"] == "add":
+        sum = message["params"]["arguments"]["a"] + message["params"]["arguments"]["b"]
+        return {
+            "jsonrpc": "2.0",
+            "id": message["id"],
+            "result": text("", structuredContent={"result": sum}),
+        }
+    return reply(message)
+
+
 def main(mode: str) -> None:
     if mode == "silent":
         time.sleep(1000)
@@ -71,7 +86,7 @@ def main(mode: str) -> None:
         message = json.loads(line)
         if mode == "hang" and message.get("method") == "tools/call":
             continue
-        answer = reply(message)
+        answer = things(message) if mode == "things" else reply(message)
         if mode == "nonsense" and message.get("method") == "tools/call":
             print("{nonsense", flush=True)
             continue

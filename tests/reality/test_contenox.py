@@ -15,6 +15,7 @@ from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_text import CORE, loads
 from asl.dialects import load
+from tests.examples import sampled
 from tests.reality.contenox import agents_of, paused, run
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "contenox"
@@ -49,7 +50,7 @@ def test_all_documents_are_listed() -> None:
     assert len(CASES) == 40
 
 
-@pytest.mark.parametrize("file", REFUSED)
+@pytest.mark.parametrize("file", sampled(REFUSED, 3))
 def test_what_is_wrong_is_refused(file: str) -> None:
     """With a code and a place."""
     with pytest.raises(asl.InvalidDocument) as refusal:
@@ -58,7 +59,7 @@ def test_what_is_wrong_is_refused(file: str) -> None:
     assert all(each.line and each.column for each in refusal.value.report)
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_the_others_are_accepted_and_detected(file: str) -> None:
     """Nobody has to say which language a chain is written in."""
     document = asl.load(FOLDER / file)
@@ -69,7 +70,7 @@ def test_the_others_are_accepted_and_detected(file: str) -> None:
     assert {each.code.split("-")[0] for each in report} <= {"CX"}, str(list(report))
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_a_converted_document_is_small(file: str) -> None:
     """One state for a task, one Choice for its branches, one end, one for failures of rescuers."""
     tasks = json.loads((FOLDER / file).read_text())["tasks"]
@@ -105,7 +106,7 @@ def agents(document: Document) -> dict[str, Any]:
     return {name: agent(name) for name in agents_of(document)}
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_what_is_accepted_runs_to_an_end(file: str) -> None:
     """With agents that answer what the document expects, everything ends."""
     document = asl.load(FOLDER / file)
@@ -125,7 +126,7 @@ def test_what_is_accepted_runs_to_an_end(file: str) -> None:
         assert result.status == "SUCCEEDED", (result.error, result.cause)
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_what_was_read_is_written_as_it_was(file: str) -> None:
     """Reading and writing give the chain back, with all its keys."""
     document = asl.load(FOLDER / file)
@@ -134,7 +135,7 @@ def test_what_was_read_is_written_as_it_was(file: str) -> None:
     assert asl.load(conversion.text).value["States"] == document.value["States"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", sampled(CASES, 3), ids=lambda case: case["id"])
 def test_a_chain_behaves_as_recorded(case: dict[str, Any]) -> None:
     """Tasks, evaluations, variables and output are those of the case."""
     expect = dict(case["expect"])

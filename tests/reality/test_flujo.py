@@ -12,6 +12,7 @@ import pytest
 import asl
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_text import CORE, PLATFORM, loads
+from tests.examples import sampled
 from tests.reality.flujo import agents_of, run
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "flujo"
@@ -50,7 +51,7 @@ def test_all_documents_are_listed() -> None:
     assert len(CASES) == 48
 
 
-@pytest.mark.parametrize("file", REFUSED)
+@pytest.mark.parametrize("file", sampled(REFUSED, 3))
 def test_what_is_wrong_is_refused(file: str) -> None:
     """With a code and a place."""
     with pytest.raises(asl.InvalidDocument) as refusal:
@@ -59,7 +60,7 @@ def test_what_is_wrong_is_refused(file: str) -> None:
     assert all(each.line and each.column for each in refusal.value.report)
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_the_others_are_accepted_and_detected(file: str) -> None:
     """Nobody has to say which language a blueprint is written in."""
     document = asl.load(FOLDER / file)
@@ -88,7 +89,7 @@ def answer_for(name: str) -> Any:
     return {"yaml_text": "x", "prepared_steps_for_mapping": steps, "decomposition": {"steps": []}}
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_what_is_accepted_runs_to_an_end(file: str) -> None:
     """With agents that answer what the blueprint expects, everything ends."""
     document = asl.load(FOLDER / file)
@@ -111,7 +112,7 @@ def test_what_is_accepted_runs_to_an_end(file: str) -> None:
         assert result.status == "SUCCEEDED", (result.error, result.cause)
 
 
-@pytest.mark.parametrize("file", ACCEPTED)
+@pytest.mark.parametrize("file", sampled(ACCEPTED, 3))
 def test_what_was_read_is_written_as_it_was(file: str) -> None:
     """Reading and writing give the blueprint back, with all its keys."""
     document = asl.load(FOLDER / file)
@@ -123,7 +124,7 @@ def test_what_was_read_is_written_as_it_was(file: str) -> None:
     assert asl.load(conversion.text).value["States"] == document.value["States"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", sampled(CASES, 3), ids=lambda case: case["id"])
 def test_a_blueprint_behaves_as_recorded(case: dict[str, Any]) -> None:
     """States, calls, context and output are those of the case."""
     expect = dict(case["expect"])

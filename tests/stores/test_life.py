@@ -466,7 +466,7 @@ def test_finished_iterations_and_branches_are_not_repeated(whole: tuple[World, A
     assert result.visited == ["Begin", "Each", "Done"]
 
 
-@pytest.mark.parametrize("die_at", instants(range(1, 60), 3))
+@pytest.mark.parametrize("die_at", instants(range(1, 60), 5))
 def test_a_redrive_goes_on_after_a_crash(
     die_at: int, whole: tuple[World, Any], tmp_path: Path
 ) -> None:
@@ -488,7 +488,7 @@ def test_a_redrive_goes_on_after_a_crash(
         assert list(store.faults()) == []
 
 
-@pytest.mark.parametrize("die_at", instants(range(1, 60, 2), 3))
+@pytest.mark.parametrize("die_at", instants(range(1, 60, 2), 5))
 def test_a_crash_before_the_redrive_changes_nothing(
     die_at: int, whole: tuple[World, Any], tmp_path: Path
 ) -> None:
@@ -504,7 +504,7 @@ def test_a_crash_before_the_redrive_changes_nothing(
     assert result.usage["tokens"] == expected.usage["tokens"]
 
 
-@pytest.mark.parametrize("die_at", instants(range(1, 60, 3), 3))
+@pytest.mark.parametrize("die_at", instants(range(1, 60, 3), 4))
 def test_a_crashed_execution_that_was_stopped_is_redriven(
     die_at: int, whole: tuple[World, Any], tmp_path: Path
 ) -> None:

@@ -69,7 +69,7 @@ def sorted_lines(bucket: dict[str, str | bytes]) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("die_at", instants(range(1, 70, 3), 3))
+@pytest.mark.parametrize("die_at", instants(range(1, 70, 3), 5))
 def test_a_map_run_goes_on_where_it_was(die_at: int, tmp_path: Path) -> None:
     """Wherever it dies, its result, its files and what it has spent are the same."""
     rows = "".join(f'{{"n": {n}}}\n' for n in range(6))
@@ -104,7 +104,7 @@ def told(result: Any) -> list[Any]:
     return sorted(found, key=lambda each: (each[0][1], json.dumps(each)))
 
 
-@pytest.mark.parametrize("die_at", instants(range(1, 90, 4), 3))
+@pytest.mark.parametrize("die_at", instants(range(1, 90, 4), 5))
 def test_what_children_tell_is_told_once(die_at: int, tmp_path: Path) -> None:
     """Whatever was told before the process died is in the history, and is not told again."""
     rows = "".join(f'{{"n": {n}}}\n' for n in range(6))

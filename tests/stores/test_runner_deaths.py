@@ -111,7 +111,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Json:
         return store.result("one").output
 
 
-@pytest.mark.parametrize("die_at", instants(range(1, 110), 6))
+@pytest.mark.parametrize("die_at", instants(range(1, 110), 9))
 def test_another_runner_goes_on(place: Place, undisturbed: Json, die_at: int) -> None:
     """The outcome is that of an execution that nobody disturbed."""
     found = lives(place)

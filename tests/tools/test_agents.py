@@ -13,7 +13,7 @@ from asl.agents import McpServer, ProcessAgent, Tool
 from .workflows import answer, task, told, use
 
 Json = Any
-MCP = [sys.executable, str(Path(__file__).parents[1] / "agents" / "mcp_server.py")]
+MCP = [sys.executable, "-S", str(Path(__file__).parents[1] / "agents" / "lean_mcp.py"), "things"]
 TOOLS = {"echo": {"echo": True}, "other": {"return": 2}}
 
 

@@ -100,12 +100,12 @@ def test_a_model_may_do_something_else() -> None:
 
 def test_tools_of_a_server_are_meant_by_both_names(tmp_path: Path) -> None:
     """A model is offered `add`; the policy may say `things/add`, also where a file names it."""
-    server = Path(__file__).parents[1] / "agents" / "mcp_server.py"
+    server = Path(__file__).parents[1] / "agents" / "lean_mcp.py"
     (tmp_path / "agents.json").write_text(
         json.dumps(
             {
                 "agents": {"A": {"model": "openai:gpt-5", "key": "k", "tools": ["things/*"]}},
-                "servers": {"things": {"command": [sys.executable, str(server)]}},
+                "servers": {"things": {"command": [sys.executable, "-S", str(server), "things"]}},
             }
         )
     )
