@@ -55,9 +55,24 @@ SCHEMA: Final = {
     "properties": {
         "Type": {"const": "Echo"},
         "Comment": {"type": "string", "x-inert": True},
-        "Agent": {"type": "string", "x-rule": "V-TASK-01"},
-        "Parameters": {},
-        "ResultPath": {"$ref": f"{URN}common#/$defs/nullablePath"},
+        "QueryLanguage": {"enum": ["JSONPath", "JSONata"]},
+        "Agent": {"type": "string", "x-rule": "V-TASK-01", "x-agent": "V-TASK-03"},
+        "Parameters": {"x-language": "JSONPath", "x-jsonpath": "template"},
+        "Arguments": {"x-language": "JSONata", "x-jsonata": "template"},
+        "Volume": {"type": ["number", "string"], "x-rule": "V-TASK-02", "x-jsonata": "number"},
+        "VolumePath": {
+            "type": "string",
+            "x-rule": "V-TASK-02",
+            "x-language": "JSONPath",
+            "x-jsonpath": "reference path",
+        },
+        "ResultPath": {
+            "$ref": f"{URN}common#/$defs/nullablePath",
+            "x-rule": "V-ST-05",
+            "x-language": "JSONPath",
+            "x-jsonpath": "result path",
+        },
+        "Output": {"x-language": "JSONata", "x-jsonata": "template", "x-after": "result"},
         "Retry": {"type": "array", "items": {"$ref": f"{URN}Retrier"}},
         "Catch": {"type": "array", "items": {"$ref": f"{URN}Catcher"}},
         "Next": {"type": "string"},
@@ -129,6 +144,48 @@ def test_it_is_checked() -> None:
     }
     missing = asl.check(DOCUMENT, agents=["Other"])
     assert [each.code for each in missing.diagnostics] == ["V-TASK-03"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"ResultPath": "$.a["}, [("V-ST-05", "ResultPath")]),
+        ({"VolumePath": "volume"}, [("V-TASK-02", "VolumePath")]),
+        ({"Volume": "{% 1 %}"}, [("V-TASK-02", "Volume")]),
+        ({"Parameters": {"a.$": "nothing"}}, [("V-ST-09", "Parameters/a.$")]),
+        ({"Parameters": {"a": "$.b"}}, [("V-ST-11", "Parameters/a")]),
+        ({"Arguments": {}}, [("V-ST-07", "Arguments")]),
+        ({"Output": "x"}, [("V-ST-07", "Output")]),
+    ],
+)
+def test_its_fields_are_read_as_its_schema_says_in_jsonpath(
+    fields: Json, found: list[tuple[str, str]]
+) -> None:
+    state = {"Type": "Echo", "Agent": "Voice", **fields, "End": True}
+    report = asl.check({"StartAt": "Say", "States": {"Say": state}})
+    wanted = [(code, f"/States/Say/{place}") for code, place in found]
+    assert [(each.code, each.pointer) for each in report.diagnostics] == wanted
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"Volume": "{% $states.input.volume %}"}, []),
+        ({"Volume": "{% 'loud' %}"}, [("V-JSONATA-06", "Volume")]),
+        ({"Volume": "{% $states.result %}"}, [("V-JSONATA-04", "Volume")]),
+        ({"Output": "{% $states.result %}"}, []),
+        ({"Arguments": {"a": "{% ( %}"}}, [("V-JSONATA-01", "Arguments/a")]),
+        ({"VolumePath": "$.a"}, [("V-ST-07", "VolumePath")]),
+        ({"Parameters": {}}, [("V-ST-07", "Parameters")]),
+    ],
+)
+def test_its_fields_are_read_as_its_schema_says_in_jsonata(
+    fields: Json, found: list[tuple[str, str]]
+) -> None:
+    state = {"Type": "Echo", "QueryLanguage": "JSONata", "Agent": "Voice", **fields, "End": True}
+    report = asl.check({"StartAt": "Say", "States": {"Say": state}})
+    wanted = [(code, f"/States/Say/{place}") for code, place in found]
+    assert [(each.code, each.pointer) for each in report.diagnostics] == wanted
 
 
 def test_the_aws_profile_has_no_such_type() -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from asl.checks import integrations, quotas
 from asl.checks.languages import other_language
-from asl.checks.structure import known_fields
 from asl.checks.workflow import Scope, Workflow, below, objects, text
 from asl.core import aws
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
@@ -13,6 +12,7 @@ from asl.core.pointers import parted
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
+from asl.states.schemas import known_fields
 
 __all__ = ["adapted", "check", "unreadable"]
 

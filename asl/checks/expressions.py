@@ -5,10 +5,9 @@ V-ST-05, V-ST-09, V-INTR-*, and the rules of the fields that hold a path. Specif
 """
 
 from collections.abc import Iterator, Mapping
-from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from asl.checks.workflow import Workflow, handlers, objects
+from asl.checks.workflow import Workflow, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import ExpressionFault
@@ -20,20 +19,11 @@ from asl.expr.expressions import Parsed, is_path, parse_expression, paths_in
 from asl.expr.paths import Path, concerns, parse_path, parse_reference_path, parse_result_path
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
+from asl.states import type_of
 from asl.states.base import Node
-from asl.states.blocks import AGENT_BLOCKS
+from asl.states.fields import FieldIndex, Reading
 
-__all__ = ["Expression", "Kind", "check", "expressions_of", "parts", "read"]
-
-
-class Kind(Enum):
-    """What may stand in a field."""
-
-    PATH = "a path"
-    REFERENCE = "a reference path"
-    RESULT = "a reference path into the data"
-    VALUE = "a path or an intrinsic function"
-    TEXT = "a path or an intrinsic function that gives text"
+__all__ = ["Expression", "check", "expressions_of", "parts", "read"]
 
 
 class Expression(NamedTuple):
@@ -41,57 +31,19 @@ class Expression(NamedTuple):
 
     pointer: str
     text: str
-    kind: Kind
+    kind: Reading
     rule: str
     """The rule that a malformed path breaks here."""
 
 
-_FIELDS: Mapping[str, tuple[Kind, str]] = {
-    "InputPath": (Kind.PATH, "V-ST-05"),
-    "OutputPath": (Kind.PATH, "V-ST-05"),
-    "ResultPath": (Kind.RESULT, "V-ST-05"),
-    "ItemsPath": (Kind.REFERENCE, "V-MAP-03"),
-    "MaxConcurrencyPath": (Kind.REFERENCE, "V-MAP-05"),
-    "ToleratedFailureCountPath": (Kind.REFERENCE, "V-MAP-05"),
-    "ToleratedFailurePercentagePath": (Kind.REFERENCE, "V-MAP-05"),
-    "TimeoutSecondsPath": (Kind.REFERENCE, "V-TASK-05"),
-    "HeartbeatSecondsPath": (Kind.REFERENCE, "V-TASK-05"),
-    "SecondsPath": (Kind.REFERENCE, "V-WAIT-04"),
-    "TimestampPath": (Kind.REFERENCE, "V-WAIT-04"),
-    "TopicPath": (Kind.REFERENCE, "V-DEB-02"),
-    "ErrorPath": (Kind.TEXT, "V-FAIL-03"),
-    "CausePath": (Kind.TEXT, "V-FAIL-03"),
-    "Error.$": (Kind.TEXT, "V-FAIL-03"),
-    "Cause.$": (Kind.TEXT, "V-FAIL-03"),
-}
-"""The fields of a state that hold one path."""
-
-_ITEM_FIELDS = ("MaxItemsPath", "MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath")
-
-TEMPLATES = frozenset(
-    (
-        "Parameters",
-        "ResultSelector",
-        "ItemSelector",
-        "Assign",
-        "Credentials",
-        "Input",
-        *AGENT_BLOCKS,
-        "Events",
-        "ItemReader",
-        "ItemBatcher",
-        "ResultWriter",
-        "Prompt",
-        "Escalation",
-        "Editable",
-        "BatchMode",
-        "Notifications",
-        "Policy",
-        "Communication",
-        "Consensus",
-    )
+_EXPRESSIONS: Final = FieldIndex(
+    lambda field: field.jsonpath in (Reading.PATH, Reading.REFERENCE, Reading.RESULT, Reading.TEXT)
 )
-"""The fields of a state in which a key that ends in `.$` is evaluated, at any depth."""
+"""The fields that hold one expression."""
+_TEMPLATES: Final = FieldIndex(
+    lambda field: field.jsonpath in (Reading.TEMPLATE, Reading.BLOCK), outermost=True
+)
+"""The fields in which a key that ends in `.$` is evaluated, at any depth."""
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -125,46 +77,24 @@ def _twins(node: Node) -> Iterator[Finding]:
 
 def expressions_of(node: Node) -> Iterator[Expression]:
     """Yield every expression of a state that is a string, in no particular order."""
-    for field, value in node.value.items():
-        if type(value) is not str:
-            continue
-        if field in _FIELDS:
-            yield Expression(node.at(field), value, *_FIELDS[field])
-        elif field.endswith(SUFFIX):
-            yield Expression(node.at(field), value, Kind.VALUE, "V-ST-09")
+    single = _EXPRESSIONS.fields(type_of(node.value))
+    for name, value in node.value.items():
+        if type(value) is str and name.endswith(SUFFIX) and name not in single:
+            yield Expression(node.at(name), value, Reading.EXPRESSION, "V-ST-09")
+    for field, steps, value in _EXPRESSIONS.of(node.value):
+        if type(value) is str and field.jsonpath is not None:
+            yield Expression(node.at(*steps), value, field.jsonpath, field.rule)
     for pointer, template in _templates(node):
         for place, _, value in dynamic_fields(template, pointer):
             if type(value) is str:
-                yield Expression(place, value, Kind.VALUE, "V-ST-09")
-    for index, entry in handlers(node.value, "Catch"):
-        if type(entry.get("ResultPath")) is str:
-            place = node.at("Catch", index, "ResultPath")
-            yield Expression(place, entry["ResultPath"], Kind.RESULT, "V-CATCH-04")
+                yield Expression(place, value, Reading.EXPRESSION, "V-ST-09")
     for index, rule in objects(node.value, "Choices"):
         yield from _conditions(rule, node.at("Choices", index))
-    yield from _item_paths(node)
-
-
-def _item_paths(node: Node) -> Iterator[Expression]:
-    for holder, inner in (("ItemBatcher", None), ("ItemReader", "ReaderConfig")):
-        if holder not in node.value:
-            continue
-        pointer, value = node.at(holder), node.value.get(holder)
-        if inner is not None and type(value) is dict:
-            pointer, value = f"{pointer}/{inner}", value.get(inner)
-        for field in _ITEM_FIELDS:
-            if type(value) is dict and type(value.get(field)) is str:
-                yield Expression(f"{pointer}/{field}", value[field], Kind.REFERENCE, "V-MAP-10")
 
 
 def _templates(node: Node) -> Iterator[tuple[str, Json]]:
-    for field in node.value:
-        if field in TEMPLATES:
-            yield node.at(field), node.value[field]
-    for field, listed in (("Choices", objects), ("Catch", handlers)):
-        for index, entry in listed(node.value, field):
-            if "Assign" in entry:
-                yield node.at(field, index, "Assign"), entry["Assign"]
+    for _, steps, value in _TEMPLATES.of(node.value):
+        yield node.at(*steps), value
 
 
 def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[Expression]:
@@ -176,11 +106,11 @@ def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[Expression]:
         elif type(value) is not str:
             continue
         elif field == "Variable":
-            yield Expression(place, value, Kind.PATH, "V-ST-09")
+            yield Expression(place, value, Reading.PATH, "V-ST-09")
         elif field == "Variable.$":
-            yield Expression(place, value, Kind.VALUE, "V-ST-09")
+            yield Expression(place, value, Reading.EXPRESSION, "V-ST-09")
         elif field in OPERATORS and OPERATORS[field].operand == "path":
-            yield Expression(place, value, Kind.REFERENCE, "V-CHOICE-04")
+            yield Expression(place, value, Reading.REFERENCE, "V-CHOICE-04")
 
 
 def parts(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -211,7 +141,7 @@ def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
         yield from _concerns(expression, parsed)
     if isinstance(parsed, Path):
         return
-    if expression.kind is Kind.TEXT and parsed.name not in intrinsics.ALLOWED_IN_ERROR_PATH:
+    if expression.kind is Reading.TEXT and parsed.name not in intrinsics.ALLOWED_IN_ERROR_PATH:
         allowed = ", ".join(sorted(intrinsics.ALLOWED_IN_ERROR_PATH))
         message = f"{parsed.name} is not available here"
         hint = f"one of {allowed}"
@@ -248,9 +178,9 @@ def _remarks(expression: Expression, call: intrinsics.Call, profile: Profile) ->
 def _wording(expression: Expression) -> Wording:
     """Return how AWS words that a text cannot be read as what its place wants."""
     holder, field = parted(expression.pointer)
-    if expression.kind in (Kind.VALUE, Kind.TEXT):
+    if expression.kind in (Reading.EXPRESSION, Reading.TEXT):
         return Wording(aws.no_expression(field), at=holder)
-    if expression.kind is Kind.PATH and field != "Variable":
+    if expression.kind is Reading.PATH and field != "Variable":
         return Wording(aws.NO_PATH)
     starts = expression.text.startswith("$")
     return Wording(aws.NO_REFERENCE if starts else f"{aws.NO_REFERENCE}: {aws.NO_DOLLAR}")
@@ -265,12 +195,12 @@ def read(expression: Expression, *, aws: bool = False) -> Parsed:
     """Parse an expression, as *aws* would if asked to; raises ExpressionFault for what does not
     suit its place."""
     text, kind = expression.text, expression.kind
-    if kind is Kind.PATH:
+    if kind is Reading.PATH:
         return parse_path(text, aws)
-    if kind is Kind.REFERENCE:
+    if kind is Reading.REFERENCE:
         return parse_reference_path(text, aws)
-    if kind is Kind.RESULT:
+    if kind is Reading.RESULT:
         return parse_result_path(text, expression.rule, aws)
-    if kind is Kind.TEXT and is_path(text, aws):
+    if kind is Reading.TEXT and is_path(text, aws):
         return parse_reference_path(text, aws)
     return parse_expression(text, aws)

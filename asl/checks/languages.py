@@ -3,95 +3,38 @@
 Specification 2.1, 3.6.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Final
 
 from asl.checks.meant import IN_JSONATA
-from asl.checks.structure import declares, known_fields
-from asl.checks.workflow import Workflow, below, handlers, objects
+from asl.checks.structure import declares
+from asl.checks.workflow import Workflow, objects
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.pointers import escape, parted
 from asl.core.values import Json
 from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX
-from asl.states import STATE_TYPES
+from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
-from asl.states.blocks import STATE_BLOCKS
+from asl.states.fields import FieldIndex, Reading
 
 __all__ = ["check", "is_jsonata", "other_language"]
 
-JSONPATH_ONLY = frozenset(
-    {
-        "InputPath",
-        "OutputPath",
-        "ResultPath",
-        "Parameters",
-        "ResultSelector",
-        "ItemsPath",
-        "MaxConcurrencyPath",
-        "ToleratedFailureCountPath",
-        "ToleratedFailurePercentagePath",
-        "TimeoutSecondsPath",
-        "HeartbeatSecondsPath",
-        "SecondsPath",
-        "TimestampPath",
-        "TopicPath",
-        "ErrorPath",
-        "CausePath",
-    }
-)
-JSONATA_ONLY = frozenset({"Arguments", "Output", "Items"})
+_OF_ONE: Final = FieldIndex(lambda field: field.language is not None)
+"""The fields that belong to one query language."""
 _TWINS = {**IN_JSONATA, **{there: here for here, there in IN_JSONATA.items()}}
 """What a field is called in the other language."""
 _RULE_JSONPATH = frozenset({"Variable", "Variable.$", *COMBINATORS, *OPERATORS})
-_RULE_JSONATA = frozenset({"Condition", "Output"})
-_COMMUNICATION: Mapping[str, str] = {
-    "Style": "V-DEB-04",
-    "Order": "V-DEB-04",
-    "VisibleHistory": "V-DEB-04",
-}
-_CONSENSUS: Mapping[str, str] = {
-    "Required": "V-DEB-04",
-    "Arbiter": "V-DEB-04",
-    "Threshold": "V-DEB-06",
-    "Method": "V-DEB-04",
-    "RequiredMajority": "V-DEB-06",
-    "VotingAgents": "V-DEB-07",
-    "TieBreaker": "V-DEB-04",
-    "MaxRoundsForConsensus": "V-DEB-03",
-}
-"""The fields of a Debate's blocks, which may be computed, and the rules they break elsewhere."""
-_BLOCKS = (
-    (("ItemReader",), ("Parameters",), ("Arguments",)),
-    (("ItemReader", "ReaderConfig"), ("MaxItemsPath",), ()),
-    (("ItemBatcher",), ("MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath"), ()),
-    (("ResultWriter",), ("Parameters",), ("Arguments",)),
+"""The fields of a choice rule that belong to JSONPath, at any depth."""
+_COMPUTED: Final = FieldIndex(
+    lambda field: field.jsonpath is Reading.BLOCK and field.jsonata == "template"
 )
-"""`(way to an object, its fields of JSONPath, its fields of JSONata)`."""
-_OF_TYPES = ("Policy", "BatchMode", "Escalation", "Notifications", "Communication", "Consensus")
-"""The objects of single state types in which any field may be computed."""
+"""The objects in which any field may be computed."""
 _FREE = ("Metadata", "Attribution", "Value", "Default", "Filter", "Parameters", "Schema")
 """The fields of blocks that hold what the author wants, whatever its names."""
-_NUMBERS: Mapping[str, str] = {
-    "TimeoutSeconds": "V-TASK-05",
-    "HeartbeatSeconds": "V-TASK-05",
-    "Seconds": "V-WAIT-02",
-    "Timestamp": "V-WAIT-03",
-    "MaxConcurrency": "V-MAP-05",
-    "ToleratedFailureCount": "V-MAP-05",
-    "ToleratedFailurePercentage": "V-MAP-08",
-    "Rounds": "V-DEB-03",
-}
-"""Fields whose value may be computed by JSONata, and the rule they break elsewhere."""
-_BLOCK_NUMBERS: tuple[tuple[tuple[str, ...], Mapping[str, str]], ...] = (
-    (("ItemReader", "ReaderConfig"), {"MaxItems": "V-MAP-10"}),
-    (
-        ("ItemBatcher",),
-        {"MaxItemsPerBatch": "V-MAP-10", "MaxInputBytesPerBatch": "V-MAP-10"},
-    ),
-    (("Communication",), _COMMUNICATION),
-    (("Consensus",), _CONSENSUS),
-)
+_VALUES: Final = FieldIndex(lambda field: field.jsonata in ("number", "timestamp", "value"))
+"""The fields that only JSONata computes: elsewhere an expression is no value of theirs."""
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:
@@ -120,41 +63,25 @@ def _language(node: Node) -> Finding:
 
 
 def _fields(node: Node) -> Iterator[Finding]:
-    kind = node.value.get("Type")
-    if type(kind) is not str or kind not in STATE_TYPES:
+    kind = type_of(node.value)
+    if kind is UNKNOWN:
         return
     jsonata = node.query_language == "JSONata"
-    known = known_fields(f"states:{kind}")
-    for field in node.value:
-        label = field == "Output" and node.template and not STATE_TYPES[kind].terminal
-        arguments = field == "Parameters" and kind == "Include"
-        if label or arguments:
-            continue
-        if jsonata and field.endswith(SUFFIX):
-            if declares(f"states:{kind}", field):
-                yield other_language(field, node, node.at(field))
-        elif field in known and field in (JSONPATH_ONLY if jsonata else JSONATA_ONLY):
-            yield other_language(field, node, node.at(field))
-    for name in (*STATE_BLOCKS, *_OF_TYPES) if jsonata else ():
-        if name in node.value and name not in _FREE:
-            for pointer, each in _computed(node.value[name], node.at(name)):
-                yield other_language(each, node, pointer)
-    surplus = _RULE_JSONPATH if jsonata else _RULE_JSONATA
+    label = node.template and not kind.terminal
+    for field, steps, _ in _OF_ONE.of(node.value):
+        if field.language != node.query_language and not (label and steps == ("Output",)):
+            yield other_language(field.name, node, node.at(*steps))
+    if not jsonata:
+        return
+    for name in node.value:
+        if name.endswith(SUFFIX) and declares(f"states:{kind.name}", name):
+            yield other_language(name, node, node.at(name))
+    for _, steps, value in _COMPUTED.of(node.value):
+        for pointer, name in _computed(value, node.at(*steps)):
+            yield other_language(name, node, pointer)
     for index, rule in objects(node.value, "Choices"):
-        for field in rule:
-            if field in surplus:
-                yield other_language(field, node, node.at("Choices", index, field))
-    for index, catcher in handlers(node.value, "Catch"):
-        field = "ResultPath" if jsonata else "Output"
-        if field in catcher:
-            yield other_language(field, node, node.at("Catch", index, field))
-    for steps, of_jsonpath, of_jsonata in _BLOCKS:
-        if steps[0] not in node.value:
-            continue
-        block = below(node.value, *steps)
-        for field in of_jsonpath if jsonata else of_jsonata:
-            if field in block:
-                yield other_language(field, node, node.at(*steps, field))
+        for name in _RULE_JSONPATH.intersection(rule):
+            yield other_language(name, node, node.at("Choices", index, name))
 
 
 def _computed(value: Json, pointer: str) -> Iterator[tuple[str, str]]:
@@ -192,24 +119,12 @@ def other_language(field: str, node: Node, pointer: str) -> Finding:
 
 
 def _numbers(node: Node) -> Iterator[Finding]:
-    for field, rule in _NUMBERS.items():
-        if is_jsonata(node.value.get(field)):
-            words = aws.NO_TIMESTAMP if field == "Timestamp" else aws.expected("integer")
-            yield _jsonata(rule, node, (field,), Wording(words))
-    for steps, fields in _BLOCK_NUMBERS:
-        if steps[0] not in node.value:
-            continue
-        block = below(node.value, *steps)
-        for field, rule in fields.items():
-            if is_jsonata(block.get(field)):
-                yield _jsonata(rule, node, (*steps, field), Wording(aws.expected("integer")))
-
-
-def _jsonata(rule: str, node: Node, steps: tuple[str, ...], wording: Wording) -> Finding:
-    """Word that a state in JSONPath has an expression of JSONata."""
-    message = f"{steps[-1]!r} is computed by JSONata only"
-    hint = 'set "QueryLanguage": "JSONata" on the state'
-    return Finding(rule, message, node.at(*steps), hint, aws=wording)
+    for field, steps, value in _VALUES.of(node.value):
+        if is_jsonata(value):
+            words = aws.NO_TIMESTAMP if field.jsonata == "timestamp" else aws.expected("integer")
+            message = f"{field.name!r} is computed by JSONata only"
+            hint = 'set "QueryLanguage": "JSONata" on the state'
+            yield Finding(field.rule, message, node.at(*steps), hint, aws=Wording(words))
 
 
 def is_jsonata(value: Json) -> bool:

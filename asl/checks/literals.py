@@ -5,11 +5,12 @@ They stay what they are (Specification 3.4, 3.6); AWS warns of most of them too.
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from asl.checks import queries
 from asl.checks.languages import is_jsonata
-from asl.checks.structure import computed_form, declares, verbatim
-from asl.checks.workflow import Workflow, below, objects
+from asl.checks.structure import computed_form, verbatim
+from asl.checks.workflow import Workflow, objects
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape, tokens
@@ -18,9 +19,10 @@ from asl.expr import interpolation
 from asl.expr.expressions import parse_expression
 from asl.expr.rules import OPERATORS
 from asl.expr.templates import SUFFIX
-from asl.states import STATE_TYPES
-from asl.states.base import Node
-from asl.states.blocks import BLOCKS, STATE_BLOCKS
+from asl.states import UNKNOWN, type_of
+from asl.states.base import Node, StateType
+from asl.states.blocks import BLOCKS
+from asl.states.fields import FieldIndex, Reading, Steps
 
 __all__ = ["check"]
 
@@ -28,15 +30,18 @@ _PATH = re.compile(r"\$\$?(?:\.[^\W\d]|\[|$)")
 _CALL = re.compile(r"States\.[A-Z]\w*\(.*\)", re.DOTALL)
 _INSERTION = re.compile(r"\{\{\s*\$")
 _VARIABLE = re.compile(r"\$states\.(?:input|result|context|errorOutput)\b")
-TEMPLATES = (
-    ((), ("Parameters", "ResultSelector", "ItemSelector", "Assign", "Credentials")),
-    (("ItemReader",), ("Parameters",)),
-    (("ItemBatcher",), ("BatchInput",)),
-    (("ResultWriter",), ("Parameters",)),
+_TEMPLATES: Final = FieldIndex(lambda field: field.jsonpath is Reading.TEMPLATE)
+"""The payload templates."""
+_STRUCTURED: Final = FieldIndex(
+    lambda field: (
+        field.jsonata == "template"
+        and field.language is None
+        and field.jsonpath is not Reading.TEMPLATE
+    ),
+    outermost=True,
 )
-"""`(way to an object, its fields that hold payload templates)`."""
-AGENT_FIELDS = frozenset((*queries.AGENT_TEMPLATES, *STATE_BLOCKS))
 """The fields of agents, of which most parts may be computed in a form of their own."""
+_LITERALS: Final = FieldIndex(lambda field: field.jsonpath is Reading.LITERAL)
 NO_JSONATA = "JSONata is evaluated in JSONata states only, so this stays text"
 OTHER_LANGUAGE = 'set "QueryLanguage": "JSONata" on the state'
 
@@ -58,20 +63,17 @@ def _looks_dynamic(text: str) -> bool:
 
 
 def _in_jsonpath(node: Node) -> Iterator[Finding]:
-    for steps, fields in TEMPLATES:
-        holder = below(node.value, *steps)
-        for field in filter(holder.__contains__, fields):
-            yield from _template(holder[field], node.at(*steps, field))
-    for field in ("Choices", "Catch"):
-        for index, entry in objects(node.value, field):
-            yield from _template(entry.get("Assign"), node.at(field, index, "Assign"))
-    kind = node.value.get("Type")
-    if kind == "Pass":
-        yield from _result(node)
-    if type(kind) is str and kind in STATE_TYPES:
-        for field in filter(AGENT_FIELDS.__contains__, node.value):
-            if declares(f"states:{kind}", field):
-                yield from _of_agents(node, kind, field)
+    kind = type_of(node.value)
+    for _, steps, value in _TEMPLATES.of(node.value):
+        if type(value) is str and kind is not UNKNOWN:
+            yield from _of_agents(node, steps, value)
+        else:
+            yield from _template(value, node.at(*steps))
+    for _, steps, value in _LITERALS.of(node.value):
+        yield from _literal(value, node.at(*steps), str(steps[-1]))
+    if kind is not UNKNOWN:
+        for _, steps, value in _STRUCTURED.of(node.value):
+            yield from _of_agents(node, steps, value)
     yield from _fields(node)
 
 
@@ -117,15 +119,13 @@ def _literals(
             yield from _literals(part, f"{pointer}/{index}")
 
 
-def _result(node: Node) -> Iterator[Finding]:
-    if "Result" not in node.value:
-        return
-    for place, _, text in _literals(node.value["Result"], node.at("Result")):
+def _literal(value: Json, pointer: str, field: str) -> Iterator[Finding]:
+    for place, _, text in _literals(value, pointer):
         if _looks_dynamic(text):
-            message = f"'Result' is taken as it stands, so {text!r} stays text"
+            message = f"{field!r} is taken as it stands, so {text!r} stays text"
             yield Finding("V-PASS-02", message, place, "use 'Parameters'")
-    for place, key in _computed(node.value["Result"], node.at("Result")):
-        message = f"'Result' is taken as it stands, and so is its key {key!r}"
+    for place, key in _computed(value, pointer):
+        message = f"{field!r} is taken as it stands, and so is its key {key!r}"
         yield Finding("V-PASS-02", message, place, "use 'Parameters'", aws=Wording(code=""))
 
 
@@ -158,9 +158,10 @@ def _plain(value: Json, pointer: str, field: str) -> Iterator[Finding]:
 # The fields of agents
 
 
-def _of_agents(node: Node, kind: str, field: str) -> Iterator[Finding]:
-    schema = f"states:{kind}"
-    for place, _, text in _literals(node.value[field], node.at(field), field):
+def _of_agents(node: Node, way: Steps, value: Json) -> Iterator[Finding]:
+    kind = type_of(node.value)
+    schema = f"states:{kind.name}"
+    for place, _, text in _literals(value, node.at(*way), str(way[-1])):
         steps = [*tokens(place.removeprefix(node.pointer))]
         expression = _meant(text, _inserts(kind, steps))
         if is_jsonata(text):
@@ -171,10 +172,9 @@ def _of_agents(node: Node, kind: str, field: str) -> Iterator[Finding]:
             yield Finding("V-ST-11", message, place, hint, aws=Wording(code=""))
 
 
-def _inserts(kind: str, steps: list[str]) -> bool:
+def _inserts(kind: StateType, steps: list[str]) -> bool:
     """Whether braces insert values into a text."""
-    ways = STATE_TYPES[kind].insertions
-    return any(tuple(steps[: len(way)]) == way for way in ways)
+    return any(tuple(steps[: len(way)]) == way for way in kind.insertions)
 
 
 def _meant(text: str, inserts: bool) -> str | None:
@@ -247,5 +247,5 @@ def _in_jsonata(workflow: Workflow, node: Node) -> Iterator[Finding]:
 
 def _is_path(node: Node, pointer: str) -> bool:
     """Whether a field takes paths in either language."""
-    kind, steps = node.value.get("Type"), tokens(pointer.removeprefix(node.pointer))
-    return type(kind) is str and kind in STATE_TYPES and verbatim(f"states:{kind}", steps)
+    kind, steps = type_of(node.value), tokens(pointer.removeprefix(node.pointer))
+    return kind is not UNKNOWN and verbatim(f"states:{kind.name}", steps)

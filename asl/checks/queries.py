@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from asl.checks.workflow import Workflow, below, handlers, objects
+from asl.checks.workflow import Workflow
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.states import type_of
-from asl.states.base import Node
-from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
+from asl.states.base import Node, StateType
+from asl.states.blocks import DOCUMENT_BLOCKS
+from asl.states.fields import Field, FieldIndex
 
 if TYPE_CHECKING:
     from asl.expr.jsonata import Query
@@ -30,64 +31,15 @@ RESULT = ALWAYS | {"result"}
 ERROR = ALWAYS | {"errorOutput"}
 """The members of `$states`, by place."""
 
-TEMPLATES = ("Arguments", "ItemSelector", "Credentials")
-"""The fields in which strings are evaluated at any depth, before there is a result."""
-
-AGENT_TEMPLATES = (
-    "Topic",
-    "Communication",
-    "Consensus",
-    "Prompt",
-    "Options",
-    "Timeout",
-    "OnTimeout",
-    "Escalation",
-    "BatchMode",
-    "Notifications",
-    "Policy",
-    "RequiredApprovers",
-    "WorkflowId",
-    "Input",
-    "Name",
-    "Storage",
-    "TTL",
-)
-"""The same of agent-native states."""
-
-AFTERWARDS = ("Output", "Assign")
-"""The same where there may be a result."""
-
-LATE = frozenset({("Memory", "Write")})
-"""The parts of a state's blocks that are evaluated once there is a result."""
-
-TYPED = {
-    "TimeoutSeconds": "number",
-    "HeartbeatSeconds": "number",
-    "Seconds": "number",
-    "Timestamp": "string",
-    "MaxConcurrency": "number",
-    "ToleratedFailureCount": "number",
-    "ToleratedFailurePercentage": "number",
-    "Rounds": "number",
-    "Items": "array",
-    "Error": "string",
-    "Cause": "string",
+_COMPUTED: Final = FieldIndex(lambda field: field.jsonata is not None)
+"""The fields that JSONata reads."""
+_TYPES: Final[Mapping[str | None, str | None]] = {
+    **{name: name for name in ("number", "string", "array", "boolean")},
+    "timestamp": "string",
 }
-"""The fields that are computed as a whole -> the type that must come out."""
-
-FIELDS: Mapping[str, str | None] = {**dict.fromkeys((*TEMPLATES, *AGENT_TEMPLATES)), **TYPED}
-"""The fields of a state that are evaluated before there is a result -> that type."""
-
-NESTED = (
-    (("ItemReader",), "Arguments", None),
-    (("ItemReader", "ReaderConfig"), "MaxItems", "number"),
-    (("ItemBatcher",), "MaxItemsPerBatch", "number"),
-    (("ItemBatcher",), "MaxInputBytesPerBatch", "number"),
-    (("ItemBatcher",), "BatchInput", None),
-    (("ResultWriter",), "Arguments", None),
-)
-"""`(way to an object, field of it, type)`; without a type it is a template."""
-_NESTING = frozenset(steps[0] for steps, *_ in NESTED)
+"""How a field is read -> the JSON type that must come out; none for a template or any value."""
+_MEMBERS: Final = {None: ALWAYS, "result": RESULT, "error": ERROR}
+"""What there is when a field is computed -> the members of `$states`."""
 
 
 class Written(NamedTuple):
@@ -174,38 +126,20 @@ def _of_document(workflow: Workflow) -> list[Written]:
 
 def _written(node: Node) -> list[Written]:
     found: list[Written] = []
-    state = node.value
-    kind = state.get("Type")
-    for field, value in state.items():
-        if field in FIELDS or (field == "Parameters" and kind == "Include"):
-            _look(found, value, f"{node.pointer}/{field}", ALWAYS, FIELDS.get(field))
-        elif field in STATE_BLOCKS and type(value) is dict:
-            for name, part in value.items():
-                members = RESULT if (field, name) in LATE else ALWAYS
-                _look(found, part, node.at(field, name), members)
-        elif field in STATE_BLOCKS:
-            _look(found, value, f"{node.pointer}/{field}", ALWAYS)
-    _look_after(found, state, node.pointer, RESULT if type_of(state).effect else ALWAYS)
-    for index, rule in objects(state, "Choices"):
-        pointer = f"{node.pointer}/Choices/{index}"
-        if "Condition" in rule:
-            _look(found, rule["Condition"], f"{pointer}/Condition", ALWAYS, "boolean")
-        _look_after(found, rule, pointer, ALWAYS)
-    for index, catcher in handlers(state, "Catch"):
-        _look_after(found, catcher, f"{node.pointer}/Catch/{index}", ERROR)
-    for steps, field, wanted in () if _NESTING.isdisjoint(state) else NESTED:
-        holder = below(state, *steps)
-        if field in holder:
-            _look(found, holder[field], node.at(*steps, field), ALWAYS, wanted)
+    for field, steps, value in _COMPUTED.of(node.value):
+        apart = _apart(type_of(node.value), field)
+        if apart and type(value) is dict:
+            value = {name: part for name, part in value.items() if name not in apart}
+        members, wanted = _MEMBERS[field.after], _TYPES.get(field.jsonata)
+        _look(found, value, node.at(*steps), members, wanted)
     return found
 
 
-def _look_after(
-    found: list[Written], entry: Mapping[str, Json], pointer: str, members: frozenset[str]
-) -> None:
-    for field in AFTERWARDS:
-        if field in entry:
-            _look(found, entry[field], f"{pointer}/{field}", members)
+@cache
+def _apart(kind: StateType, field: Field) -> frozenset[str]:
+    """Return the members of a field that are read in a way of their own."""
+    within = _COMPUTED.fields(kind)[field.place[0]]
+    return frozenset(each.name for each in within if each.is_within(field))
 
 
 def _look(

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Final
 
-from asl.checks.workflow import Workflow, below, objects, text
+from asl.checks.workflow import Workflow, text
 from asl.core.diagnostics import Finding
 from asl.expr.glob import compile_glob
 from asl.states.base import Node
 from asl.states.calls import Target, is_function
 from asl.states.debating import ARBITER
+from asl.states.fields import FieldIndex
 
 __all__ = ["check", "serves"]
 
@@ -23,59 +25,23 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         yield from _workflows(workflow, frozenset(workflow.workflows))
 
 
-_AGENTS = (
-    ((), "Agent"),
-    (("Context", "Summarize"), "Using"),
-    (("Tools", "Hooks", "Before"), "Agent"),
-    (("Tools", "Hooks", "After"), "Agent"),
-    (("Guardrails", "Input"), "Validator"),
-    (("Guardrails", "Output"), "Validator"),
-)
-"""`(way to an object below a state, its field that names an agent)`."""
-_OF_RULES = (("Check", "V-GRD-05"), ("Validator", "V-TASK-03"), ("Agent", "V-TASK-03"))
-"""`(field of a guardrail's rule, rule that is broken where nobody has its name)`."""
+_NAMING: Final = FieldIndex(lambda field: field.agent is not None or field.checker is not None)
+"""The fields that name an agent, or a checker of guardrails."""
 
 
 def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
     for node in workflow.nodes():
-        for name, place, code in _named(node):
-            if name in known or node.computed(name):
+        for field, steps, name in _NAMING.of(node.value):
+            if type(name) is not str or name in known or node.computed(name):
                 continue
-            near = workflow.suggestions.near(name, known)
-            if code == "V-GRD-05":
-                yield Finding(code, f"no checker {name!r} is registered", place, near)
-            else:
+            if (field.name, name) == ("TieBreaker", ARBITER):
+                continue
+            place, near = node.at(*steps), workflow.suggestions.near(name, known)
+            if field.checker is not None:
+                yield Finding(field.checker, f"no checker {name!r} is registered", place, near)
+            elif field.agent is not None:
                 hint = near or f"bind it: --agent {name}=module:function, or in a file for --agents"
-                yield Finding(code, f"no agent {name!r} is registered", place, hint)
-
-
-def _named(node: Node) -> Iterator[tuple[str, str, str]]:
-    """Yield the agents that a state names: name, pointer, and the rule for one that is missing."""
-    for steps, field in _AGENTS:
-        name = text(below(node.value, *steps), field)
-        if name is not None:
-            yield name, node.at(*steps, field), "V-TASK-03"
-    for side in ("Input", "Output"):
-        for index, rule in objects(below(node.value, "Guardrails", side), "Rules"):
-            for field, code in _OF_RULES:
-                name = text(rule, field)
-                if name is not None:
-                    yield name, node.at("Guardrails", side, "Rules", index, field), code
-    if node.value.get("Type") == "Debate":
-        for name, place in _debating(node):
-            yield name, place, "V-DEB-08"
-
-
-def _debating(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the agents that a debate may call, and where they are named."""
-    listed = node.value.get("Agents")
-    for index, name in enumerate(listed if type(listed) is list else ()):
-        if type(name) is str:
-            yield name, node.at("Agents", index)
-    for field in ("Arbiter", "TieBreaker"):
-        other = text(below(node.value, "Consensus"), field)
-        if other is not None and (field, other) != ("TieBreaker", ARBITER):
-            yield other, node.at("Consensus", field)
+                yield Finding(field.agent, f"no agent {name!r} is registered", place, hint)
 
 
 def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], bool]]) -> bool:

@@ -7,37 +7,32 @@ schemas.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from asl.checks import meant
 from asl.checks.acceptance import Accepts, accepting
-from asl.checks.expressions import TEMPLATES
 from asl.checks.workflow import Workflow
 from asl.core import aws
 from asl.core.diagnostics import Finding, Suggestions, Wording
 from asl.core.json_schema import jsonschema
 from asl.core.pointers import escape, parted
-from asl.core.resources import folder
 from asl.core.values import Json, Opaque, compact, type_name
 from asl.expr.templates import SUFFIX
-from asl.states import STATE_TYPES
+from asl.states import STATE_TYPES, UNKNOWN, type_of
 from asl.states.base import awaits
 from asl.states.blocks import BLOCKS
+from asl.states.fields import ANNOTATIONS, FieldIndex, Reading
+from asl.states.schemas import URN, Schema, known_fields, written
 
 __all__ = [
     "computed_form",
     "declares",
-    "inert_fields",
-    "known_fields",
     "shape",
     "structure",
     "verbatim",
 ]
-
-URN = "urn:asl:schema:"
-_Schema: TypeAlias = Mapping[str, Any]
 
 
 def structure(workflow: Workflow) -> Iterator[Finding]:
@@ -47,13 +42,14 @@ def structure(workflow: Workflow) -> Iterator[Finding]:
         if scope.included or not scope.pointer:
             jsonata = scope.value.get("QueryLanguage") == "JSONata"
             whole = {**scope.value, **workflow.heads.get(scope.pointer, {})}
-            is_open = _undeclared(_open(scope.unfilled, jsonata))
+            is_open = _undeclared(_open(scope.unfilled, jsonata, BLOCKS))
             yield from shape("asl", whole, scope.pointer, near, is_open, jsonata)
     for node in workflow.nodes():
         kind = node.value.get("Type")
         if type(kind) is str and kind in STATE_TYPES:
             jsonata = node.query_language == "JSONata"
-            is_open = _open(node.unfilled, jsonata)
+            computed = _COMPUTED.fields(type_of(node.value))
+            is_open = _open(node.unfilled, jsonata, computed)
             yield from shape(f"states:{kind}", node.value, node.pointer, near, is_open, jsonata)
         elif not node.open(kind):
             yield _unknown_type(workflow, node.value, node.pointer)
@@ -72,27 +68,32 @@ def _undeclared(is_open: _Open) -> _Open:
     return lambda error: "Parameters" not in list(error.absolute_path)[:1] and is_open(error)
 
 
-def _open(unfilled: bool, jsonata: bool) -> _Open:
-    """Return what tells the failures of placeholders, and of queries in the blocks of agents."""
+def _open(unfilled: bool, jsonata: bool, computed: Container[str]) -> _Open:
+    """Return what recognises the failures of placeholders, and of queries in JSONata.
+
+    Args:
+        unfilled: Whether parameters of a template have no values yet.
+        jsonata: Whether the object is written in JSONata.
+        computed: The fields of which any part may be a query there.
+    """
 
     def is_open(error: Any) -> bool:
         text = error.instance
         if type(text) is not str:
             return type(text) is Opaque
-        return (unfilled and awaits(text)) or (jsonata and _is_query(text, error))
+        return (unfilled and awaits(text)) or (jsonata and _is_query(text, error, computed))
 
     return is_open
 
 
-_COMPUTED = frozenset(BLOCKS).union(
-    ("OnTimeout", "RequiredApprovers", "Policy", "BatchMode", "Escalation", "Notifications")
+_COMPUTED = FieldIndex(
+    lambda field: len(field.place) == 1 and field.jsonata == "template" and field.language is None
 )
-"""The fields of which any part may be computed."""
 
 
-def _is_query(text: str, error: Any) -> bool:
+def _is_query(text: str, error: Any, computed: Container[str]) -> bool:
     steps = error.absolute_path
-    if not (text.startswith("{%") and text.endswith("%}") and steps and steps[0] in _COMPUTED):
+    if not (text.startswith("{%") and text.endswith("%}") and steps and steps[0] in computed):
         return False
     return error.validator != "type" or not {*_kinds(error)} <= {"array", "object"}
 
@@ -123,31 +124,12 @@ _OF_AWS = "Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map"
 # Schemas. References are replaced by what they lead to when a schema is first used: that makes
 # validating twice as fast, and nothing can ever be fetched.
 
-_HOVER = ("title", "description", "$id", "$schema", "$defs", "$ref", "x-rule", "x-inert")
+_ASIDE = frozenset(
+    {"title", "description", "$id", "$schema", "$defs", "$ref", "x-rule", "x-inert", *ANNOTATIONS}
+)
+"""The keywords without effect on whether a value is right."""
 _MAPS = ("properties", "patternProperties")
 _LISTS = ("allOf", "anyOf")
-
-
-@cache
-def _files() -> Mapping[str, _Schema]:
-    import orjson
-
-    schemas = [orjson.loads(file.read_bytes()) for file in folder("schemas").rglob("*.schema.json")]
-    # States and agents are validated one at a time, so the schema of their parent accepts any.
-    singles: dict[str, _Schema] = {f"{URN}{name}": {} for name in ("State", "agents:Agent")}
-    return {**{schema["$id"]: schema for schema in schemas}, **singles}
-
-
-def _written(reference: str) -> _Schema:
-    """Return the schema that a reference leads to, as it is written."""
-    urn, _, pointer = reference.partition("#/")
-    node: Any = _files().get(urn)
-    if node is None:  # it is that of a state type which a package adds
-        node = STATE_TYPES[urn.removeprefix(f"{URN}states:")].schema
-    for step in filter(None, pointer.split("/")):
-        node = node[step]
-    schema: _Schema = node
-    return schema
 
 
 class _Inliner:
@@ -156,20 +138,20 @@ class _Inliner:
     def __init__(self) -> None:
         self.resolved: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def resolve(self, reference: str, rule: str = "") -> _Schema:
+    def resolve(self, reference: str, rule: str = "") -> Schema:
         """Return the schema of a reference, without any in it; *rule* is that of its holder."""
         known = self.resolved.get((reference, rule))
         if known is None:
             # Choice rules lead back to themselves, so the entry comes before its content.
             known = self.resolved[reference, rule] = {}
-            known.update(self.merged(_written(reference), rule))
+            known.update(self.merged(written(reference), rule))
         return known
 
     def merged(self, schema: Any, rule: str) -> Any:
         if not isinstance(schema, dict):
             return schema
         rule = schema.get("x-rule", rule)
-        own = {keyword: value for keyword, value in schema.items() if keyword not in _HOVER}
+        own = {keyword: value for keyword, value in schema.items() if keyword not in _ASIDE}
         target = self.resolve(schema["$ref"], rule) if "$ref" in schema else {}
         if "$ref" in schema and not own:
             return target
@@ -186,7 +168,7 @@ class _Inliner:
 
 
 @cache
-def _schema(name: str) -> _Schema:
+def _schema(name: str) -> Schema:
     return _Inliner().resolve(URN + name)
 
 
@@ -200,22 +182,9 @@ def _validator(name: str) -> Any:
     return jsonschema().Draft202012Validator(_schema(name))
 
 
-@cache
-def known_fields(name: str) -> frozenset[str]:
-    """Return the fields that a schema names: `known_fields("states:Task")`."""
-    return frozenset(_written(URN + name)["properties"])
-
-
-@cache
-def inert_fields(name: str) -> frozenset[str]:
-    """Return the fields that a schema marks as without effect on a run (`x-inert`)."""
-    properties = _written(URN + name)["properties"]
-    return frozenset(field for field, schema in properties.items() if "x-inert" in schema)
-
-
 def declares(name: str, field: str) -> bool:
     """Whether a schema names a field, or has a pattern for names such as this."""
-    return meant.declares(_written(URN + name), field)
+    return meant.declares(written(URN + name), field)
 
 
 def verbatim(name: str, steps: Iterable[str]) -> bool:
@@ -234,12 +203,22 @@ def computed_form(name: str, steps: Sequence[str], expression: str) -> str | Non
     if not forms or any(meant.declares(form, f"{field}.$") for form in forms):
         return f'"{field}{SUFFIX}": {value}'
     whole = [form for schema in schemas for form in _forms(schema)]
-    if steps[0] in TEMPLATES and not any("properties" in form for form in whole):
+    if steps[0] in _templates(name) and not any("properties" in form for form in whole):
         return f'"{field}": {{"name{SUFFIX}": {value}}}'
     return None
 
 
-def _along(name: str, steps: Iterable[str]) -> Iterator[list[_Schema]]:
+_TEMPLATES = FieldIndex(
+    lambda field: len(field.place) == 1 and field.jsonpath in (Reading.TEMPLATE, Reading.BLOCK)
+)
+
+
+def _templates(name: str) -> Container[str]:
+    """Return the fields in which members may be computed; those of all types for a document."""
+    return _TEMPLATES.fields(STATE_TYPES.get(name.removeprefix("states:"), UNKNOWN))
+
+
+def _along(name: str, steps: Iterable[str]) -> Iterator[list[Schema]]:
     """Yield the schemas of a whole and of each part on a way into it."""
     found = [_schema(name)]
     yield found
@@ -248,12 +227,12 @@ def _along(name: str, steps: Iterable[str]) -> Iterator[list[_Schema]]:
         yield found
 
 
-def _forms(schema: _Schema) -> Iterator[_Schema]:
+def _forms(schema: Schema) -> Iterator[Schema]:
     """Yield a schema and those that hold for a value of one kind."""
     yield from (schema, *(schema[each] for each in ("then", "else") if each in schema))
 
 
-def _parts(schema: _Schema, step: str) -> Iterator[_Schema]:
+def _parts(schema: Schema, step: str) -> Iterator[Schema]:
     """Yield the schemas of a member: a field, or the item of a list."""
     for form in _forms(schema):
         named, others = form.get("properties", {}), form.get("additionalProperties")
@@ -386,8 +365,8 @@ def _nodes(name: str, steps: Iterable[Any]) -> Iterator[Any]:
 def _unknown_fields(
     whole: _Whole, error: Any, steps: tuple[str | int, ...], pointer: str
 ) -> Iterator[Finding]:
-    schema: _Schema = error.schema
-    known: Mapping[str, _Schema] = schema.get("properties", {})
+    schema: Schema = error.schema
+    known: Mapping[str, Schema] = schema.get("properties", {})
     rules: Mapping[str, str] = schema.get("x-unknown", {})
     kind = None if steps else whole.name.partition(":")[0]
     for field in (each for each in error.instance if not meant.declares(schema, each)):
@@ -416,7 +395,7 @@ def _unknown_fields(
 
 
 def _computing(
-    name: str, way: Sequence[str], known: Mapping[str, _Schema], expression: Json
+    name: str, way: Sequence[str], known: Mapping[str, Schema], expression: Json
 ) -> str | None:
     """Return the hint at what computes a field that has no form with `.$` at its end."""
     field = way[-1]
@@ -425,8 +404,15 @@ def _computing(
     form = computed_form(name, way, expression) if type(expression) is str else None
     if form is not None:
         return f"write {form}"
-    whole = field in TEMPLATES or field in BLOCKS
+    whole = field in _templates(name) or field in BLOCKS or _has_fields(name, way)
     return f"write {field!r}; its fields may be computed" if whole else None
+
+
+def _has_fields(name: str, way: Sequence[str]) -> bool:
+    """Whether a field of a template holds an object of the language."""
+    *_, schemas = _along(name, way)
+    forms = [form for schema in schemas for form in _forms(schema)]
+    return way[0] in _templates(name) and any("properties" in form for form in forms)
 
 
 def _misplaced(field: str, name: str) -> str:

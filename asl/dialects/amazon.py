@@ -11,7 +11,6 @@ from math import ceil
 from typing import Any, Final
 
 from asl.checks import check
-from asl.checks.structure import inert_fields, known_fields
 from asl.checks.workflow import objects
 from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
@@ -29,6 +28,7 @@ from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
 from asl.states.base import machines_of
 from asl.states.blocks import AGENT_BLOCKS
+from asl.states.schemas import inert_fields, known_fields
 
 __all__ = ["DIALECT"]
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from asl.checks.structure import inert_fields, known_fields
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.pointers import escape
@@ -18,6 +17,7 @@ from asl.core.values import Json, json_equal
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.states import STATE_TYPES
 from asl.states.base import machines_of
+from asl.states.schemas import inert_fields, known_fields
 
 __all__ = ["write"]
 

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from asl.checks.structure import inert_fields
 from asl.dialects.contenox.writing.chain import LEFT
 from asl.dialects.contenox.writing.state import State
+from asl.states.schemas import inert_fields
 
 __all__ = ["OF_ALL", "report"]
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from asl.checks.structure import known_fields
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.dialects.flujo.blueprint import STEP
@@ -13,6 +12,7 @@ from asl.dialects.flujo.writing.paths import condition, field_of
 from asl.dialects.flujo.writing.states import Steps, asides
 from asl.dialects.names import fresh
 from asl.dialects.plain import returned_to
+from asl.states.schemas import known_fields
 
 __all__ = ["written_machine"]
 

@@ -1,0 +1,52 @@
+"""The JSON Schemas of the language, and of the state types that packages add."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from asl.core.resources import folder
+from asl.states import STATE_TYPES
+
+__all__ = ["URN", "Schema", "inert_fields", "known_fields", "written"]
+
+URN: Final = "urn:asl:schema:"
+Schema: TypeAlias = Mapping[str, Any]
+
+
+@cache
+def _files() -> Mapping[str, Schema]:
+    import orjson
+
+    schemas = [orjson.loads(file.read_bytes()) for file in folder("schemas").rglob("*.schema.json")]
+    # States and agents are validated one at a time, so the schema of their parent accepts any.
+    singles: dict[str, Schema] = {f"{URN}{name}": {} for name in ("State", "agents:Agent")}
+    return {**{schema["$id"]: schema for schema in schemas}, **singles}
+
+
+def written(reference: str) -> Schema:
+    """Return the schema that a reference leads to, as it is written.
+
+    Args:
+        reference: `urn:asl:schema:states:Task`, or with a JSON Pointer into it after `#`.
+    """
+    urn, _, pointer = reference.partition("#/")
+    node: Any = _files().get(urn)
+    if node is None:
+        node = STATE_TYPES[urn.removeprefix(f"{URN}states:")].schema
+    for step in filter(None, pointer.split("/")):
+        node = node[step]
+    schema: Schema = node
+    return schema
+
+
+@cache
+def known_fields(name: str) -> frozenset[str]:
+    """Return the fields that a schema names: `known_fields("states:Task")`."""
+    return frozenset(written(URN + name)["properties"])
+
+
+@cache
+def inert_fields(name: str) -> frozenset[str]:
+    """Return the fields that a schema marks as without effect on a run (`x-inert`)."""
+    properties = written(URN + name)["properties"]
+    return frozenset(field for field, schema in properties.items() if "x-inert" in schema)
