@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
@@ -18,6 +18,7 @@ from asl.engine.agent import Find
 from asl.engine.events import Event
 from asl.engine.memory import Memory
 from asl.hosts.clock import Clock, VirtualClock, WallClock
+from asl.hosts.driving import has_running_loop
 from asl.hosts.prices import Prices
 from asl.hosts.services import Services
 from asl.program import Program
@@ -47,37 +48,12 @@ NO_INPUT: dict[str, Any] = {}
 
 
 class Bindings(TypedDict, total=False):
-    """What `asl.run`, `asl.arun` and a store take by these names.
+    """The options of `asl.run` that say who answers for names and what a run may use.
 
-    `agents` binds the names of the document: a function `(parameters)` or `(parameters, call)`,
-    plain or async, `"module:function"`, or a script (`{"return": ...}`). `resources` does the same
-    for `Resource` (with `*` in patterns), `mocks` for Task states by their names. `tools` are what
-    agents may use (`call.tools`) as far as the document lets them: agents as above, `Tool`s with a
-    description and a schema, or MCP servers, whose tools are called `NAME/TOOL`. `tokens` is the
-    desk where the outside answers `.waitForTaskToken` and activities; `workflows` are those that
-    Workflow states and `startExecution` may start, by id or ARN. `prices` gives the price of one
-    token by model, as a number or as `{"input": ..., "output": ...}`. `buckets` maps the buckets of
-    distributed Maps to folders, to URLs of object stores or to dictionaries. `pools` says how much
-    money there is in each pool that budgets name.
-
-    `memory` is where Memory blocks and caches keep their values: the path of a file, the URL of a
-    server (`redis://...`, `dynamodb://TABLE`), or an object with the methods of
-    `asl.engine.memory.Memory`, or one of them for each backend that documents name. Without it they
-    end with the run.
-
-    `approvals` answers for people: a function `(request)` or `(request, call)`, plain or async,
-    that returns an option, an answer object, or None for later. Without it an Approval makes the
-    execution `PAUSED`, and `result.pending` says what is asked. `notify` hears of every request, of
-    reminders and escalations: a function `(kind, request, details)`, plain or async, a channel such
-    as `"console"`, `"jsonl:FILE"` or `"apprise:URL"`, or a list of them. `listener` gets every
-    event of the history as it happens; one with a method `of(execution)` returns one for each.
-    `sinks` take those that a document sends to its channels: a plain function `(event, channel)`,
-    `"module:function"`, `"jsonl:FILE"` or `"stdout"`, by the name or the type of a channel, `"*"`
-    for all others; it runs in a thread, and what it raises is counted in `result.deliveries`.
-    `checkpoints` are the storages that a Checkpoint may name: folders, or anything that takes JSON
-    by an id, such as a dictionary. `request_link` is the URL of the page of a request, which
-    notifications show: `https://host/requests/{request}`. `policy` is what the operator allows
-    every document: tools, hosts, files, images and folders of sandboxes, in a file or a mapping.
+    `help(asl.run)` explains each: `agents`, `resources`, `mocks`, `tools`, `tokens`, `workflows`,
+    `prices`, `buckets`, `pools`, `memory`, `approvals`, `notify`, `request_link`, `listener`,
+    `sinks`, `checkpoints` and `policy`. None is the same as absent. A function of yours that passes
+    them on takes `**bindings: Unpack[asl.Bindings]`.
     """
 
     agents: Mapping[str, Any] | None
@@ -89,9 +65,9 @@ class Bindings(TypedDict, total=False):
     prices: Mapping[str, Any] | None
     buckets: Mapping[str, Any] | None
     pools: Mapping[str, Any] | None
-    memory: Any
-    approvals: Any
-    notify: Any
+    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None
+    approvals: Callable[..., object] | None
+    notify: str | Callable[..., object] | Iterable[Any] | None
     request_link: str | None
     listener: Callable[[Event], None] | None
     sinks: Mapping[str, Any] | None
@@ -157,16 +133,7 @@ def bind(
 
 
 def check_forms(bindings: Bindings) -> None:
-    """Raise AslError for a binding that is no mapping of names, or a listener that cannot listen.
-
-    Raises TypeError for one that there is not, as Python does for any argument.
-    """
-    unknown = next((name for name in bindings if name not in Bindings.__annotations__), None)
-    if unknown is not None:
-        from asl.core.diagnostics import did_you_mean
-
-        hint = did_you_mean(unknown, Bindings.__annotations__)
-        raise TypeError(f"nothing is called {unknown!r} here" + (f" ({hint})" if hint else ""))
+    """Raise AslError for one that is no mapping of names, or a listener that cannot listen."""
     for name, what in _NAMED.items():
         given = bindings.get(name)
         if given is not None and not isinstance(given, Mapping):
@@ -341,8 +308,5 @@ def clock_of(clock: str | Clock) -> Clock:
 
 def refuse_running_loop() -> None:
     """Raise AslError where an event loop is running: a call that blocks would stop it."""
-    import sys
-
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and asyncio._get_running_loop() is not None:
+    if has_running_loop():
         raise AslError("asl.run blocks, and an event loop is running here: await asl.arun instead")

@@ -315,12 +315,14 @@ SMALL: Final = 10_000
 
 
 async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any) -> Prepared:
-    """Return `work(workflow, *arguments)` from a running event loop.
+    """Return `work(workflow, *arguments)`.
 
-    A large document, or one in a file, is read, checked and compiled in a thread meanwhile, so
-    that the event loop does not wait for it.
+    Where an event loop is running, a large document, or one in a file, is read, checked and
+    compiled in a thread, so that the event loop does not wait for it.
     """
-    if is_small(workflow):
+    from asl.hosts.driving import has_running_loop
+
+    if is_small(workflow) or not has_running_loop():
         return work(workflow, *arguments)
     from asyncio import get_running_loop
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from asl.bindings import (
     NO_INPUT,
@@ -22,13 +22,16 @@ from asl.documents import document_of, prepare, profile_of, program_of, with_sib
 from asl.engine.execution import ROLE, Identity
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
-from asl.hosts.driving import drive
+from asl.hosts.driving import drive, has_running_loop
 from asl.hosts.run import execute
 from asl.program import Program
 
 if TYPE_CHECKING:
     import os
 
+    from asl.engine.events import Event
+    from asl.engine.memory import Memory
+    from asl.hosts.tokens import TaskTokens
     from asl.hosts.trial import StateResult
 
 __all__ = ["aresume", "arun", "give_feedback", "load_mocks", "resume", "run", "test_state"]
@@ -44,26 +47,88 @@ def run(
     express: bool = False,
     requestor: str | None = None,
     ignore_blocks: bool = False,
-    **bindings: Unpack[Bindings],
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    tools: Mapping[str, Any] | None = None,
+    tokens: TaskTokens | None = None,
+    workflows: Mapping[str, Program | Document | What] | None = None,
+    prices: Mapping[str, Any] | None = None,
+    buckets: Mapping[str, Any] | None = None,
+    pools: Mapping[str, Any] | None = None,
+    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+    approvals: Callable[..., object] | None = None,
+    notify: str | Callable[..., object] | Iterable[Any] | None = None,
+    request_link: str | None = None,
+    listener: Callable[[Event], None] | None = None,
+    sinks: Mapping[str, Any] | None = None,
+    checkpoints: Mapping[str, Any] | None = None,
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> Result:
     """Run a workflow to its end and return what it came to; blocks the caller.
 
-    `bindings` say who answers for the names in the document and what the run may use: `agents`,
-    `resources`, `mocks`, `tools`, `tokens`, `workflows`, `prices`, `buckets`, `pools`, `memory`,
-    `approvals`, `notify`, `request_link`, `listener`, `sinks`, `checkpoints`, `policy`
-    (`asl.Bindings` explains each). An absent input is `{}`. `name` names the execution, `express`
-    makes it an express one, `requestor` is who starts it. `clock` is `"wall"`, `"virtual"` or a
-    clock object. `profile` and `ignore_blocks` are those of `compile`, for what is not compiled
-    yet.
+    The names in the document are bound by `agents`, `resources`, `mocks`, `tools`, `workflows`,
+    `buckets`, `pools`, `sinks` and `checkpoints`, each a mapping from names. What the run may use
+    beside them are `tokens`, `prices`, `memory`, `approvals`, `notify`, `request_link`, `listener`
+    and `policy`. A failed workflow is a result.
 
-    A failed workflow is a result. Raises InvalidDocument for a document with errors, NotJson for an
-    input that is no JSON value (it is copied), and AslError for other misuse.
+    Args:
+        workflow: The document, its path or its text, or a program.
+        input: The input, copied; `{}` if absent.
+        profile: That of `compile`, for what is not compiled yet.
+        clock: `"wall"`, `"virtual"` or a clock object.
+        name: The name of the execution, a random one by default.
+        express: Whether it is an express execution.
+        requestor: Who starts it.
+        ignore_blocks: That of `compile`, for what is not compiled yet.
+        agents: Who answers for `Agent`: a function `(parameters)` or `(parameters, call)`, plain or
+            async, `"module:function"`, or a script (`{"return": ...}`).
+        resources: The same for `Resource`, with `*` in patterns.
+        mocks: The same for Task states, by their names; they win.
+        tools: What agents may use (`call.tools`) as far as the document lets them: agents as above,
+            `Tool`s with a description and a schema, or MCP servers, whose tools are called
+            `NAME/TOOL`.
+        tokens: The desk where the outside answers `.waitForTaskToken` and activities.
+        workflows: What Workflow states and `startExecution` may start, by id or ARN.
+        prices: The price of one token by model, a number or `{"input": ..., "output": ...}`.
+        buckets: The buckets of distributed Maps: folders, URLs of object stores, or dictionaries.
+        pools: How much money there is in each pool that budgets name.
+        memory: Where Memory blocks and caches keep their values: the path of a file, the URL of a
+            server (`redis://...`, `dynamodb://TABLE`), an `asl.Memory`, or one of them for each
+            backend that documents name. By default they end with the run.
+        approvals: Who answers for people: a function `(request)` or `(request, call)`, plain or
+            async, that returns an option, an answer object, or None for later. Without it an
+            Approval makes the execution `PAUSED`, and `result.pending` says what is asked.
+        notify: Who hears of requests, reminders and escalations: a function `(kind, request,
+            details)`, plain or async, a channel such as `"console"`, `"jsonl:FILE"` or
+            `"apprise:URL"`, or a list of them.
+        request_link: The URL of the page of a request, which notifications show:
+            `https://host/requests/{request}`.
+        listener: A plain function that gets every event of the history as it happens; one with a
+            method `of(execution)` returns one for each execution.
+        sinks: Who takes the events that a document sends to its channels, by the name or the type
+            of a channel, `"*"` for all others: a plain function `(event, channel)`,
+            `"module:function"`, `"jsonl:FILE"` or `"stdout"`. It runs in a thread, and what it
+            raises is counted in `result.deliveries`.
+        checkpoints: The storages that a Checkpoint may name: folders, or anything that takes JSON
+            by an id, such as a dictionary.
+        policy: What the operator allows every document: tools, hosts, files, images and folders of
+            sandboxes, in a file or a mapping.
+
+    Raises:
+        InvalidDocument: The document has errors.
+        NotJson: The input is no JSON value.
+        AslError: There is other misuse.
     """
     refuse_running_loop()
     chosen = clock_of(clock)
-    work = _execution(
-        workflow, input, profile, chosen, False, bindings, ignore_blocks,
-        name, express, requestor,
+    work = arun(
+        workflow, input, profile=profile, clock=chosen, name=name, express=express,
+        requestor=requestor, ignore_blocks=ignore_blocks,
+        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+        sinks=sinks, checkpoints=checkpoints, policy=policy,
     )  # fmt: skip
     return drive(work, chosen)
 
@@ -78,20 +143,47 @@ async def arun(
     express: bool = False,
     requestor: str | None = None,
     ignore_blocks: bool = False,
-    **bindings: Unpack[Bindings],
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    tools: Mapping[str, Any] | None = None,
+    tokens: TaskTokens | None = None,
+    workflows: Mapping[str, Program | Document | What] | None = None,
+    prices: Mapping[str, Any] | None = None,
+    buckets: Mapping[str, Any] | None = None,
+    pools: Mapping[str, Any] | None = None,
+    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+    approvals: Callable[..., object] | None = None,
+    notify: str | Callable[..., object] | Iterable[Any] | None = None,
+    request_link: str | None = None,
+    listener: Callable[[Event], None] | None = None,
+    sinks: Mapping[str, Any] | None = None,
+    checkpoints: Mapping[str, Any] | None = None,
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> Result:
     """Run a workflow on the running asyncio event loop; see `run`.
 
     Cancelling the call cancels the execution and all it has started. On a virtual clock the
     execution gets an event loop of its own, in a thread.
     """
+    bindings = Bindings(
+        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+        sinks=sinks, checkpoints=checkpoints, policy=policy,
+    )  # fmt: skip
     chosen = clock_of(clock)
-    in_event_loop = isinstance(chosen, WallClock)
+    in_event_loop = _runs_on_this_loop(chosen)
     work = await prepare(
         _execution, workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
         name, express, requestor,
     )  # fmt: skip
-    return await (work if in_event_loop else _in_thread(work, chosen))
+    return await (work if in_event_loop or not has_running_loop() else _in_thread(work, chosen))
+
+
+def _runs_on_this_loop(clock: Clock) -> bool:
+    """Whether an event loop is running that goes by this clock."""
+    return has_running_loop() and isinstance(clock, WallClock)
 
 
 async def _in_thread(work: Coroutine[Any, Any, Result], clock: Clock) -> Result:
@@ -145,21 +237,49 @@ def resume(
     document: Document | What | None = None,
     force: bool = False,
     clock: str | Clock = "wall",
-    **bindings: Unpack[Bindings],
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    tools: Mapping[str, Any] | None = None,
+    tokens: TaskTokens | None = None,
+    workflows: Mapping[str, Program | Document | What] | None = None,
+    prices: Mapping[str, Any] | None = None,
+    buckets: Mapping[str, Any] | None = None,
+    pools: Mapping[str, Any] | None = None,
+    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+    approvals: Callable[..., object] | None = None,
+    notify: str | Callable[..., object] | Iterable[Any] | None = None,
+    request_link: str | None = None,
+    listener: Callable[[Event], None] | None = None,
+    sinks: Mapping[str, Any] | None = None,
+    checkpoints: Mapping[str, Any] | None = None,
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> Result:
     """Go on with an execution from a checkpoint of its result; blocks the caller.
 
-    `checkpoint` is the name of one (the latest of that name) or its id. The execution keeps its id,
-    and what it has spent stays spent. With another `document` it goes on only with `force`, and
-    only where that has the state. `bindings` are those of `run`; none is kept from the first run.
-    A virtual clock goes on from the end of the execution.
+    The execution keeps its id, and what it has spent stays spent. A virtual clock goes on from the
+    end of the execution. No binding is kept from the first run.
 
-    Raises CheckpointRefused: CheckpointNotFound, CheckpointExpired, CheckpointIncompatible, or
-    NotResumable for an execution that did not fail.
+    Args:
+        result: What the execution came to.
+        checkpoint: The name of a checkpoint (the latest of that name) or its id.
+        document: Another document, only with `force`, and only where that has the state.
+        force: Whether another document may go on.
+        clock: As for `run`; so are all others.
+
+    Raises:
+        CheckpointRefused: CheckpointNotFound, CheckpointExpired, CheckpointIncompatible, or
+            NotResumable for an execution that did not fail.
     """
     refuse_running_loop()
     chosen = _clock_after(result, clock)
-    work = _resumption(document, result, checkpoint, force, chosen, False, bindings)
+    work = aresume(
+        result, checkpoint, document=document, force=force, clock=chosen,
+        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+        sinks=sinks, checkpoints=checkpoints, policy=policy,
+    )  # fmt: skip
     return drive(work, chosen)
 
 
@@ -170,15 +290,37 @@ async def aresume(
     document: Document | What | None = None,
     force: bool = False,
     clock: str | Clock = "wall",
-    **bindings: Unpack[Bindings],
+    agents: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    tools: Mapping[str, Any] | None = None,
+    tokens: TaskTokens | None = None,
+    workflows: Mapping[str, Program | Document | What] | None = None,
+    prices: Mapping[str, Any] | None = None,
+    buckets: Mapping[str, Any] | None = None,
+    pools: Mapping[str, Any] | None = None,
+    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+    approvals: Callable[..., object] | None = None,
+    notify: str | Callable[..., object] | Iterable[Any] | None = None,
+    request_link: str | None = None,
+    listener: Callable[[Event], None] | None = None,
+    sinks: Mapping[str, Any] | None = None,
+    checkpoints: Mapping[str, Any] | None = None,
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
 ) -> Result:
     """Go on from a checkpoint on the running asyncio event loop; see `resume`."""
+    bindings = Bindings(
+        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+        sinks=sinks, checkpoints=checkpoints, policy=policy,
+    )  # fmt: skip
     chosen = _clock_after(result, clock)
-    in_event_loop = isinstance(chosen, WallClock)
+    in_event_loop = _runs_on_this_loop(chosen)
     work = await prepare(
         _resumption, document, result, checkpoint, force, chosen, in_event_loop, bindings
     )
-    return await (work if in_event_loop else _in_thread(work, chosen))
+    return await (work if in_event_loop or not has_running_loop() else _in_thread(work, chosen))
 
 
 def _clock_after(result: Result, clock: str | Clock) -> Clock:

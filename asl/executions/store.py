@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, cast
 
 from asl.bindings import (
     NO_INPUT,
@@ -34,7 +34,7 @@ from asl.executions.kept import EventFeed, Kept
 from asl.executions.running import Again, Running
 from asl.expr.times import parse_duration
 from asl.hosts.clock import Clock
-from asl.hosts.driving import Driver
+from asl.hosts.driving import Driver, has_running_loop
 from asl.program import Program
 from asl.states.host import ABSENT
 from asl.stores.backends import backend_at
@@ -55,8 +55,11 @@ from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
+    from asl.engine.memory import Memory
     from asl.executions.handle import Handle
     from asl.executions.runner import RunnerContext
+    from asl.hosts.tokens import TaskTokens
+    from asl.stores.backend import StoreBackend
 
 __all__ = ["Store", "open_store"]
 
@@ -66,27 +69,58 @@ RUNNING = Select(EXECUTION, ("name",), {"status": "RUNNING", "parent": None}, or
 class Store:
     """Executions in a file, and those who answer for the names in their documents.
 
-    `bindings` are what `asl.run` takes (`asl.Bindings`); they hold for every execution, those given
-    to `start` or `resume` for one. Any thread may use it, and a process that is forked: each opens
-    the file for itself.
+    Any thread may use it, and a process that is forked: each opens the file for itself. Whatever
+    takes the name of an execution takes its id as well, and raises ExecutionNotFound where there is
+    none.
 
-    Whatever takes the name of an execution takes its id as well, and raises ExecutionNotFound where
-    there is none. A file that cannot be read or written raises StoreError, one that is not as it
-    was written StoreDamaged.
+    Args:
+        path: The path of a file, which is made where there is none; `"memory:"`; `NAME:PLACE` of a
+            backend that is installed; or an `asl.StoreBackend`.
+        synchronous: That of SQLite: with `FULL` what is acknowledged survives a loss of power, with
+            `NORMAL` the death of the process.
+        clock: `"wall"`, `"virtual"` or a clock object.
+        agents: As for `asl.run`, for every execution; so are all others. Those given to a run hold
+            for that one.
+
+    Raises:
+        StoreError: The file cannot be read or written.
+        StoreDamaged: It is not as it was written.
     """
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | StoreBackend,
         *,
         synchronous: str = "FULL",
         clock: str | Clock = "wall",
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> None:
+        bindings = Bindings(
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        )  # fmt: skip
         check_forms(bindings)
         self.clock = clock_of(clock)
         self._opened = Opened(backend_at(path, synchronous))
-        self.bindings = bindings
+        self._bindings = bindings
         self._kept = Kept(self._opened, self.clock.now)
         self._running = Running(self._kept, self.clock)
         self._driver = Driver(self.clock)
@@ -225,7 +259,23 @@ class Store:
         *,
         concurrency: int = 100,
         report: Callable[[str, Result | str], object] | None = None,
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> RunnerContext:
         """Return a runner that takes up what is due, for `with` or `async with`.
 
@@ -234,11 +284,16 @@ class Store:
         Args:
             concurrency: Executions that run at the same time.
             report: Takes the name of an execution and its result, or why it cannot go on here.
-            bindings: As for `asl.run`, beside those of the store.
+            agents: As for `asl.run`; so are all others. None for that of the store.
         """
         from asl.executions.runner import RunnerContext
 
-        given = self._given(bindings)
+        given = self._given(Bindings(
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        ))  # fmt: skip
         bind(given)  # what is wrong with them is told now
         return RunnerContext(self._running, given, self.clock, concurrency, report)
 
@@ -251,17 +306,45 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Result:
         """Start an execution and run it until it ends or waits for people; blocks the caller.
 
-        An absent input is `{}`; see `asl.run` for `profile`, `express` and `requestor`.
         Starting the same document on the same input under a name that exists goes on with that
-        execution, or returns what it came to. Raises ExecutionExists where they differ.
+        execution, or returns what it came to.
+
+        Args:
+            workflow: As for `asl.run`, and so are all others.
+            name: The name of the execution, a new one by default.
+            agents: As for `asl.run`, and so are all others. None for that of the store.
+
+        Raises:
+            ExecutionExists: The name is that of an execution of another document or input.
         """
         refuse_running_loop()
-        prepared = self._prepared(workflow, input, name, profile, bindings)
-        return self._driver.drive(self._run(name, express, requestor, False, *prepared))
+        return self._driver.drive(self.arun(
+            workflow, input, name=name, profile=profile, express=express, requestor=requestor,
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        ))  # fmt: skip
 
     async def arun(
         self,
@@ -272,11 +355,35 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Result:
         """Do what `run` does on the running event loop; many at a time share each commit."""
-        prepared = await prepare(self._prepared, workflow, input, name, profile, bindings)
-        return await self._run(name, express, requestor, True, *prepared)
+        given = self._given(Bindings(
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        ))  # fmt: skip
+        program, data, given = await prepare(self._prepared, workflow, input, name, profile, given)
+        return await self._running.start(
+            name, program, data, express, requestor, given, has_running_loop()
+        )
 
     def resume(
         self,
@@ -285,20 +392,52 @@ class Store:
         from_checkpoint: str | None = None,
         document: Program | Document | What | None = None,
         force: bool = False,
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Result:
         """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
 
         Returns what it came to where it has ended. One that another execution has started is gone
-        on with together with that. With `from_checkpoint` (a name or an id) it goes on from there,
-        after a failure or the death of its process; with another `document` only by `force`. Raises
-        ExecutionNotFound, ExecutionBusy while another process is at work on it,
-        CheckpointRefused where it cannot go on from the checkpoint, and BindingsMissing, with the
-        names in `missing`, where it had bindings that are not given now: nothing has run then.
+        on with together with that.
+
+        Args:
+            name: Its name or id.
+            from_checkpoint: The name or id of a checkpoint from which it goes on, after a failure
+                or the death of its process.
+            document: Another document, only from a checkpoint and with `force`.
+            force: Whether another document may go on.
+            agents: As for `asl.run`, and so are all others. None for that of the store.
+
+        Raises:
+            ExecutionNotFound: There is none.
+            ExecutionBusy: Another process is at work on it.
+            CheckpointRefused: It cannot go on from the checkpoint.
+            BindingsMissing: It had bindings that are not given now: nothing has run. `missing` has
+                their names.
         """
         refuse_running_loop()
-        again = self._rewinding(from_checkpoint, document, force, bindings)
-        return self._driver.drive(self._resume(name, bindings, False, again))
+        return self._driver.drive(self.aresume(
+            name, from_checkpoint=from_checkpoint, document=document, force=force,
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        ))  # fmt: skip
 
     async def aresume(
         self,
@@ -307,41 +446,113 @@ class Store:
         from_checkpoint: str | None = None,
         document: Program | Document | What | None = None,
         force: bool = False,
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Result:
         """Do what `resume` does on the running event loop."""
+        given = self._given(Bindings(
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        ))  # fmt: skip
         document = await self._compiled(name, document)
-        again = self._rewinding(from_checkpoint, document, force, bindings)
-        return await self._resume(name, bindings, True, again)
+        again = self._rewinding(from_checkpoint, document, force, given)
+        return await self._running.resume(name, given, has_running_loop(), again)
 
     def redrive(
         self,
         name: str,
         *,
         document: Program | Document | What | None = None,
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Result:
         """Go on with an execution from the states that failed or were cut off; blocks the caller.
 
-        What has succeeded is not done again: neither states nor iterations nor branches. With a
-        corrected `document` it goes on by that. Raises ExecutionNotRedrivable for one that has not
-        ended without success, and for a document without a state at which the execution stands;
-        BindingsMissing where it had bindings that are not given now.
+        What has succeeded is not done again: neither states nor iterations nor branches.
+
+        Args:
+            name: Its name or id.
+            document: A corrected document, by which it goes on.
+            agents: As for `asl.run`, and so are all others. None for that of the store.
+
+        Raises:
+            ExecutionNotRedrivable: It has not ended without success, or the document has no state
+                at which it stands.
+            BindingsMissing: It had bindings that are not given now.
         """
         refuse_running_loop()
-        again = self._redriving(name, document)
-        return self._driver.drive(self._resume(name, bindings, False, again))
+        return self._driver.drive(self.aredrive(
+            name, document=document,
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        ))  # fmt: skip
 
     async def aredrive(
         self,
         name: str,
         *,
         document: Program | Document | What | None = None,
-        **bindings: Unpack[Bindings],
+        agents: Mapping[str, Any] | None = None,
+        resources: Mapping[str, Any] | None = None,
+        mocks: Mapping[str, Any] | None = None,
+        tools: Mapping[str, Any] | None = None,
+        tokens: TaskTokens | None = None,
+        workflows: Mapping[str, Program | Document | What] | None = None,
+        prices: Mapping[str, Any] | None = None,
+        buckets: Mapping[str, Any] | None = None,
+        pools: Mapping[str, Any] | None = None,
+        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
+        approvals: Callable[..., object] | None = None,
+        notify: str | Callable[..., object] | Iterable[Any] | None = None,
+        request_link: str | None = None,
+        listener: Callable[[Event], None] | None = None,
+        sinks: Mapping[str, Any] | None = None,
+        checkpoints: Mapping[str, Any] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ) -> Result:
         """Do what `redrive` does on the running event loop."""
+        given = self._given(Bindings(
+            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
+            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
+            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
+            sinks=sinks, checkpoints=checkpoints, policy=policy,
+        ))  # fmt: skip
         again = self._redriving(name, await self._compiled(name, document))
-        return await self._resume(name, bindings, True, again)
+        return await self._running.resume(name, given, has_running_loop(), again)
 
     def _checked(
         self,
@@ -363,32 +574,11 @@ class Store:
         data: Json,
         name: str | None,
         profile: str | Profile | None,
-        bindings: Bindings,
+        given: Bindings,
     ) -> tuple[Program, Json, Bindings]:
         """Return the program, a copy of the input, and the bindings of a run."""
-        workflow, given = with_siblings(workflow, self._given(bindings))
+        workflow, given = with_siblings(workflow, given)
         return *self._checked(workflow, data, name, profile), given
-
-    def _run(
-        self,
-        name: str | None,
-        express: bool,
-        requestor: str | None,
-        in_event_loop: bool,
-        program: Program,
-        data: Json,
-        given: Bindings,
-    ) -> Coroutine[Any, Any, Result]:
-        return self._running.start(name, program, data, express, requestor, given, in_event_loop)
-
-    def _resume(
-        self,
-        name: str,
-        bindings: Bindings,
-        in_event_loop: bool,
-        again: Again | None,
-    ) -> Coroutine[Any, Any, Result]:
-        return self._running.resume(name, self._given(bindings), in_event_loop, again)
 
     async def _compiled(
         self, name: str, document: Program | Document | What | None
@@ -413,20 +603,21 @@ class Store:
         checkpoint: str | None,
         document: Program | Document | What | None,
         force: bool,
-        bindings: Bindings,
+        given: Bindings,
     ) -> Again | None:
         if checkpoint is None:
             if document is not None or force:
                 raise AslError("another document, and force, are for going on from a checkpoint")
             return None
-        storages = bind(self._given(bindings)).services.storages
+        storages = bind(given).services.storages
         return lambda known, refuse: rewound(
             self._kept, known, refuse, checkpoint, document, force, storages
         )
 
     def _given(self, bindings: Bindings) -> Bindings:
         """Return the bindings of a run: its own, and those of the store."""
-        given: Bindings = {**self.bindings, **bindings}
+        own = {name: given for name, given in bindings.items() if given is not None}
+        given = cast("Bindings", self._bindings | own)
         beside = self._opened.backend.checkpoints
         given["checkpoints"] = {"file": beside, **(given.get("checkpoints") or {})}
         return given
@@ -744,17 +935,5 @@ def _seconds(keep: str | float) -> float:
         raise AslError(f"{fault}: {fault.hint}") from None
 
 
-def open_store(
-    path: str | os.PathLike[str],
-    *,
-    synchronous: str = "FULL",
-    clock: str | Clock = "wall",
-    **bindings: Unpack[Bindings],
-) -> Store:
-    """Open a file of executions that survive their process; it is made where there is none.
-
-    `bindings` are those of `run` (agents, resources, ...) and hold for every execution of the
-    store. `synchronous` is SQLite's: with `FULL` what is acknowledged survives a loss of power,
-    with `NORMAL` the death of the process. Raises StoreError for a file that cannot be used.
-    """
-    return Store(path, synchronous=synchronous, clock=clock, **bindings)
+open_store = Store
+"""Open a store, as in `with asl.open_store(path) as store:`."""
