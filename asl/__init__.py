@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from asl.program import Program
     from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
     from asl.states.decisions import AnswerRefused, request_digest
+    from asl.stores.backend import StoreBackend
     from asl.stores.errors import StoreDamaged, StoreError
 
 __version__ = "0.1.0"
@@ -126,6 +127,7 @@ __all__ = [
     "StateResult",
     "StepFunctions",
     "Store",
+    "StoreBackend",
     "StoreDamaged",
     "StoreError",
     "TaskTokens",
@@ -187,6 +189,7 @@ _LAZY = {
     "StateResult": "asl.hosts.trial",
     "StepFunctions": "asl.client",
     "Store": "asl.executions",
+    "StoreBackend": "asl.stores.backend",
     "StoreDamaged": "asl.stores.errors",
     "StoreError": "asl.stores.errors",
     "TaskTokens": "asl.hosts.tokens",

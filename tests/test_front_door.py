@@ -8,6 +8,7 @@ import io
 import json
 import time
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -351,9 +352,41 @@ def test_what_a_run_returned_may_be_changed(state: dict[str, Any]) -> None:
     "call", [lambda **more: asl.run(PASS, **more), partial(asl.open_store, "s.db")]
 )
 def test_a_binding_that_there_is_not_is_told(call: Any) -> None:
-    """Of a store before anything is started, too; with what is meant."""
-    with pytest.raises(TypeError, match=r"nothing is called 'agnets' here .*'agents'"):
+    """Of a store before anything is started, too."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'agnets'"):
         call(agnets={})
+
+
+STORE = asl.Store
+TWINS = [(asl.run, asl.arun), (asl.resume, asl.aresume), (STORE.run, STORE.arun),
+         (STORE.resume, STORE.aresume), (STORE.redrive, STORE.aredrive)]  # fmt: skip
+
+
+@pytest.mark.parametrize("face", [*chain(*TWINS), asl.open_store, STORE, STORE.runner])
+def test_every_option_stands_in_the_signature(face: Any) -> None:
+    """By its name, with the type that `asl.Bindings` says and None for absent."""
+    parameters = inspect.signature(face).parameters
+    kinds = {each.kind for each in parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds
+    for name, annotation in asl.Bindings.__annotations__.items():
+        assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[name].annotation == annotation.__forward_arg__
+        assert parameters[name].default is None
+
+
+@pytest.mark.parametrize(("blocking", "awaited"), TWINS)
+def test_both_faces_take_the_same(blocking: Any, awaited: Any) -> None:
+    """What blocks and what is awaited have one signature."""
+    assert inspect.signature(blocking) == inspect.signature(awaited)
+
+
+def test_an_option_that_is_none_is_that_of_the_store(tmp_path: Path) -> None:
+    """None is the same as absent, and another takes the place of the store's for one run."""
+    document = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "W", "End": True}}}
+    with asl.Store(tmp_path / "s.db", agents={"W": lambda data: 1}) as store:
+        assert store.run(document, agents=None).output == 1
+        assert store.run(document, agents={"W": lambda data: 2}).output == 2
+        assert store.run(document).output == 1
 
 
 def test_a_name_and_a_listener() -> None:
@@ -554,6 +587,7 @@ def test_help_on_running_names_every_binding() -> None:
     """`help(asl.run)` and the help of `asl.Bindings` leave none out."""
     for name in asl.Bindings.__annotations__:
         assert f"`{name}`" in (asl.run.__doc__ or "")
+        assert f"\n        {name}: " in (asl.run.__doc__ or "")
         assert f"`{name}`" in (asl.Bindings.__doc__ or "")
 
 

@@ -68,10 +68,8 @@ class Result:
     `failed` or `dropped`, and the first `error`."""
     checkpoints: "Sequence[Checkpoint]" = ()
     """What it has saved, the oldest first; `asl.resume` goes on from there."""
-    asked: "Sequence[Asked]" = ()
-    """What people have to answer, where it is `PAUSED`."""
-    tasks: "Sequence[Awaited]" = ()
-    """What is answered by task token, where it is `PAUSED` and kept in a store."""
+    _asked: "Sequence[Asked]" = ()
+    _tasks: "Sequence[Awaited]" = ()
     wake: float | None = None
     """The epoch second at which a wait is over, where it is `PAUSED`; None for none."""
     needs: "Sequence[str]" = ()
@@ -94,6 +92,11 @@ class Result:
         self.value = output
         self._failure = failure
         return self
+
+    def wait_for(self, asked: "Sequence[Asked]", tasks: "Sequence[Awaited]") -> None:
+        """Set what people, and the holders of task tokens, have to answer; it is `PAUSED`."""
+        self._asked = asked
+        self._tasks = tasks
 
     @property
     def records(self) -> Iterator[Record]:
@@ -119,12 +122,12 @@ class Result:
     @property
     def pending(self) -> list[dict[str, Json]]:
         """The requests that people have to answer, where it is `PAUSED`, as they see them."""
-        return [asked.shown for asked in self.asked]
+        return [asked.shown for asked in self._asked]
 
     @property
     def awaited(self) -> list[dict[str, Json]]:
         """The tasks whose tokens have to be answered, where it is `PAUSED` in a store."""
-        return [task.shown for task in self.tasks]
+        return [task.shown for task in self._tasks]
 
     @cached_property
     def output(self) -> Json:
@@ -272,7 +275,7 @@ class Result:
         }
         if self.status == "PAUSED":
             found["pending"] = self.pending
-            if self.tasks:
+            if self._tasks:
                 found["awaited"] = self.awaited
         if failed := self.failed_items:
             found["failed_items"] = failed

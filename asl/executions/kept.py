@@ -203,7 +203,7 @@ class Kept:
         result = Result().init(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
-            result.asked, result.tasks = self.open(stored), self.awaited(stored)
+            result.wait_for(self.open(stored), self.awaited(stored))
         return result
 
     def execution(self, stored: Stored, program: Program) -> Execution:

@@ -136,8 +136,7 @@ async def execute(
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
     if status == "PAUSED":
-        result.asked = tuple(asked for _, asked in host.pending)
-        result.tasks = tuple(task for _, task in host.awaited)
+        result.wait_for([asked for _, asked in host.pending], [task for _, task in host.awaited])
         result.wake = host.wake
     elif listener is not None:
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
