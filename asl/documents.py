@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asl.core.errors import AslError, InvalidDocument
+from asl.hosts.driving import has_running_loop
 
 if TYPE_CHECKING:
     import os
@@ -320,9 +321,7 @@ async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any)
     Where an event loop is running, a large document, or one in a file, is read, checked and
     compiled in a thread, so that the event loop does not wait for it.
     """
-    from asl.hosts.driving import has_running_loop
-
-    if is_small(workflow) or not has_running_loop():
+    if not has_running_loop() or is_small(workflow):
         return work(workflow, *arguments)
     from asyncio import get_running_loop
 

@@ -22,7 +22,7 @@ from asl.documents import document_of, prepare, profile_of, program_of, with_sib
 from asl.engine.execution import ROLE, Identity
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
-from asl.hosts.driving import drive, has_running_loop
+from asl.hosts.driving import drive
 from asl.hosts.run import execute
 from asl.program import Program
 
@@ -121,14 +121,16 @@ def run(
         AslError: There is other misuse.
     """
     refuse_running_loop()
-    chosen = clock_of(clock)
-    work = arun(
-        workflow, input, profile=profile, clock=chosen, name=name, express=express,
-        requestor=requestor, ignore_blocks=ignore_blocks,
+    bindings = Bindings(
         agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
         workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
         approvals=approvals, notify=notify, request_link=request_link, listener=listener,
         sinks=sinks, checkpoints=checkpoints, policy=policy,
+    )  # fmt: skip
+    chosen = clock_of(clock)
+    work = _execution(
+        workflow, input, profile, chosen, False, bindings, ignore_blocks,
+        name, express, requestor,
     )  # fmt: skip
     return drive(work, chosen)
 
@@ -173,17 +175,12 @@ async def arun(
         sinks=sinks, checkpoints=checkpoints, policy=policy,
     )  # fmt: skip
     chosen = clock_of(clock)
-    in_event_loop = _runs_on_this_loop(chosen)
+    in_event_loop = isinstance(chosen, WallClock)
     work = await prepare(
         _execution, workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
         name, express, requestor,
     )  # fmt: skip
-    return await (work if in_event_loop or not has_running_loop() else _in_thread(work, chosen))
-
-
-def _runs_on_this_loop(clock: Clock) -> bool:
-    """Whether an event loop is running that goes by this clock."""
-    return has_running_loop() and isinstance(clock, WallClock)
+    return await (work if in_event_loop else _in_thread(work, chosen))
 
 
 async def _in_thread(work: Coroutine[Any, Any, Result], clock: Clock) -> Result:
@@ -272,14 +269,14 @@ def resume(
             NotResumable for an execution that did not fail.
     """
     refuse_running_loop()
-    chosen = _clock_after(result, clock)
-    work = aresume(
-        result, checkpoint, document=document, force=force, clock=chosen,
+    bindings = Bindings(
         agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
         workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
         approvals=approvals, notify=notify, request_link=request_link, listener=listener,
         sinks=sinks, checkpoints=checkpoints, policy=policy,
     )  # fmt: skip
+    chosen = _clock_after(result, clock)
+    work = _resumption(document, result, checkpoint, force, chosen, False, bindings)
     return drive(work, chosen)
 
 
@@ -316,11 +313,11 @@ async def aresume(
         sinks=sinks, checkpoints=checkpoints, policy=policy,
     )  # fmt: skip
     chosen = _clock_after(result, clock)
-    in_event_loop = _runs_on_this_loop(chosen)
+    in_event_loop = isinstance(chosen, WallClock)
     work = await prepare(
         _resumption, document, result, checkpoint, force, chosen, in_event_loop, bindings
     )
-    return await (work if in_event_loop or not has_running_loop() else _in_thread(work, chosen))
+    return await (work if in_event_loop else _in_thread(work, chosen))
 
 
 def _clock_after(result: Result, clock: str | Clock) -> Clock:
