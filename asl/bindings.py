@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar
 
 from asl.agents.function import is_awaited
 from asl.agents.registry import Registry
+from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, What
 from asl.core.errors import AslError
+from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents import compile
@@ -18,7 +21,6 @@ from asl.engine.agent import Find
 from asl.engine.events import Event
 from asl.engine.memory import Memory
 from asl.hosts.clock import Clock, VirtualClock, WallClock
-from asl.hosts.driving import has_running_loop
 from asl.hosts.prices import Prices
 from asl.hosts.services import Services
 from asl.program import Program
@@ -34,12 +36,15 @@ __all__ = [
     "NO_INPUT",
     "Bindings",
     "Bound",
+    "NoOptions",
     "bind",
     "check_forms",
     "check_input",
     "check_name",
     "clock_of",
     "refuse_running_loop",
+    "refuse_unknown",
+    "takes_bindings",
 ]
 
 
@@ -73,6 +78,44 @@ class Bindings(TypedDict, total=False):
     sinks: Mapping[str, Any] | None
     checkpoints: Mapping[str, Any] | None
     policy: str | os.PathLike[str] | Mapping[str, Any] | None
+
+
+class NoOptions(TypedDict):
+    """No option at all: what a function takes beside those that it names (`refuse_unknown`)."""
+
+
+_Public = TypeVar("_Public", bound=Callable[..., object])
+
+
+def takes_bindings(function: _Public) -> _Public:
+    """Show every option of `Bindings` in the signature of a function that takes `**bindings`.
+
+    `help` and `inspect.signature` read it there; type checkers read it from `Unpack[Bindings]`.
+    """
+    written = signature(function)
+    named = [each for each in written.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    more = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=each.__forward_arg__)
+        for name, each in Bindings.__annotations__.items()
+        if name not in written.parameters
+    ]
+    function.__dict__["__signature__"] = written.replace(parameters=named + more)
+    return function
+
+
+def refuse_unknown(function: Callable[..., object], given: Mapping[str, object]) -> None:
+    """Raise TypeError for an option that a function does not take, worded as by Python 3.13.
+
+    Older versions do not name the nearest option.
+    """
+    unknown = next((name for name in given if name not in Bindings.__annotations__), None)
+    if unknown is None:
+        return
+    hint = did_you_mean(unknown, signature(function).parameters)
+    raise TypeError(
+        f"{function.__qualname__}() got an unexpected keyword argument {unknown!r}"
+        + (f". {hint[0].upper()}{hint[1:]}" if hint else "")
+    )
 
 
 _NAMED: Final[Mapping[str, str]] = {

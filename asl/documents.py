@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asl.core.errors import AslError, InvalidDocument
-from asl.hosts.driving import has_running_loop
+from asl.core.event_loop import has_running_loop
 
 if TYPE_CHECKING:
     import os

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from asl.bindings import (
     NO_INPUT,
     Bindings,
+    NoOptions,
     bind,
     check_input,
     check_name,
     clock_of,
     refuse_running_loop,
+    refuse_unknown,
+    takes_bindings,
 )
 from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.core.profile import NO_QUOTAS, Profile
 from asl.core.values import Json, detached
 from asl.documents import document_of, prepare, profile_of, program_of, with_siblings
+from asl.engine.events import Event
 from asl.engine.execution import ROLE, Identity
+from asl.engine.memory import Memory
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
 from asl.hosts.driving import drive
@@ -29,14 +34,13 @@ from asl.program import Program
 if TYPE_CHECKING:
     import os
 
-    from asl.engine.events import Event
-    from asl.engine.memory import Memory
     from asl.hosts.tokens import TaskTokens
     from asl.hosts.trial import StateResult
 
 __all__ = ["aresume", "arun", "give_feedback", "load_mocks", "resume", "run", "test_state"]
 
 
+@takes_bindings
 def run(
     workflow: Program | Document | What,
     input: Json = NO_INPUT,
@@ -64,6 +68,7 @@ def run(
     sinks: Mapping[str, Any] | None = None,
     checkpoints: Mapping[str, Any] | None = None,
     policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    **unknown: Unpack[NoOptions],
 ) -> Result:
     """Run a workflow to its end and return what it came to; blocks the caller.
 
@@ -120,6 +125,7 @@ def run(
         NotJson: The input is no JSON value.
         AslError: There is other misuse.
     """
+    refuse_unknown(run, unknown)
     refuse_running_loop()
     bindings = Bindings(
         agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
@@ -135,6 +141,7 @@ def run(
     return drive(work, chosen)
 
 
+@takes_bindings
 async def arun(
     workflow: Program | Document | What,
     input: Json = NO_INPUT,
@@ -145,35 +152,14 @@ async def arun(
     express: bool = False,
     requestor: str | None = None,
     ignore_blocks: bool = False,
-    agents: Mapping[str, Any] | None = None,
-    resources: Mapping[str, Any] | None = None,
-    mocks: Mapping[str, Any] | None = None,
-    tools: Mapping[str, Any] | None = None,
-    tokens: TaskTokens | None = None,
-    workflows: Mapping[str, Program | Document | What] | None = None,
-    prices: Mapping[str, Any] | None = None,
-    buckets: Mapping[str, Any] | None = None,
-    pools: Mapping[str, Any] | None = None,
-    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-    approvals: Callable[..., object] | None = None,
-    notify: str | Callable[..., object] | Iterable[Any] | None = None,
-    request_link: str | None = None,
-    listener: Callable[[Event], None] | None = None,
-    sinks: Mapping[str, Any] | None = None,
-    checkpoints: Mapping[str, Any] | None = None,
-    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    **bindings: Unpack[Bindings],
 ) -> Result:
     """Run a workflow on the running asyncio event loop; see `run`.
 
     Cancelling the call cancels the execution and all it has started. On a virtual clock the
     execution gets an event loop of its own, in a thread.
     """
-    bindings = Bindings(
-        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-        sinks=sinks, checkpoints=checkpoints, policy=policy,
-    )  # fmt: skip
+    refuse_unknown(arun, bindings)
     chosen = clock_of(clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = await prepare(
@@ -227,6 +213,7 @@ def _execution(
     )
 
 
+@takes_bindings
 def resume(
     result: Result,
     checkpoint: str,
@@ -234,23 +221,7 @@ def resume(
     document: Document | What | None = None,
     force: bool = False,
     clock: str | Clock = "wall",
-    agents: Mapping[str, Any] | None = None,
-    resources: Mapping[str, Any] | None = None,
-    mocks: Mapping[str, Any] | None = None,
-    tools: Mapping[str, Any] | None = None,
-    tokens: TaskTokens | None = None,
-    workflows: Mapping[str, Program | Document | What] | None = None,
-    prices: Mapping[str, Any] | None = None,
-    buckets: Mapping[str, Any] | None = None,
-    pools: Mapping[str, Any] | None = None,
-    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-    approvals: Callable[..., object] | None = None,
-    notify: str | Callable[..., object] | Iterable[Any] | None = None,
-    request_link: str | None = None,
-    listener: Callable[[Event], None] | None = None,
-    sinks: Mapping[str, Any] | None = None,
-    checkpoints: Mapping[str, Any] | None = None,
-    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    **bindings: Unpack[Bindings],
 ) -> Result:
     """Go on with an execution from a checkpoint of its result; blocks the caller.
 
@@ -268,18 +239,14 @@ def resume(
         CheckpointRefused: CheckpointNotFound, CheckpointExpired, CheckpointIncompatible, or
             NotResumable for an execution that did not fail.
     """
+    refuse_unknown(resume, bindings)
     refuse_running_loop()
-    bindings = Bindings(
-        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-        sinks=sinks, checkpoints=checkpoints, policy=policy,
-    )  # fmt: skip
     chosen = _clock_after(result, clock)
     work = _resumption(document, result, checkpoint, force, chosen, False, bindings)
     return drive(work, chosen)
 
 
+@takes_bindings
 async def aresume(
     result: Result,
     checkpoint: str,
@@ -287,31 +254,10 @@ async def aresume(
     document: Document | What | None = None,
     force: bool = False,
     clock: str | Clock = "wall",
-    agents: Mapping[str, Any] | None = None,
-    resources: Mapping[str, Any] | None = None,
-    mocks: Mapping[str, Any] | None = None,
-    tools: Mapping[str, Any] | None = None,
-    tokens: TaskTokens | None = None,
-    workflows: Mapping[str, Program | Document | What] | None = None,
-    prices: Mapping[str, Any] | None = None,
-    buckets: Mapping[str, Any] | None = None,
-    pools: Mapping[str, Any] | None = None,
-    memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-    approvals: Callable[..., object] | None = None,
-    notify: str | Callable[..., object] | Iterable[Any] | None = None,
-    request_link: str | None = None,
-    listener: Callable[[Event], None] | None = None,
-    sinks: Mapping[str, Any] | None = None,
-    checkpoints: Mapping[str, Any] | None = None,
-    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    **bindings: Unpack[Bindings],
 ) -> Result:
     """Go on from a checkpoint on the running asyncio event loop; see `resume`."""
-    bindings = Bindings(
-        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-        sinks=sinks, checkpoints=checkpoints, policy=policy,
-    )  # fmt: skip
+    refuse_unknown(aresume, bindings)
     chosen = _clock_after(result, clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = await prepare(

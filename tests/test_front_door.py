@@ -351,19 +351,37 @@ def test_what_a_run_returned_may_be_changed(state: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "call", [lambda **more: asl.run(PASS, **more), partial(asl.open_store, "s.db")]
 )
-def test_a_binding_that_there_is_not_is_told(call: Any) -> None:
+def test_unknown_option_is_refused_with_the_nearest(call: Any) -> None:
     """Of a store before anything is started, too."""
-    with pytest.raises(TypeError, match="unexpected keyword argument 'agnets'"):
+    text = r"\) got an unexpected keyword argument 'agnets'\. Did you mean 'agents'\?"
+    with pytest.raises(TypeError, match=text):
         call(agnets={})
+    with pytest.raises(TypeError, match=r"argument 'clokc'\. Did you mean 'clock'\?"):
+        call(clokc="virtual")
+    with pytest.raises(TypeError, match=r"argument 'xyzzy'$"):
+        call(xyzzy=1)
+
+
+@pytest.mark.parametrize("call", ["run", "resume", "redrive"])
+def test_unknown_option_of_a_store_names_the_method(tmp_path: Path, call: str) -> None:
+    """The method that was called, not the one that does its work."""
+    with asl.Store(tmp_path / "s.db") as store:
+        with pytest.raises(TypeError, match=rf"^Store\.{call}\(\) got an unexpected keyword"):
+            getattr(store, call)("x", agnets={})
+        with pytest.raises(TypeError, match=rf"^Store\.a{call}\(\) got an unexpected keyword"):
+            asyncio.run(getattr(store, f"a{call}")("x", agnets={}))
+        with pytest.raises(TypeError, match=r"^Store\.runner\(\) got an unexpected keyword"):
+            store.runner(agnets={})  # type: ignore[misc]
+        assert store.executions() == []
 
 
 STORE = asl.Store
-TWINS = [(asl.run, asl.arun), (asl.resume, asl.aresume), (STORE.run, STORE.arun),
+BLOCKING_AND_ASYNC = [(asl.run, asl.arun), (asl.resume, asl.aresume), (STORE.run, STORE.arun),
          (STORE.resume, STORE.aresume), (STORE.redrive, STORE.aredrive)]  # fmt: skip
 
 
-@pytest.mark.parametrize("face", [*chain(*TWINS), asl.open_store, STORE, STORE.runner])
-def test_every_option_stands_in_the_signature(face: Any) -> None:
+@pytest.mark.parametrize("face", [*chain(*BLOCKING_AND_ASYNC), asl.open_store, STORE, STORE.runner])
+def test_signature_has_every_option(face: Any) -> None:
     """By its name, with the type that `asl.Bindings` says and None for absent."""
     parameters = inspect.signature(face).parameters
     kinds = {each.kind for each in parameters.values()}
@@ -374,13 +392,13 @@ def test_every_option_stands_in_the_signature(face: Any) -> None:
         assert parameters[name].default is None
 
 
-@pytest.mark.parametrize(("blocking", "awaited"), TWINS)
-def test_both_faces_take_the_same(blocking: Any, awaited: Any) -> None:
-    """What blocks and what is awaited have one signature."""
-    assert inspect.signature(blocking) == inspect.signature(awaited)
+@pytest.mark.parametrize(("blocking", "awaited"), BLOCKING_AND_ASYNC)
+def test_blocking_and_async_take_the_same_options(blocking: Any, awaited: Any) -> None:
+    """And in the same order."""
+    assert str(inspect.signature(blocking)) == str(inspect.signature(awaited))
 
 
-def test_an_option_that_is_none_is_that_of_the_store(tmp_path: Path) -> None:
+def test_option_none_is_that_of_the_store(tmp_path: Path) -> None:
     """None is the same as absent, and another takes the place of the store's for one run."""
     document = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "W", "End": True}}}
     with asl.Store(tmp_path / "s.db", agents={"W": lambda data: 1}) as store:

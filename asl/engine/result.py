@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from textwrap import shorten
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, copied, excerpt
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asl.engine.awaited import Awaited
     from asl.engine.checkpoints import Checkpoint
 
-__all__ = ["ExecutionFailed", "Result"]
+__all__ = ["ExecutionFailed", "Result", "Waits"]
 
 
 class ExecutionFailed(AslError):
@@ -43,6 +43,16 @@ class ExecutionFailed(AslError):
     def cause(self) -> str | None:
         """The cause of the error, None where there is none."""
         return self.result.cause
+
+
+class Waits(NamedTuple):
+    """Open requests to people, and tasks that wait for the answer to their token."""
+
+    asked: "Sequence[Asked]" = ()
+    tasks: "Sequence[Awaited]" = ()
+
+
+NO_WAITS: Final = Waits()
 
 
 class Result:
@@ -68,8 +78,8 @@ class Result:
     `failed` or `dropped`, and the first `error`."""
     checkpoints: "Sequence[Checkpoint]" = ()
     """What it has saved, the oldest first; `asl.resume` goes on from there."""
-    _asked: "Sequence[Asked]" = ()
-    _tasks: "Sequence[Awaited]" = ()
+    waits: Waits = NO_WAITS
+    """What `pending` and `awaited` show."""
     wake: float | None = None
     """The epoch second at which a wait is over, where it is `PAUSED`; None for none."""
     needs: "Sequence[str]" = ()
@@ -92,11 +102,6 @@ class Result:
         self.value = output
         self._failure = failure
         return self
-
-    def wait_for(self, asked: "Sequence[Asked]", tasks: "Sequence[Awaited]") -> None:
-        """Set what people, and the holders of task tokens, have to answer; it is `PAUSED`."""
-        self._asked = asked
-        self._tasks = tasks
 
     @property
     def records(self) -> Iterator[Record]:
@@ -122,12 +127,12 @@ class Result:
     @property
     def pending(self) -> list[dict[str, Json]]:
         """The requests that people have to answer, where it is `PAUSED`, as they see them."""
-        return [asked.shown for asked in self._asked]
+        return [asked.shown for asked in self.waits.asked]
 
     @property
     def awaited(self) -> list[dict[str, Json]]:
         """The tasks whose tokens have to be answered, where it is `PAUSED` in a store."""
-        return [task.shown for task in self._tasks]
+        return [task.shown for task in self.waits.tasks]
 
     @cached_property
     def output(self) -> Json:
@@ -275,7 +280,7 @@ class Result:
         }
         if self.status == "PAUSED":
             found["pending"] = self.pending
-            if self._tasks:
+            if self.waits.tasks:
                 found["awaited"] = self.awaited
         if failed := self.failed_items:
             found["failed_items"] = failed

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
 from asl.core.values import Json
 from asl.engine.awaited import Awaited
+from asl.executions.kept import Kept
 from asl.hosts.tokens import Desk, TaskDoesNotExist, TaskTimedOut
 from asl.states.errors import Reported
 from asl.stores.requests import BY_ID, FOR, addressed, find_tasks, owner_of, put_outcome, put_sign
 from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update
 from asl.stores.tables import EXECUTION
-
-if TYPE_CHECKING:
-    from asl.executions.kept import Kept
 
 __all__ = ["StoreTokens"]
 

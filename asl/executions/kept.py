@@ -13,10 +13,10 @@ from asl.core.values import Json, encoded
 from asl.documents import prepare, profile_of, program_of
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.events import Event
+from asl.engine.events import ENDINGS, Event
 from asl.engine.execution import Execution, Identity
-from asl.engine.records import NOTED, RETRIED
-from asl.engine.result import Result
+from asl.engine.records import BROKEN, NOTED, RETRIED
+from asl.engine.result import Result, Waits
 from asl.executions.errors import ExecutionNotFound
 from asl.program import Program
 from asl.states.blocks.streaming import CHUNK
@@ -36,8 +36,6 @@ UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
 
 def identity_of(stored: Stored) -> Identity:
     """Return who an execution is, as the store knows it."""
-    from asl.engine.execution import Identity
-
     return Identity(
         name=stored.name,
         express=stored.express,
@@ -129,8 +127,6 @@ class Kept:
 
     def journal(self, stored: Stored) -> StoreJournal:
         """Return the journal of an execution, with what is in it."""
-        from asl.stores.journal import StoreJournal
-
         journal = StoreJournal(self.session, stored.number)
         journal.programs = self.program_of(stored)
         journal.reading = lambda: self.session
@@ -182,8 +178,6 @@ class Kept:
     def result(self, stored: Stored, program: Program, with_history: bool = True) -> Result:
         """Return what an execution has come to, by default with its history so far."""
         from asl.engine.record_reading import RecordReader
-        from asl.engine.records import BROKEN
-        from asl.engine.result import Result
         from asl.stores.log import Log
 
         execution = self.execution(stored, program)
@@ -203,12 +197,11 @@ class Kept:
         result = Result().init(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
-            result.wait_for(self.open(stored), self.awaited(stored))
+            result.waits = Waits(self.open(stored), self.awaited(stored))
         return result
 
     def execution(self, stored: Stored, program: Program) -> Execution:
         """Return an execution as it is kept, to read its history."""
-        from asl.engine.execution import Execution
         from asl.engine.written import read_spending
 
         data, identity = self.input(stored), identity_of(stored)
@@ -258,8 +251,6 @@ class EventFeed:
 
     def news(self) -> Iterator[Event]:
         """Yield the events that were written since the last call."""
-        from asl.engine.events import ENDINGS
-
         kept, log, expander = self._kept, self._log, self._expander
         log.store = kept.session
         if not self._begun:
@@ -300,7 +291,6 @@ class EventFeed:
 
     def _live_chunks(self, number: int) -> Iterator[Event]:
         """Yield what agents are saying, with the id 0: the history has it later."""
-        from asl.engine.events import Event
         from asl.stores.live import chunks_after
 
         for row, chunk in chunks_after(self._kept.session, number, self._live):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
 
 from asl.core.errors import AslError
 from asl.engine.checkpoints import Storage
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
 from asl.executions.exclusion import hold
+from asl.executions.running import Running
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
 from asl.stores.errors import StoreDamaged
 from asl.stores.executions import ENDED, Stored, numbers_below, top_of
-
-if TYPE_CHECKING:
-    from asl.executions.running import Running
 
 __all__ = ["delete", "prune"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 from asl.bindings import (
     NO_INPUT,
@@ -16,9 +16,12 @@ from asl.bindings import (
     check_name,
     clock_of,
     refuse_running_loop,
+    refuse_unknown,
+    takes_bindings,
 )
 from asl.core.document import Document, What
 from asl.core.errors import AslError, ExpressionFault
+from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, detached
 from asl.documents import prepare, program_of, with_siblings
@@ -34,9 +37,10 @@ from asl.executions.kept import EventFeed, Kept
 from asl.executions.running import Again, Running
 from asl.expr.times import parse_duration
 from asl.hosts.clock import Clock
-from asl.hosts.driving import Driver, has_running_loop
+from asl.hosts.driving import Driver
 from asl.program import Program
 from asl.states.host import ABSENT
+from asl.stores.backend import StoreBackend
 from asl.stores.backends import backend_at
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.errors import StoreDamaged
@@ -55,11 +59,8 @@ from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
-    from asl.engine.memory import Memory
     from asl.executions.handle import Handle
     from asl.executions.runner import RunnerContext
-    from asl.hosts.tokens import TaskTokens
-    from asl.stores.backend import StoreBackend
 
 __all__ = ["Store", "open_store"]
 
@@ -87,36 +88,16 @@ class Store:
         StoreDamaged: It is not as it was written.
     """
 
+    @takes_bindings
     def __init__(
         self,
         path: str | os.PathLike[str] | StoreBackend,
         *,
         synchronous: str = "FULL",
         clock: str | Clock = "wall",
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> None:
-        bindings = Bindings(
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
-        )  # fmt: skip
+        refuse_unknown(Store.__init__, bindings)
         check_forms(bindings)
         self.clock = clock_of(clock)
         self._opened = Opened(backend_at(path, synchronous))
@@ -254,28 +235,13 @@ class Store:
 
         return Handle(self, self.get(name))
 
+    @takes_bindings
     def runner(
         self,
         *,
         concurrency: int = 100,
         report: Callable[[str, Result | str], object] | None = None,
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> RunnerContext:
         """Return a runner that takes up what is due, for `with` or `async with`.
 
@@ -288,15 +254,12 @@ class Store:
         """
         from asl.executions.runner import RunnerContext
 
-        given = self._given(Bindings(
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
-        ))  # fmt: skip
+        refuse_unknown(Store.runner, bindings)
+        given = self._given(bindings)
         bind(given)  # what is wrong with them is told now
         return RunnerContext(self._running, given, self.clock, concurrency, report)
 
+    @takes_bindings
     def run(
         self,
         workflow: Program | Document | What,
@@ -306,23 +269,7 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Start an execution and run it until it ends or waits for people; blocks the caller.
 
@@ -337,15 +284,14 @@ class Store:
         Raises:
             ExecutionExists: The name is that of an execution of another document or input.
         """
+        refuse_unknown(Store.run, bindings)
         refuse_running_loop()
         return self._driver.drive(self.arun(
             workflow, input, name=name, profile=profile, express=express, requestor=requestor,
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
+            **bindings,
         ))  # fmt: skip
 
+    @takes_bindings
     async def arun(
         self,
         workflow: Program | Document | What,
@@ -355,36 +301,17 @@ class Store:
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `run` does on the running event loop; many at a time share each commit."""
-        given = self._given(Bindings(
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
-        ))  # fmt: skip
+        refuse_unknown(Store.arun, bindings)
+        given = self._given(bindings)
         program, data, given = await prepare(self._prepared, workflow, input, name, profile, given)
         return await self._running.start(
             name, program, data, express, requestor, given, has_running_loop()
         )
 
+    @takes_bindings
     def resume(
         self,
         name: str,
@@ -392,23 +319,7 @@ class Store:
         from_checkpoint: str | None = None,
         document: Program | Document | What | None = None,
         force: bool = False,
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
 
@@ -430,15 +341,14 @@ class Store:
             BindingsMissing: It had bindings that are not given now: nothing has run. `missing` has
                 their names.
         """
+        refuse_unknown(Store.resume, bindings)
         refuse_running_loop()
         return self._driver.drive(self.aresume(
             name, from_checkpoint=from_checkpoint, document=document, force=force,
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
+            **bindings,
         ))  # fmt: skip
 
+    @takes_bindings
     async def aresume(
         self,
         name: str,
@@ -446,57 +356,22 @@ class Store:
         from_checkpoint: str | None = None,
         document: Program | Document | What | None = None,
         force: bool = False,
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `resume` does on the running event loop."""
-        given = self._given(Bindings(
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
-        ))  # fmt: skip
+        refuse_unknown(Store.aresume, bindings)
+        given = self._given(bindings)
         document = await self._compiled(name, document)
         again = self._rewinding(from_checkpoint, document, force, given)
         return await self._running.resume(name, given, has_running_loop(), again)
 
+    @takes_bindings
     def redrive(
         self,
         name: str,
         *,
         document: Program | Document | What | None = None,
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Go on with an execution from the states that failed or were cut off; blocks the caller.
 
@@ -512,45 +387,24 @@ class Store:
                 at which it stands.
             BindingsMissing: It had bindings that are not given now.
         """
+        refuse_unknown(Store.redrive, bindings)
         refuse_running_loop()
         return self._driver.drive(self.aredrive(
             name, document=document,
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
+            **bindings,
         ))  # fmt: skip
 
+    @takes_bindings
     async def aredrive(
         self,
         name: str,
         *,
         document: Program | Document | What | None = None,
-        agents: Mapping[str, Any] | None = None,
-        resources: Mapping[str, Any] | None = None,
-        mocks: Mapping[str, Any] | None = None,
-        tools: Mapping[str, Any] | None = None,
-        tokens: TaskTokens | None = None,
-        workflows: Mapping[str, Program | Document | What] | None = None,
-        prices: Mapping[str, Any] | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        pools: Mapping[str, Any] | None = None,
-        memory: str | os.PathLike[str] | Memory | Mapping[str, Any] | None = None,
-        approvals: Callable[..., object] | None = None,
-        notify: str | Callable[..., object] | Iterable[Any] | None = None,
-        request_link: str | None = None,
-        listener: Callable[[Event], None] | None = None,
-        sinks: Mapping[str, Any] | None = None,
-        checkpoints: Mapping[str, Any] | None = None,
-        policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `redrive` does on the running event loop."""
-        given = self._given(Bindings(
-            agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-            workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-            approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-            sinks=sinks, checkpoints=checkpoints, policy=policy,
-        ))  # fmt: skip
+        refuse_unknown(Store.aredrive, bindings)
+        given = self._given(bindings)
         again = self._redriving(name, await self._compiled(name, document))
         return await self._running.resume(name, given, has_running_loop(), again)
 

@@ -6,7 +6,6 @@ the very same coroutine goes on there; so a run that never waits needs none and 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from os import getpid
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 
 from asl.hosts.clock import Clock
 
-__all__ = ["Driver", "EventLoopWanted", "drive", "has_running_loop"]
+__all__ = ["Driver", "EventLoopWanted", "drive"]
 
 T = TypeVar("T")
 
@@ -107,12 +106,6 @@ def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
     """Run one coroutine to its end; nothing of its event loop stays."""
     with closing(Driver(clock)) as driver:
         return driver.drive(work)
-
-
-def has_running_loop() -> bool:
-    """Whether an event loop is running in this thread; imports none."""
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 @contextmanager

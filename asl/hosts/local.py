@@ -316,8 +316,8 @@ class LocalHost(CallingHost):
 
     def wait_for(self, execution: Result, key: str) -> NoReturn:
         """Pause, as an execution does whose answer the effect of the *key* awaits."""
-        self.pending += tuple((key, asked) for asked in execution.asked)
-        self.awaited += tuple((key, task) for task in execution.tasks)
+        self.pending += tuple((key, asked) for asked in execution.waits.asked)
+        self.awaited += tuple((key, task) for task in execution.waits.tasks)
         raise Suspended
 
     async def start(self, at: Frame, child: Child) -> Json:

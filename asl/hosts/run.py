@@ -15,7 +15,7 @@ from asl.engine.events import Event
 from asl.engine.execution import ANYBODY, UNSPENT, Execution, Identity, Spent
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
-from asl.engine.result import Result
+from asl.engine.result import Result, Waits
 from asl.hosts.clock import Clock
 from asl.hosts.local import LocalHost
 from asl.hosts.services import Services
@@ -136,7 +136,7 @@ async def execute(
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
     if status == "PAUSED":
-        result.wait_for([asked for _, asked in host.pending], [task for _, task in host.awaited])
+        result.waits = Waits([each for _, each in host.pending], [each for _, each in host.awaited])
         result.wake = host.wake
     elif listener is not None:
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
