@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from asl.core.document import Document, What
 from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint, Storage
 from asl.executions.errors import ExecutionNotRedrivable
@@ -25,7 +24,7 @@ Refuse: TypeAlias = "Callable[[Program, str | None], object]"
 
 
 def redriven(
-    kept: Kept, known: Stored, refuse: Refuse, document: Program | Document | What | None = None
+    kept: Kept, known: Stored, refuse: Refuse, corrected: Program | None = None
 ) -> None:
     """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
     from asl.stores.redrive import displaced, missing, void
@@ -35,7 +34,7 @@ def redriven(
         if known.status in ("RUNNING", "PAUSED"):
             what += ": resume it"
         raise ExecutionNotRedrivable(what)
-    key, program = _chosen(kept, known, document)
+    key, program = _chosen(kept, known, corrected)
     journal = kept.journal(known)
     lacking = missing(program, journal.positions, journal.answers)
     if lacking:
@@ -43,7 +42,7 @@ def redriven(
             f"the document has not what the execution {known.name!r} stands at: "
             + ", ".join(lacking)
         )
-    former = program if document is None else kept.program(known)
+    former = program if corrected is None else kept.program(known)
     others = displaced(program, former, journal.answers)
     if others:
         raise ExecutionNotRedrivable(
@@ -62,7 +61,7 @@ def rewound(
     known: Stored,
     refuse: Refuse,
     name: str,
-    document: Program | Document | What | None,
+    other: Program | None,
     force: bool,
     storages: Mapping[str, Storage],
 ) -> None:
@@ -73,7 +72,7 @@ def rewound(
 
     if known.status != "RUNNING":  # else its process has died
         refuse_status(known.name, known.status)
-    key, program = _chosen(kept, known, document)
+    key, program = _chosen(kept, known, other)
     checkpoint, now = chosen(kept.checkpoints(known), name), kept.now()
     definition = definition_hash(program.document)
     refuse_unfit(checkpoint, now, definition, program.machine.steps, force)
@@ -91,12 +90,11 @@ def rewound(
     _begin(kept, journal, known, key, now, RESUMED, details)
 
 
-def _chosen(
-    kept: Kept, known: Stored, document: Program | Document | What | None
-) -> tuple[str, Program]:
+def _chosen(kept: Kept, known: Stored, other: Program | None) -> tuple[str, Program]:
     """Return hash and program of the document with which an execution goes on."""
-    program = kept.chosen(known, document)
-    return known.document if document is None else kept.put_program(program), program
+    if other is None:
+        return known.document, kept.program(known)
+    return kept.put_program(other), other
 
 
 def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpoint:

@@ -105,12 +105,21 @@ class Kept:
         self._programs[key] = program
         return program
 
-    def chosen(self, stored: Stored, document: Program | Document | What | None) -> Program:
-        """Return the program of another document for an execution, without one its own."""
-        if document is None:
-            return self.program(stored)
-        program = program_of(document, stored.profile, False)
-        return replace(program, name=stored.workflow)
+    def compiled(self, document: Program | Document | What, stored: Stored) -> Program:
+        """Return the program of another document for an execution.
+
+        Raises:
+            InvalidDocument: The document has errors.
+            AslError: A program was compiled with another profile.
+        """
+        if not isinstance(document, Program):
+            document = program_of(document, stored.profile, False)
+        elif document.profile.name != stored.profile:
+            raise AslError(
+                f"the program is compiled with the profile {document.profile.name!r}, and the "
+                f"execution {stored.name!r} has the profile {stored.profile!r}"
+            )
+        return replace(document, name=stored.workflow)
 
     def program_of(self, stored: Stored) -> Callable[[str], Program]:
         """Return what gives the program of a document that an execution has had, by its hash."""

@@ -223,7 +223,11 @@ class Store:
         check_name(new_name)
         known = self.get(name)
         entry = entry_at(self._kept, known, self._kept.program(known), at)
-        program = self._kept.chosen(known, document)
+        program = (
+            self._kept.program(known)
+            if document is None
+            else self._kept.compiled(document, known)
+        )
         if entry.state not in program.machine.steps:
             raise AslError(f"the document has no state {entry.state!r}")
         data = input if input is ABSENT else detached(input)
@@ -361,8 +365,8 @@ class Store:
         """Do what `resume` does on the running event loop."""
         refuse_unknown(Store.aresume, bindings)
         given = self._given(bindings)
-        document = await self._compiled(name, document)
-        again = self._rewinding(from_checkpoint, document, force, given)
+        program = await self._compiled(name, document)
+        again = self._rewinding(from_checkpoint, program, force, given)
         return await self._running.resume(name, given, has_running_loop(), again)
 
     @takes_bindings
@@ -437,35 +441,36 @@ class Store:
     async def _compiled(
         self, name: str, document: Program | Document | What | None
     ) -> Program | None:
-        """Return the program of another document for an execution, compiled beside the loop."""
+        """Return the program of another document for an execution, None for its own."""
         if document is None:
             return None
-        return await prepare(program_of, document, self.get(name).profile, False)
+        return await prepare(self._kept.compiled, document, self.get(name))
 
-    def _redriving(self, name: str, document: Program | Document | What | None) -> Again:
+    def _redriving(self, name: str, corrected: Program | None) -> Again:
         """Return what redrives an execution; raises ExecutionNotRedrivable."""
         own, top = self.get(name).name, self.top(name)
-        if document is not None and own != top:
+        if corrected is not None and own != top:
             raise ExecutionNotRedrivable(
                 f"the execution {own!r} is a part of {top!r} and keeps its document: redrive that "
                 "one, with a document of its own or with none"
             )
-        return lambda known, refuse: redriven(self._kept, known, refuse, document)
+        return lambda known, refuse: redriven(self._kept, known, refuse, corrected)
 
     def _rewinding(
         self,
         checkpoint: str | None,
-        document: Program | Document | What | None,
+        other: Program | None,
         force: bool,
         given: Bindings,
     ) -> Again | None:
+        """Return what puts an execution back to a checkpoint, None without one."""
         if checkpoint is None:
-            if document is not None or force:
+            if other is not None or force:
                 raise AslError("another document, and force, are for going on from a checkpoint")
             return None
         storages = bind(given).services.storages
         return lambda known, refuse: rewound(
-            self._kept, known, refuse, checkpoint, document, force, storages
+            self._kept, known, refuse, checkpoint, other, force, storages
         )
 
     def _given(self, bindings: Bindings) -> Bindings:
