@@ -23,9 +23,7 @@ Refuse: TypeAlias = "Callable[[Program, str | None], object]"
 """Raises BindingsMissing for a program that lacks bindings from a state on."""
 
 
-def redriven(
-    kept: Kept, known: Stored, refuse: Refuse, corrected: Program | None = None
-) -> None:
+def redriven(kept: Kept, known: Stored, refuse: Refuse, corrected: Program | None = None) -> None:
     """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
     from asl.stores.redrive import displaced, missing, void
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Final
 
@@ -56,23 +56,25 @@ class Handle:
         Raises:
             TimeoutError: It has not ended; the text says what it waits for.
         """
-        deadline = None if timeout is None else monotonic() + timeout
-        while not self._has_ended(deadline, timeout):
-            seen = self._store.session.version
-            while seen == self._store.session.version and not _is_over(deadline):
-                sleep(POLL)
+        for _ in self._pauses(timeout):
+            sleep(POLL)
         return self._store.result(self.name)
 
     async def aresult(self, timeout: float | None = None) -> Result:
         """Do what `result` does on the running event loop."""
         from asyncio import sleep as asleep
 
+        for _ in self._pauses(timeout):
+            await asleep(POLL)
+        return self._store.result(self.name)
+
+    def _pauses(self, timeout: float | None) -> Iterator[None]:
+        """Yield before each new look at the store, until the execution has ended."""
         deadline = None if timeout is None else monotonic() + timeout
         while not self._has_ended(deadline, timeout):
             seen = self._store.session.version
             while seen == self._store.session.version and not _is_over(deadline):
-                await asleep(POLL)
-        return self._store.result(self.name)
+                yield
 
     def _has_ended(self, deadline: float | None, timeout: float | None) -> bool:
         status = self.status()

@@ -224,9 +224,7 @@ class Store:
         known = self.get(name)
         entry = entry_at(self._kept, known, self._kept.program(known), at)
         program = (
-            self._kept.program(known)
-            if document is None
-            else self._kept.compiled(document, known)
+            self._kept.program(known) if document is None else self._kept.compiled(document, known)
         )
         if entry.state not in program.machine.steps:
             raise AslError(f"the document has no state {entry.state!r}")

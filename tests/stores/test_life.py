@@ -1,5 +1,7 @@
 """The life of an execution beyond its end: checkpoints, redrives, at every instant."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,22 @@ def store(place: Place) -> Any:
 
 def types(result: Any) -> list[str]:
     return [event.type for event in result.events]
+
+
+def blocking(store: Store, call: str, *args: Any, **options: Any) -> asl.Result:
+    """Call a method of a store."""
+    result: asl.Result = getattr(store, call)(*args, **options)
+    return result
+
+
+def awaited(store: Store, call: str, *args: Any, **options: Any) -> asl.Result:
+    """Await the async method of a store that does the same."""
+    return asyncio.run(getattr(store, f"a{call}")(*args, **options))
+
+
+either_face = pytest.mark.parametrize("face", [blocking, awaited])
+either_form = pytest.mark.parametrize("form", [dict, asl.compile])
+Face = Callable[..., asl.Result]
 
 
 # Checkpoints
@@ -109,12 +127,16 @@ def test_what_cannot_be_resumed_is_refused(
     assert (store.get("it").status, store.get("it").redrives) == ("FAILED", 0)
 
 
-def test_another_document_is_taken_by_force(store: Store) -> None:
+@either_face
+@either_form
+def test_another_document_is_taken_by_force(store: Store, face: Face, form: Any) -> None:
     """History before it is still told by the old one."""
     store.run(SAVING, {"n": 1}, name="it", agents=BOOM)
     states = {"B": {"Type": "Pass", "Result": "new", "ResultPath": "$.b", "End": True}}
     other = {"StartAt": "B", "States": states}
-    result = store.resume("it", from_checkpoint="after-a", document=other, force=True)
+    result = face(
+        store, "resume", "it", from_checkpoint="after-a", document=form(other), force=True
+    )
     assert result.output["b"] == "new"
     kept = store.result("it")
     assert types(kept) == types(result)
@@ -253,7 +275,11 @@ def test_what_has_succeeded_is_not_redriven(store: Store) -> None:
     assert str(refusal.value) == "Execution is SUCCEEDED and cannot be redriven"
 
 
-def test_a_corrected_document_goes_on_where_the_old_one_failed(store: Store) -> None:
+@either_face
+@either_form
+def test_a_corrected_document_goes_on_where_the_old_one_failed(
+    store: Store, face: Face, form: Any
+) -> None:
     """The failed state has another definition now, the ones before it keep their results."""
     document = {
         "StartAt": "A",
@@ -264,15 +290,26 @@ def test_a_corrected_document_goes_on_where_the_old_one_failed(store: Store) -> 
         },
     }
     assert store.run(document, {}, name="it", agents=COSTLY).error == "States.Runtime"
-    assert store.redrive("it").error == "States.Runtime"
+    assert face(store, "redrive", "it").error == "States.Runtime"
     states = {**document["States"], "B": {"Type": "Pass", "InputPath": "$.a.v", "Next": "C"}}  # type: ignore[dict-item]
-    result = store.redrive("it", document={**document, "States": states})
+    result = face(store, "redrive", "it", document=form({**document, "States": states}))
     assert (result.status, result.output) == ("SUCCEEDED", 1)
     assert result.visited == ["A", "B", "C"]
     assert types(store.result("it")) == types(result)
     assert store.get("it").redrives == 2
     with pytest.raises(asl.ExecutionExists):
         store.run(document, {}, name="it")
+
+
+@either_face
+def test_redrive_refuses_a_program_of_another_profile(store: Store, face: Face) -> None:
+    """Nothing has changed then."""
+    failing = {"StartAt": "F", "States": {"F": {"Type": "Fail"}}}
+    store.run(failing, {}, name="it")
+    refusal = "profile 'aws', and the execution 'it' has the profile 'default'"
+    with pytest.raises(asl.AslError, match=refusal):
+        face(store, "redrive", "it", document=asl.compile(failing, profile="aws"))
+    assert store.get("it").redrives == 0
 
 
 def test_a_document_without_the_failed_state_is_refused(store: Store) -> None:
