@@ -148,7 +148,7 @@ def test_pages_are_reachable(page: str) -> None:
 
 INWARD = {
     *("init", "execution", "records", "origin", "end_details", "ended", "id", "name"),
-    "waits",
+    *("value", "waits"),
 }
 """Members of a result that other parts of the package read, or that say nothing more."""
 

@@ -185,7 +185,7 @@ def _named(
     if meant:
         raise AslError(f"several requests of {name} end in {request_id!r}:{_listed(meant)}")
     try:
-        known = store.asking(request_id) == store.top(name)
+        known = store.top(store.requester(request_id)) == store.top(name)
     except RequestNotFound:
         known = False
     if not known:

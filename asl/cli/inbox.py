@@ -38,9 +38,9 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
     with opened(store_file) as store:
         of = None if execution is None else found(store, execution).name
         requests, due = [_named(store, each) for each in store.pending(of)], set(store.due())
-        tops = [store.asking(request["requestId"]) for request in requests]
+        tops = [store.top(store.requester(request["requestId"])) for request in requests]
         go_on = {name: continue_command(store, "resume", name) for name in {*tops} & due}
-        tasks = [(store.asking(task["taskToken"]), task) for task in store.awaited(of)]
+        tasks = [(store.top(task["execution"]), task) for task in store.awaited(of)]
         damaged = store.damaged_requests() if of is None else []
     for each in damaged:
         streams.say(f"asl: {each}; {command_for('doctor')} says more", style="red")

@@ -6,21 +6,56 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from asl.bindings import Bindings, bind
+from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint, Storage
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import UNSUCCESSFUL, Kept
 from asl.program import Program
-from asl.stores.executions import Stored
+from asl.stores.executions import Stored, top_of
 from asl.stores.journal import StoreJournal
 
-__all__ = ["redriven", "rewound"]
+__all__ = ["Again", "redriven", "redriving", "rewinding"]
 
 REDRIVEN = "ExecutionRedriven"
 
 
 Refuse: TypeAlias = "Callable[[Program, str | None], object]"
 """Raises BindingsMissing for a program that lacks bindings from a state on."""
+Again: TypeAlias = Callable[[Stored, Refuse], None]
+"""Lets an execution that has ended begin anew; refuses before anything changes."""
+
+
+def redriving(kept: Kept, stored: Stored, corrected: Program | None) -> Again:
+    """Return what redrives an execution, by a corrected document if there is one.
+
+    Raises:
+        ExecutionNotRedrivable: It is a part of another one and would get a document of its own.
+    """
+    top = top_of(kept.session, stored.name)
+    if corrected is not None and stored.name != top:
+        raise ExecutionNotRedrivable(
+            f"the execution {stored.name!r} is a part of {top!r} and keeps its document: redrive "
+            "that one, with a document of its own or with none"
+        )
+    return lambda known, refuse: redriven(kept, known, refuse, corrected)
+
+
+def rewinding(
+    kept: Kept, checkpoint: str | None, other: Program | None, force: bool, given: Bindings
+) -> Again | None:
+    """Return what puts an execution back to a checkpoint, None without one.
+
+    Raises:
+        AslError: There is another document, or force, without a checkpoint.
+    """
+    if checkpoint is None:
+        if other is not None or force:
+            raise AslError("another document, and force, are for going on from a checkpoint")
+        return None
+    storages = bind(given).services.storages
+    return lambda known, refuse: rewound(kept, known, refuse, checkpoint, other, force, storages)
 
 
 def redriven(kept: Kept, known: Stored, refuse: Refuse, corrected: Program | None = None) -> None:

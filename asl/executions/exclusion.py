@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from asl.executions.errors import ExecutionBusy
-from asl.stores.executions import find_execution
+from asl.stores.errors import StoreDamaged
+from asl.stores.executions import Stored, find_execution, top_of
 from asl.stores.session import Session
+from asl.stores.statements import Select
+from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers, lock_of
 
-__all__ = ["hold", "is_held"]
+__all__ = ["hold", "is_left_behind", "left_behind"]
+
+RUNNING = Select(EXECUTION, ("name",), {"status": "RUNNING", "parent": None}, order=("number",))
 
 
 @contextmanager
@@ -43,13 +48,32 @@ def hold(session: Session, name: str) -> Iterator[None]:
             session.connection.unlock(place)
 
 
-def is_held(session: Session, name: str) -> bool:
+def _is_held(session: Session, name: str) -> bool:
     """Whether somebody is at work on an execution."""
     place = lock_of(name)
     if place in session.at_work or session.connection.is_locked(place):
         return True
     known = find_execution(session, name)  # a worker may have taken it over without its lock
     return known is not None and Workers(session).is_owned(known.number)
+
+
+def is_left_behind(session: Session, stored: Stored) -> bool:
+    """Whether an execution has not ended or paused, and nobody is at work on it any more."""
+    if stored.status != "RUNNING" or _is_held(session, top_of(session, stored.name)):
+        return False
+    known = find_execution(session, stored.name)  # it may have ended just now
+    return known is not None and known.status == "RUNNING"
+
+
+def left_behind(session: Session) -> list[str]:
+    """Return the names of those whose process has died, the oldest first."""
+    found = []
+    for (name,) in session.select(RUNNING):
+        with suppress(StoreDamaged):  # a damaged one holds up no others; `executions` shows it
+            known = find_execution(session, name)
+            if known is not None and is_left_behind(session, known):
+                found.append(name)
+    return found
 
 
 def _takes_over(session: Session, name: str, place: int) -> bool:

@@ -16,7 +16,7 @@ from asl.stores.requests import (
 )
 from asl.stores.session import Session
 
-__all__ = ["answer", "asking", "request", "requester"]
+__all__ = ["answer", "request", "requester"]
 
 
 def request(session: Session, id: str) -> Asked:
@@ -36,11 +36,6 @@ def requester(session: Session, id: str) -> str:
     return name
 
 
-def asking(session: Session, id: str) -> str:
-    """Return the name of the topmost execution that a request is to be answered for."""
-    return top_of(session, requester(session, id))
-
-
 def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
     """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
     from asl.states.decisions import AnswerRefused
@@ -54,7 +49,7 @@ def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Jso
             if asked.created + notice.after > now:
                 break
             if notice.final:
-                name = asking(session, id)
+                name = top_of(session, requester(session, id))
                 raise AnswerRefused(
                     f"the answer comes too late: resume the execution {name!r}", late=True
                 )

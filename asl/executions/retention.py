@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 
-from asl.core.errors import AslError
+from asl.core.errors import AslError, ExpressionFault
 from asl.engine.checkpoints import Storage
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
 from asl.executions.exclusion import hold
 from asl.executions.running import Running
+from asl.expr.times import parse_duration
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
 from asl.stores.errors import StoreDamaged
@@ -40,10 +41,14 @@ def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None
 
 
 def prune(
-    running: Running, before: float, storages: Mapping[str, Storage], dry_run: bool
+    running: Running,
+    keep: str | float,
+    now: float,
+    storages: Mapping[str, Storage],
+    dry_run: bool,
 ) -> list[str]:
-    """Delete the executions that ended before a time (`Store.prune`); returns their names."""
-    kept, session = running.kept, running.session
+    """Delete the executions that ended longer ago than *keep* (`Store.prune`)."""
+    kept, session, before = running.kept, running.session, now - _seconds(keep)
     deleted: list[str] = []
     names = ended_before(session, before)
     for begin in range(0, len(names), TOGETHER):
@@ -84,3 +89,11 @@ def _elsewhere(running: Running, number: int) -> Iterator[tuple[str, str]]:
     for each in read_checkpoints(running.session, number):
         if each.storage != "default":
             yield each.storage, each.id
+
+
+def _seconds(keep: str | float) -> float:
+    """Return the seconds of a duration; raises AslError for what is none."""
+    try:
+        return parse_duration(keep)
+    except ExpressionFault as fault:
+        raise AslError(f"{fault}: {fault.hint}") from None

@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from threading import Lock
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
@@ -18,7 +18,7 @@ from asl.engine.blame import is_cancellation
 from asl.engine.journal import STARTED, WHOLE_PATH
 from asl.engine.record_writing import written_whole
 from asl.engine.result import Result
-from asl.executions.again import redriven
+from asl.executions.again import Again, redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.exclusion import hold
@@ -50,15 +50,12 @@ from asl.stores.workers import Workers
 if TYPE_CHECKING:
     from asl.executions.forking import Entry
 
-__all__ = ["Again", "Claim", "Running"]
+__all__ = ["Claim", "Running"]
 
 DETACH = Update(
     EXECUTION, {"parent": None}, {"number": GIVEN, "status": one_of("RUNNING", "PAUSED")}
 )
 REDRIVEN = Select(EXECUTION, ("redriven",), {"number": GIVEN})
-Again: TypeAlias = Callable[[Stored, Callable[["Program", str | None], object]], None]
-"""Lets an execution that has ended begin anew; the second argument refuses a program that lacks
-bindings from a state on, and is called before anything changes."""
 
 
 class Claim(Protocol):

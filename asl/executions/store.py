@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Unpack, cast
 
 from asl.bindings import (
@@ -20,7 +19,7 @@ from asl.bindings import (
     takes_bindings,
 )
 from asl.core.document import Document, What
-from asl.core.errors import AslError, ExpressionFault
+from asl.core.errors import AslError
 from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, detached
@@ -29,13 +28,11 @@ from asl.engine.checkpoints import Checkpoint, Storage
 from asl.engine.events import Event
 from asl.engine.result import Result
 from asl.executions import people, retention
-from asl.executions.again import redriven, rewound
+from asl.executions.again import redriving, rewinding
 from asl.executions.desk import StoreTokens
-from asl.executions.errors import ExecutionNotRedrivable
-from asl.executions.exclusion import is_held
+from asl.executions.exclusion import is_left_behind, left_behind
 from asl.executions.kept import EventFeed, Kept
-from asl.executions.running import Again, Running
-from asl.expr.times import parse_duration
+from asl.executions.running import Running
 from asl.hosts.clock import Clock
 from asl.hosts.driving import Driver
 from asl.program import Program
@@ -43,7 +40,6 @@ from asl.states.host import ABSENT
 from asl.stores.backend import StoreBackend
 from asl.stores.backends import backend_at
 from asl.stores.checkpoints import read_checkpoints
-from asl.stores.errors import StoreDamaged
 from asl.stores.executions import (
     Stored,
     descendants,
@@ -54,8 +50,6 @@ from asl.stores.executions import (
 from asl.stores.opened import Opened
 from asl.stores.requests import OPEN, find_requests, find_tasks
 from asl.stores.session import Session
-from asl.stores.statements import Select
-from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
 
 if TYPE_CHECKING:
@@ -63,8 +57,6 @@ if TYPE_CHECKING:
     from asl.executions.runner import RunnerContext
 
 __all__ = ["Store", "open_store"]
-
-RUNNING = Select(EXECUTION, ("name",), {"status": "RUNNING", "parent": None}, order=("number",))
 
 
 class Store:
@@ -363,8 +355,8 @@ class Store:
         """Do what `resume` does on the running event loop."""
         refuse_unknown(Store.aresume, bindings)
         given = self._given(bindings)
-        program = await self._compiled(name, document)
-        again = self._rewinding(from_checkpoint, program, force, given)
+        other = await self._compiled(name, document)
+        again = rewinding(self._kept, from_checkpoint, other, force, given)
         return await self._running.resume(name, given, has_running_loop(), again)
 
     @takes_bindings
@@ -407,7 +399,8 @@ class Store:
         """Do what `redrive` does on the running event loop."""
         refuse_unknown(Store.aredrive, bindings)
         given = self._given(bindings)
-        again = self._redriving(name, await self._compiled(name, document))
+        corrected = await self._compiled(name, document)
+        again = redriving(self._kept, self.get(name), corrected)
         return await self._running.resume(name, given, has_running_loop(), again)
 
     def _checked(
@@ -443,33 +436,6 @@ class Store:
         if document is None:
             return None
         return await prepare(self._kept.compiled, document, self.get(name))
-
-    def _redriving(self, name: str, corrected: Program | None) -> Again:
-        """Return what redrives an execution; raises ExecutionNotRedrivable."""
-        own, top = self.get(name).name, self.top(name)
-        if corrected is not None and own != top:
-            raise ExecutionNotRedrivable(
-                f"the execution {own!r} is a part of {top!r} and keeps its document: redrive that "
-                "one, with a document of its own or with none"
-            )
-        return lambda known, refuse: redriven(self._kept, known, refuse, corrected)
-
-    def _rewinding(
-        self,
-        checkpoint: str | None,
-        other: Program | None,
-        force: bool,
-        given: Bindings,
-    ) -> Again | None:
-        """Return what puts an execution back to a checkpoint, None without one."""
-        if checkpoint is None:
-            if other is not None or force:
-                raise AslError("another document, and force, are for going on from a checkpoint")
-            return None
-        storages = bind(given).services.storages
-        return lambda known, refuse: rewound(
-            self._kept, known, refuse, checkpoint, other, force, storages
-        )
 
     def _given(self, bindings: Bindings) -> Bindings:
         """Return the bindings of a run: its own, and those of the store."""
@@ -525,16 +491,9 @@ class Store:
     def requester(self, request_id: str) -> str:
         """Return the name of the execution that has made a request or waits for a task token.
 
-        `asking` names the topmost one. Raises RequestNotFound.
+        `top` of it names the execution that the answer is for. Raises RequestNotFound.
         """
         return people.requester(self.session, request_id)
-
-    def asking(self, request_id: str) -> str:
-        """Return the name of the execution that a request is to be answered for: the topmost one.
-
-        Raises RequestNotFound.
-        """
-        return people.asking(self.session, request_id)
 
     def answer(
         self,
@@ -586,19 +545,11 @@ class Store:
 
     def left_behind(self, name: str) -> bool:
         """Whether an execution has not ended or paused, and nobody is at work on it any more."""
-        stored = self.get(name)
-        if stored.status != "RUNNING" or is_held(self.session, top_of(self.session, stored.name)):
-            return False
-        return self.get(name).status == "RUNNING"  # it may have ended just now
+        return is_left_behind(self.session, self.get(name))
 
     def all_left_behind(self) -> list[str]:
         """Return the names of those whose process has died, the oldest first."""
-        found = []
-        for (name,) in self.session.select(RUNNING):
-            with suppress(StoreDamaged):  # a damaged one holds up no others; `executions` shows it
-                if self.left_behind(name):
-                    found.append(name)
-        return found
+        return left_behind(self.session)
 
     def stop(self, name: str, *, error: str | None = None, cause: str | None = None) -> None:
         """End an execution, whoever is at work on it; its status becomes ABORTED.
@@ -650,9 +601,7 @@ class Store:
         Returns:
             The names of the deleted executions, the oldest first.
         """
-        return retention.prune(
-            self._running, self.clock.now() - _seconds(keep), self._storages(), dry_run
-        )
+        return retention.prune(self._running, keep, self.clock.now(), self._storages(), dry_run)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store into a new file, also while executions run; raises StoreError.
@@ -782,14 +731,6 @@ class Store:
     def program(self, name: str) -> Program:
         """Return the program by which an execution goes on; raises ExecutionNotFound."""
         return self._kept.program(self.get(name))
-
-
-def _seconds(keep: str | float) -> float:
-    """Return the seconds of a duration; raises AslError for what is none."""
-    try:
-        return parse_duration(keep)
-    except ExpressionFault as fault:
-        raise AslError(f"{fault}: {fault.hint}") from None
 
 
 open_store = Store

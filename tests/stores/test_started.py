@@ -80,7 +80,7 @@ def test_a_child_that_is_awaited_waits_with_its_parent(world: World) -> None:
         assert [each.name for each in store.started_by("top")] == ["kid"]
         assert [each.name for each in store.executions()] == ["top"]
         (request,) = store.pending()
-        assert store.asking(request["requestId"]) == "top"
+        assert store.top(store.requester(request["requestId"])) == "top"
         store.answer(request["requestId"], "approve")
     with world.store() as store:
         assert store.due() == ["top"]
@@ -184,7 +184,7 @@ def test_it_is_started_once_whenever_the_process_dies(
                 store.resume(each)
             (request,) = store.pending()
             store.answer(request["requestId"], "approve")
-            store.resume(store.asking(request["requestId"]))
+            store.resume(store.top(store.requester(request["requestId"])))
             assert [each.status for each in store.executions()] == ["SUCCEEDED"] * (
                 2 if resource == LEAVE else 1
             )
