@@ -22,7 +22,7 @@ from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.formats import Path, inserted, said
 from asl.dialects.layout import laid_out
-from asl.dialects.names import NAMES, Names, fresh, renamed
+from asl.dialects.names import NAMES, FreshNames, Names, renamed
 from asl.dialects.plain import reached
 from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
@@ -89,7 +89,7 @@ class _Writer:
         self.losses: list[Finding] = []
         self.origins: dict[str, str] = {}
         """JSON Pointers of what was written -> those in the document."""
-        self.names = set(_names(value))
+        self.names = FreshNames(_names(value), " ")
 
     def origin(self, pointer: str) -> str:
         """Return where in the document something stands that was written."""
@@ -320,9 +320,7 @@ class _Writer:
 
     def name(self, text: str) -> str:
         """Return a name that no state has."""
-        found = fresh(text, self.names, " ")
-        self.names.add(found)
-        return found
+        return self.names.new(text)
 
     def checkpoint(
         self, name: str, state: dict[str, Json], at: str, language: str

@@ -87,13 +87,15 @@ class _Replacement:
         if state["Type"] not in self.coverage.states:
             return self.stand_in(name, state, pointer)
         made = dict(state)
+        if type(state.get("Branches")) is list:
+            made["Branches"] = [*state["Branches"]]
         for steps, inner in machines_of(state):
             found = self.machine(inner, pointer + "".join(f"/{escape(str(e))}" for e in steps))
-            if len(steps) == 1:
-                made[str(steps[0])] = found
+            field, *index = steps
+            if index:
+                made[str(field)][index[0]] = found
             else:
-                listed = made[str(steps[0])]
-                made[str(steps[0])] = [found if each is inner else each for each in listed]
+                made[str(field)] = found
         return made
 
     def stand_in(self, name: str, state: Mapping[str, Any], pointer: str) -> dict[str, Json]:

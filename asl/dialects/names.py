@@ -1,7 +1,7 @@
 """Names: new ones, and what agents and resources are called in the language that is written."""
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from asl.core.diagnostics import did_you_mean
@@ -13,9 +13,9 @@ from asl.states.task import COMPUTED
 __all__ = [
     "NAMELESS",
     "NAMES",
+    "FreshNames",
     "Names",
     "computed",
-    "fresh",
     "function_of",
     "lost_integration",
     "renamed",
@@ -55,13 +55,31 @@ class Names:
                 raise AslError(f"nothing in the document is called {key!r} ({hint})")
 
 
-def fresh(wanted: str, taken: Container[str], mark: str = "~") -> str:
-    """Return a name that is not taken: the wanted one, or that with a number behind the mark."""
-    found, number = wanted, 1
-    while found in taken:
-        number += 1
-        found = f"{wanted}{mark}{number}"
-    return found
+class FreshNames:
+    """Names that are taken; new ones are found in few steps, however many collide."""
+
+    def __init__(self, taken: Iterable[str] = (), mark: str = "~") -> None:
+        self._taken = {*taken}
+        self._mark = mark
+        self._numbers: dict[str, int] = {}
+        """The number up to which the names with a number are taken, by the name that was wanted."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._taken
+
+    def add(self, name: str) -> None:
+        """Take a name."""
+        self._taken.add(name)
+
+    def new(self, wanted: str) -> str:
+        """Take and return a name: the wanted one, or that with the next number behind the mark."""
+        found, number = wanted, self._numbers.get(wanted, 1)
+        while found in self._taken:
+            number += 1
+            found = f"{wanted}{self._mark}{number}"
+        self._numbers[wanted] = number
+        self._taken.add(found)
+        return found
 
 
 def computed(agent: str) -> bool:

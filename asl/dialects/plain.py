@@ -15,7 +15,7 @@ from asl.checks.workflow import handlers, objects
 from asl.core.diagnostics import Finding
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.names import fresh
+from asl.dialects.names import FreshNames
 
 __all__ = ["Plain", "leads", "path_to", "reached", "returned_to"]
 
@@ -36,10 +36,12 @@ class Plain:
     """How the input of a run is given, if not as in the document."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Pointers of states that have another name here -> of the one in the document."""
+    names: FreshNames = field(default_factory=FreshNames)
+    """The names of states that are taken."""
 
-    def add(self, wanted: str, state: dict[str, Json], of: str, taken: Iterable[str]) -> str:
+    def add(self, wanted: str, state: dict[str, Json], of: str) -> str:
         """Add a state that is a part of another one; return its name."""
-        name = fresh(wanted, {*taken, *self.states})
+        name = self.names.new(wanted)
         self.states[name] = state
         self.beside[f"/States/{escape(name)}"] = f"/States/{escape(of)}"
         return name

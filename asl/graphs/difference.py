@@ -203,8 +203,9 @@ def _machines(before: _Side, after: _Side, place: str, names: _Names) -> Iterato
                 where = _named(place, name)
                 yield Change("renamed", "state", where, text, state.pointer, other.pointer)
             yield from _states(state, other, _named(place, renamed.get(name, name)), renamed, names)
+    new_names = {*renamed.values()}
     for name, state in right.items():
-        if name not in left and name not in renamed.values():
+        if name not in left and name not in new_names:
             yield _whole("added", name, state, place)
 
 

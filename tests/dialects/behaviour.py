@@ -139,7 +139,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
                 own = str(parameters["provider"])  # a tool of a chain, called by its task
             own = plain(own)
             if len(asked) == MOST:
-                raise Enough
+                raise asl.StateError("States.TaskFailed", "asked often enough")
             counts[own] = counts.get(own, 0) + 1
             asked.append(own)
             given.append(payload)

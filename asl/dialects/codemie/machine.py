@@ -14,7 +14,7 @@ from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.graph import Ambiguous, Graph
 from asl.dialects.codemie.options import DEFAULT, Options
 from asl.dialects.codemie.tasks import INPUT, Tasks
-from asl.dialects.names import fresh
+from asl.dialects.names import FreshNames
 from asl.dialects.queries import query
 from asl.expr.jsonata.literals import literal
 
@@ -65,7 +65,7 @@ class _Builder:
         self.findings: list[Finding] = []
         self.waiting: set[str] = set()
         """States that were reported to wait while others do."""
-        self.names: set[str] = set()
+        self.names = FreshNames()
         self.owners: dict[str, str] = {}
         self.left = 20 * len(config.states) + 200
         limit = config.value.get("recursion_limit", RECURSION_LIMIT)
@@ -75,9 +75,7 @@ class _Builder:
 
     def name(self, text: str) -> str:
         """Return a name that no other state of the whole document has."""
-        found = fresh(text if len(text) <= MAX_NAME else text[: MAX_NAME - 6], self.names)
-        self.names.add(found)
-        return found
+        return self.names.new(text if len(text) <= MAX_NAME else text[: MAX_NAME - 6])
 
     def named(self, state: str, part: str = "") -> str:
         """Return such a name for a state of the workflow, or for a part of one."""

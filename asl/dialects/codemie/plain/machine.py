@@ -13,7 +13,7 @@ from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.restoring import owners
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.formats import Path, said, texted
-from asl.dialects.names import fresh
+from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, leads, path_to, reached
 from asl.dialects.queries import query
 from asl.expr.codemie.placeholders import placeholders
@@ -387,11 +387,12 @@ def _keys(config: Config) -> dict[str, str]:
         own = state.next.get("output_key")
         if type(own) is str and own and state.next.get("store_in_context") is not False:
             found[name] = own
+    names = FreshNames([*found.values(), ITEM], "_")
     for name in config.states:
         wanted = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "state"
         wanted = f"state_{wanted}" if wanted[0].isdigit() else wanted
         if name not in found:
-            found[name] = fresh(wanted, {*found.values(), ITEM}, "_")
+            found[name] = names.new(wanted)
     return found
 
 

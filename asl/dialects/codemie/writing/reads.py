@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.codemie.writing.results import Result
+from asl.dialects.names import FreshNames
 
 __all__ = ["READ", "Extracted", "Loss", "Output", "Reads"]
 
@@ -44,6 +45,7 @@ class Extracted:
     def __init__(self, way: Callable[[Json], tuple[str, ...] | None]) -> None:
         self.way = way
         self.names: dict[str, str] = {}
+        self._taken = FreshNames(_KEYWORDS, "_")
 
     def name(self, path: Json) -> str | None:
         """Return the name of a path, which is a new one when it is met first."""
@@ -54,11 +56,7 @@ class Extracted:
         if dotted not in self.names:
             base = re.sub(r"\W+", "_", dotted).strip("_") or "value"
             base = f"at_{base}" if base[:1].isdecimal() else base
-            name, number = base, 1
-            while name in self.names.values() or name in _KEYWORDS:
-                number += 1
-                name = f"{base}_{number}"
-            self.names[dotted] = name
+            self.names[dotted] = self._taken.new(base)
         return self.names[dotted]
 
     def present(self, path: Json) -> tuple[str, Loss | None] | None:

@@ -12,7 +12,7 @@ from asl.dialects.codemie.restoring import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
 from asl.dialects.codemie.writing.results import key_of, steps
 from asl.dialects.missing import missing
-from asl.dialects.names import fresh, function_of
+from asl.dialects.names import FreshNames, function_of
 from asl.dialects.plain import returned_to
 
 __all__ = ["Workflow", "branch_key"]
@@ -38,9 +38,11 @@ class Workflow:
         self.prompts = prompts
         self.losses: list[Finding] = []
         self.states: list[dict[str, Json]] = []
-        self.ids: set[str] = set()
+        self.ids = FreshNames(RESERVED_IDS, "_")
         self.assistants: dict[str, dict[str, Json]] = {}
         self.tools: dict[str, dict[str, Json]] = {}
+        self.actor_ids = {True: FreshNames(mark="_"), False: FreshNames(mark="_")}
+        """The names of tools, and of assistants."""
         self.nodes: dict[str, dict[str, Json]] = {}
         self.concurrency: list[int] = []
         self.about = kept(value)
@@ -152,9 +154,7 @@ class Workflow:
 
     def id(self, name: str) -> str:
         """Return a name for a state that no other has and that the platform takes."""
-        found = fresh(_slug(name) or "state", self.ids | RESERVED_IDS, "_")
-        self.ids.add(found)
-        return found
+        return self.ids.new(_slug(name) or "state")
 
     def node(self, name: str, config: dict[str, Json], to: dict[str, Json]) -> str:
         """Add a state that transforms; return its name."""
@@ -178,13 +178,14 @@ class Workflow:
         actors = self.tools if tool else self.assistants
         if name not in actors:
             defined = self.defined("tools" if tool else "assistants", name)
+            if defined is not None:
+                self.actor_ids[tool].add(str(defined["id"]))
             actors[name] = defined or self.stub(name, tool, pointer)
         return str(actors[name]["id"])
 
     def stub(self, name: str, tool: bool, pointer: str) -> dict[str, Json]:
         """Return the definition of an actor of which nothing is known but its name."""
-        known = {str(each["id"]) for each in (self.tools if tool else self.assistants).values()}
-        id = fresh(_slug(function_of(name)) or "actor", known, "_")
+        id = self.actor_ids[tool].new(_slug(function_of(name)) or "actor")
         prompt = None if tool else self.prompts.get(name)
         said = "what" if prompt is None else "beside its prompt what"
         self.lost(

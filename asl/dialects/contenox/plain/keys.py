@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.dialects.contenox.chain import END, Chain, Task
-from asl.dialects.names import fresh
+from asl.dialects.names import FreshNames
 from asl.expr.contenox.composing import JSON_PATH
 
 __all__ = [
@@ -67,12 +67,13 @@ def keys(chain: Chain) -> dict[Any, str]:
             join(("", rescue), task.id if leaves(task, names) else ("", task.id))
     found: dict[Any, str] = {}
     named: dict[Any, str] = {top(INPUT): INPUT}
+    taken = FreshNames([INPUT], "_")
     for each in (*chain.tasks, *(("", name) for name in chain.tasks), *sorted(picks(chain))):
         if top(each) not in named:
             name = each if isinstance(each, str) else f"before_{each[1]}"
             wanted = re.sub(r"\W+", "_", name, flags=re.ASCII) or "task"
             wanted = wanted if not wanted[0].isdigit() else f"task_{wanted}"
-            named[top(each)] = fresh(wanted, named.values(), "_")
+            named[top(each)] = taken.new(wanted)
         found[each] = named[top(each)]
     return {INPUT: INPUT, **found}
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from asl.core.errors import ExpressionFault
-from asl.dialects.contenox.chain import Chain, Task
+from asl.dialects.contenox.chain import END, Chain, Task
 from asl.dialects.contenox.plain.keys import FAILED, INPUT, TEXT, is_shared, keys, picks
 from asl.dialects.formats import Path, said
+from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, path_to, reached
 from asl.expr.contenox.templates import Call, Constant, Field, Macro, Show, macros_in, parse
 from asl.expr.contenox.texts import shown
@@ -26,7 +27,8 @@ class Values:
         self.composed: frozenset[str] = frozenset()
         """Keys of objects that hold a text which is put together."""
         self.composed = frozenset(self.composing())
-        self.made = Plain()  # what was told so far is told again
+        # What was told so far is told again.
+        self.made = Plain(names=FreshNames({*value["States"]} - {END}))
 
     def composing(self) -> Iterator[str]:
         """Yield the keys under which one task alone leaves a text that it puts together."""

@@ -38,8 +38,7 @@ class Ways:
         key = self.values.keys[task.id]
         if key not in self.ends:
             state: dict[str, Json] = {"Type": "Succeed", "OutputPath": self.values.at(task.id)}
-            taken = {*self.states} - {END}
-            self.ends[key] = self.made.add(END, state, self.naming.name(END), taken)
+            self.ends[key] = self.made.add(END, state, self.naming.name(END))
         return self.ends[key]
 
     def composition(
@@ -61,7 +60,7 @@ class Ways:
         """Return where to go for a state behind Passes with these fields."""
         for each in reversed(passes):
             state: dict[str, Json] = {"Type": "Pass", **each, "Next": following}
-            following = self.made.add(f"{name}:then", state, name, self.states)
+            following = self.made.add(f"{name}:then", state, name)
         return following
 
     def placing(self, parts: list[str], key: str) -> list[dict[str, Json]]:

@@ -12,7 +12,7 @@ from asl.dialects.contenox.chain import END
 from asl.dialects.contenox.restoring import kept
 from asl.dialects.contenox.writing.knowledge import Env
 from asl.dialects.missing import missing
-from asl.dialects.names import computed
+from asl.dialects.names import FreshNames, computed
 
 __all__ = ["ANYTHING", "LEFT", "Chain", "pointer"]
 
@@ -36,6 +36,7 @@ class Chain:
         self.losses: list[Finding] = []
         self.tasks: list[dict[str, Json]] = []
         self.ids: dict[str, str] = {}
+        self._taken = FreshNames(_NAMES, "_")
         self.envs: dict[str, Env] = {}
         """What is known in front of each state that was reached."""
         self.entries = {value["StartAt"], *_caught(self.states)}
@@ -81,11 +82,9 @@ class Chain:
         """Return the name of the task of a state, or of what stands beside it."""
         if name not in self.ids:
             wanted = name.lstrip("${% .") or "task" if computed(name) else name or "task"
-            found, number = wanted, 1
-            while found in _NAMES or found.endswith("_error") or found in self.ids.values():
-                number += 1
-                found = f"{wanted.removesuffix('_error')}_{number}"
-            self.ids[name] = found
+            if wanted.endswith("_error"):  # so ends the variable of a task that has failed
+                wanted = f"{wanted.removesuffix('_error')}_2"
+            self.ids[name] = self._taken.new(wanted)
         return self.ids[name]
 
 

@@ -13,6 +13,7 @@ from asl.dialects.contenox.writing.state import State, Way, default
 from asl.dialects.contenox.writing.templates import parses
 from asl.dialects.contenox.writing.transitions import goto
 from asl.dialects.contenox.writing.values import Moving, Part, moving, roots
+from asl.dialects.names import FreshNames
 
 __all__ = ["choice", "choosing"]
 
@@ -36,6 +37,7 @@ def choosing(state: State, name: str, rules: list[Any], otherwise: str | None) -
     ways: list[Way] = []
     text = ""
     labels: dict[str, str] = {}
+    taken = FreshNames([ANYTHING], "_")
     branches: dict[str, Json] = {}
     env = renewed(state.env, id)
     for index, rule in enumerate(rules):
@@ -43,14 +45,14 @@ def choosing(state: State, name: str, rules: list[Any], otherwise: str | None) -
         following = str(rule["Next"])
         ways.append((following, _after(state, rule, env, id)))
         to = goto(state, following)
-        label = labels.setdefault(to, _label(to, labels))
+        label = labels[to] = labels.get(to) or _label(to, taken)
         branches.setdefault(to, {"operator": "equals", "when": label, "goto": to})
         text += f"{{{{{'else if' if text else 'if'} {test}}}}}{label}"
     last = ANYTHING
     if otherwise is not None:
         ways.append((otherwise, _after(state, state.value, env, id)))
         to = goto(state, otherwise)
-        last = _label(to, labels)
+        last = labels.get(to) or _label(to, taken)
         branches.pop(to, None)
         branches[to] = default(to)
     text = f"/{text}{{{{else}}}}{last}{{{{end}}}}"
@@ -80,13 +82,6 @@ def _after(state: State, holder: Mapping[str, Any], env: Env, id: str) -> Env:
     return Env(data, here.env.flow, assigned(here, holder, here.reader(None)))
 
 
-def _label(goto: str, labels: Mapping[str, str]) -> str:
-    """Return a word for a target."""
-    if goto in labels:
-        return labels[goto]
-    base = re.sub(r"[\s{}]+", "_", goto)
-    found, number = base, 1
-    while found in labels.values() or found == ANYTHING:
-        number += 1
-        found = f"{base}_{number}"
-    return found
+def _label(goto: str, taken: FreshNames) -> str:
+    """Return a new word for a target."""
+    return taken.new(re.sub(r"[\s{}]+", "_", goto))

@@ -46,7 +46,7 @@ class Machine:
         self.learn()
         chain.begun()
         others = (name for name in chain.states if name != self.start and name in chain.envs)
-        reached = [self.start, *others]
+        reached = dict.fromkeys([self.start, *others])
         for name in reached:
             for _ in self.looked_at(name):
                 pass
@@ -58,9 +58,10 @@ class Machine:
         envs = self.chain.envs
         envs[self.start] = Env(self.given, GIVEN)
         seen: dict[str, int] = {}
-        todo = [self.start]
+        todo = {self.start: None}  # in order
         while todo:
-            name = todo.pop(0)
+            name = next(iter(todo))
+            del todo[name]
             seen[name] = seen.get(name, 0) + 1
             for target, env in self.looked_at(name):
                 if target not in self.chain.states:
@@ -71,7 +72,7 @@ class Machine:
                     new = Env(Unknown(), Part(Moving(target)))
                 if new != old:
                     envs[target] = new
-                    todo += [target] if target not in todo else []
+                    todo.setdefault(target)
 
     def looked_at(self, name: str) -> Iterator[Way]:
         """Write a state with what is known about its data; yield where it leads."""
@@ -80,7 +81,7 @@ class Machine:
         report(state, kind.fields)
         yield from kind.write(state)
 
-    def told(self, reached: list[str]) -> None:
+    def told(self, reached: Mapping[str, object]) -> None:
         """Say which states have another name there, and which are left out."""
         chain = self.chain
         for name, id in chain.ids.items():

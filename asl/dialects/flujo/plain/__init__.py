@@ -16,6 +16,7 @@ from asl.dialects.flujo.plain.places import START, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, term_of
 from asl.dialects.flujo.plain.values import FAILED, Whole
 from asl.dialects.flujo.reading import METADATA
+from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain
 from asl.states.base import machines_of
 
@@ -36,7 +37,7 @@ def plain(document: Document) -> tuple[dict[str, Json], Plain]:
     places.made(START, INPUT)
     env: Env = {"previous_step": Makers((START,))}
     for _ in range(2):
-        whole = Whole(places, sunk, {*names}, authored)
+        whole = Whole(places, sunk, FreshNames(names), authored)
         machine = Machine(whole, value, (), {**env})
         machine.learn()
         whole.looking = False

@@ -16,7 +16,6 @@ from asl.dialects.flujo.plain.frame import NO_BRANCH
 from asl.dialects.flujo.plain.places import START, Env, Makers, joined
 from asl.dialects.flujo.plain.terms import Call, Literal, Members, Term, term_of
 from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Values, Whole
-from asl.dialects.names import fresh
 from asl.dialects.plain import leads, path_to
 from asl.expr.flujo.forks import REDUCERS
 from asl.expr.flujo.imports import ARTIFACTS
@@ -207,8 +206,7 @@ class Machine:
         """Add a state that is a part of another one; return its name."""
         if self.whole.looking:
             return wanted
-        name = fresh(wanted, self.whole.names)
-        self.whole.names.add(name)
+        name = self.whole.names.new(wanted)
         self.states[name] = state
         self.whole.made.beside[self._at(name)] = self._at(of)
         return name

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from asl.dialects.names import fresh
+from asl.dialects.names import FreshNames
 from asl.dialects.plain import path_to
 
 __all__ = ["ABSENT", "START", "Env", "Makers", "Places", "joined"]
@@ -54,7 +54,7 @@ class Places:
         """The key under which a state puts what it makes."""
         self.common: dict[Makers, str] = {}
         """The key where several leave a value."""
-        self.taken = {*taken}
+        self.taken = FreshNames(taken, "_")
         self.settled = False
 
     def made(
@@ -88,9 +88,7 @@ class Places:
 
     def _key(self, wanted: str) -> str:
         slug = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "step"
-        found = fresh(f"at_{slug}" if slug[0].isdigit() else slug, self.taken, "_")
-        self.taken.add(found)
-        return found
+        return self.taken.new(f"at_{slug}" if slug[0].isdigit() else slug)
 
     def record(self, maker: str) -> str:
         """Return the path where a state puts what it makes; the root until there are keys."""

@@ -10,6 +10,7 @@ from asl.dialects.flujo.plain.conditions import Beyond, Conditions, Known, Rule,
 from asl.dialects.flujo.plain.places import ABSENT, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
 from asl.dialects.formats import Path, said, texted
+from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, path_to
 from asl.expr.flujo.builtins import YES
 from asl.expr.flujo.templates import Block, Text, parse
@@ -32,7 +33,7 @@ class Whole:
     places: Places
     sunk: frozenset[str]
     """Fields of the context that steps write."""
-    names: set[str]
+    names: FreshNames
     authored: Mapping[str, str]
     """Names of states -> those that the blueprint has for them, where these are others."""
     made: Plain = field(default_factory=Plain)

@@ -4,7 +4,7 @@ import re
 
 from asl.core.diagnostics import Finding
 from asl.dialects.flujo.blueprint import USES
-from asl.dialects.names import fresh, function_of
+from asl.dialects.names import FreshNames, function_of
 
 __all__ = ["Losses"]
 
@@ -16,6 +16,7 @@ class Losses:
         self.found: dict[Finding, None] = {}
         self.agents: dict[str, str] = {}
         """The agents that are to be declared, by the names that the document has for them."""
+        self._names = FreshNames(mark="_")
 
     def add(
         self,
@@ -37,7 +38,7 @@ class Losses:
             wanted = re.sub(r"\W", "_", own, flags=re.ASCII)
             if not wanted.strip("_") or wanted[0].isdigit():
                 wanted = f"agent_{wanted}"
-            self.agents[name] = fresh(wanted, self.agents.values(), "_")
+            self.agents[name] = self._names.new(wanted)
         found = self.agents[name]
         if found != name:
             self.add("L-NAME", f"the agent {name!r} is called {found!r}", pointer)

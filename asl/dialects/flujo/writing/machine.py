@@ -10,7 +10,7 @@ from asl.dialects.flujo.blueprint import STEP
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of
 from asl.dialects.flujo.writing.states import Steps, asides
-from asl.dialects.names import fresh
+from asl.dialects.names import FreshNames
 from asl.dialects.plain import returned_to
 from asl.states.schemas import known_fields
 
@@ -34,7 +34,7 @@ class _Machine:
         self.value = value
         self.losses = losses
         self.language: str = value.get("QueryLanguage", "JSONPath")
-        self.taken = set(value["States"])
+        self.taken = FreshNames(value["States"], "_")
         self.fields = {field_of(state.get("ResultPath")) for state in value["States"].values()}
         """The fields of the context that states write."""
         self.states: dict[str, Json] = {}
@@ -87,9 +87,7 @@ class _Machine:
     # Names
 
     def name(self, wanted: str) -> str:
-        found = fresh(wanted, self.taken, "_")
-        self.taken.add(found)
-        return found
+        return self.taken.new(wanted)
 
     def end(self) -> str:
         """Return the end state of states that end the machine."""
