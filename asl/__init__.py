@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         NotResumable,
     )
     from asl.engine.events import Event
-    from asl.engine.memory import Memory
+    from asl.engine.memory import Memory, MemoryEntry
     from asl.engine.result import ExecutionFailed, Result
     from asl.executions import (
         BindingsMissing,
@@ -114,6 +114,7 @@ __all__ = [
     "InvalidDocument",
     "InvalidTest",
     "Memory",
+    "MemoryEntry",
     "NotJson",
     "NotResumable",
     "Plan",
@@ -178,6 +179,7 @@ _LAZY = {
     "ExecutionNotRedrivable": "asl.executions",
     "Handle": "asl.executions.handle",
     "Memory": "asl.engine.memory",
+    "MemoryEntry": "asl.engine.memory",
     "NotResumable": "asl.engine.checkpoints",
     "Plan": "asl.graphs.planning",
     "Profile": "asl.core.profile",

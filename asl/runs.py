@@ -334,7 +334,7 @@ def give_feedback(
     Raises AnswerRefused for an answer that does not fit, AslError for an unknown request.
     """
     from asl.core.errors import AslError
-    from asl.engine.memory import Entry
+    from asl.engine.memory import MemoryEntry
     from asl.expr.times import format_timestamp
     from asl.memories import bound
     from asl.states.blocks.feedback import judged
@@ -356,7 +356,7 @@ def give_feedback(
     }
     if "question" in request:
         record["question"] = request["question"]
-    entry = Entry(f"{feedback_id}/{by}", record, now, None)
+    entry = MemoryEntry(f"{feedback_id}/{by}", record, now, None)
     place = f"memory:{request['store']}"
     bound(memory)["memory"].change(place, entry.key, now, lambda known: entry)
     return record

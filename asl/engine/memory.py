@@ -10,10 +10,10 @@ from asl.core.values import Json, detached
 from asl.states.blocks.memory import Rights
 from asl.states.errors import Raised
 
-__all__ = ["Entry", "Memory", "MemoryView", "ProcessMemory", "Searchable"]
+__all__ = ["Memory", "MemoryEntry", "MemoryView", "ProcessMemory", "Searchable"]
 
 
-class Entry(NamedTuple):
+class MemoryEntry(NamedTuple):
     """One value that is remembered; times in epoch seconds."""
 
     key: str
@@ -30,16 +30,20 @@ class Memory(Protocol):
     attribute `remote` is asked off the event loop, from several threads at the same time.
     """
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         ...
 
-    def entries(self, namespace: str, now: float) -> Iterable[Entry]:
+    def entries(self, namespace: str, now: float) -> Iterable[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
         ...
 
     def change(
-        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
         """Replace an entry by what *make* makes of it; None keeps it as it is. Nobody else writes
         meanwhile; *make* may be called again where somebody has."""
@@ -52,7 +56,7 @@ class Searchable(Protocol):
 
     def search(
         self, namespace: str, words: Sequence[str], now: float, most: int
-    ) -> Iterable[Entry]:
+    ) -> Iterable[MemoryEntry]:
         """Return entries that have one of *words* (`asl.expr.likeness.words`), the latest first.
 
         Of more than *most* those are returned that have the rarer words.
@@ -64,14 +68,14 @@ class ProcessMemory:
     """A memory that ends with its process."""
 
     def __init__(self) -> None:
-        self.namespaces: dict[str, dict[str, Entry]] = {}
+        self.namespaces: dict[str, dict[str, MemoryEntry]] = {}
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         entry = self.namespaces.get(namespace, {}).get(key)
         return None if entry is None or _expired(entry, now) else entry
 
-    def entries(self, namespace: str, now: float) -> list[Entry]:
+    def entries(self, namespace: str, now: float) -> list[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
         kept = self.namespaces.get(namespace, {})
         for key in [key for key, entry in kept.items() if _expired(entry, now)]:
@@ -79,7 +83,11 @@ class ProcessMemory:
         return sorted(kept.values(), key=lambda entry: entry.written)[::-1]
 
     def change(
-        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
         """Replace an entry by what *make* makes of it."""
         entry = make(self.get(namespace, key, now))
@@ -89,7 +97,7 @@ class ProcessMemory:
             kept[key] = entry
 
 
-def _expired(entry: Entry, now: float) -> bool:
+def _expired(entry: MemoryEntry, now: float) -> bool:
     return entry.expires is not None and entry.expires <= now
 
 

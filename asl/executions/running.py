@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from threading import Lock
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
@@ -22,6 +22,7 @@ from asl.executions.again import Again, redriven
 from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.exclusion import hold
+from asl.executions.forking import Entry
 from asl.executions.kept import UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
 from asl.hosts.children import Begun
@@ -46,9 +47,6 @@ from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update, one_of
 from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
-
-if TYPE_CHECKING:
-    from asl.executions.forking import Entry
 
 __all__ = ["Claim", "Running"]
 

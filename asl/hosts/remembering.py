@@ -14,7 +14,7 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, json_equal
 from asl.core.work import WorkMeter
 from asl.engine.agent import Call
-from asl.engine.memory import Entry, Memory, ProcessMemory, Searchable
+from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
 from asl.expr.intrinsics.objects import merged
 from asl.expr.likeness import likeness, words
 from asl.expr.limits import within_limits
@@ -89,18 +89,22 @@ class _SharedMemory(ProcessMemory):
         super().__init__()
         self.lock = RLock()
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         with self.lock:
             return super().get(namespace, key, now)
 
-    def entries(self, namespace: str, now: float) -> list[Entry]:
+    def entries(self, namespace: str, now: float) -> list[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
         with self.lock:
             return super().entries(namespace, now)
 
     def change(
-        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
         """Replace an entry by what *make* makes of it."""
         with self.lock:
@@ -153,14 +157,14 @@ def _has(value: Json, wanted: Mapping[str, Json]) -> bool:
 def _write(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
     key, value = request["key"], request["value"]
 
-    def make(known: Entry | None) -> Entry | None:
+    def make(known: MemoryEntry | None) -> MemoryEntry | None:
         new = value
         if known is not None and request["merge"]:
             with within_limits():
                 new = merged(known.value, value, WorkMeter())
         elif known is not None and not request["overwrite"]:
             return None
-        return Entry(key, new, now, _expiry(ttl, now))
+        return MemoryEntry(key, new, now, _expiry(ttl, now))
 
     memory.change(namespace, key, now, make)
     return None
@@ -182,7 +186,10 @@ def _recall(memory: Memory, request: Json, now: float) -> Json:
 def _keep(memory: Memory, request: Json, now: float) -> Json:
     key, expires = request["key"], _expiry(request["ttl"], now)
     memory.change(
-        request["namespace"], key, now, lambda known: Entry(key, request["value"], now, expires)
+        request["namespace"],
+        key,
+        now,
+        lambda known: MemoryEntry(key, request["value"], now, expires),
     )
     return None
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
-from asl.engine.memory import Entry
+from asl.engine.memory import MemoryEntry
 from asl.memories.records import Record, alive, latest
 
 __all__ = ["DynamoMemory", "table_at"]
@@ -80,7 +80,7 @@ class DynamoMemory:
         cause = f"the memory 'dynamodb://{self.table}' cannot be used: {reason}"
         return StateError("States.MemoryNotConfigured", cause)
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         with self._errors():
             return alive(self._record(namespace, key), now)
@@ -91,7 +91,7 @@ class DynamoMemory:
         )
         return _read(found["Item"]) if "Item" in found else None
 
-    def entries(self, namespace: str, now: float) -> list[Entry]:
+    def entries(self, namespace: str, now: float) -> list[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
         with self._errors():
             pages = self.client.get_paginator("query").paginate(
@@ -104,7 +104,11 @@ class DynamoMemory:
             return latest((_read(item) for page in pages for item in page["Items"]), now)
 
     def change(
-        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
         """Replace an entry by what *make* makes of it; again where somebody else was faster."""
         with self._errors():
@@ -115,7 +119,7 @@ class DynamoMemory:
                     return
         raise self._unusable(f"{key!r} is changed by others all the time")
 
-    def _put(self, namespace: str, entry: Entry, known: Record | None) -> bool:
+    def _put(self, namespace: str, entry: MemoryEntry, known: Record | None) -> bool:
         """Put an entry in the place of the one that is known; whether that was still there."""
         from botocore.exceptions import ClientError
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from asl.core.errors import StateError
-from asl.engine.memory import Entry, Memory
+from asl.engine.memory import Memory, MemoryEntry
 
 __all__ = ["GivenMemory"]
 
@@ -22,23 +22,27 @@ class GivenMemory:
         if hasattr(memory, "search"):
             self.search = self._search
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         with _failing():
             return _entry(self.memory.get(namespace, key, now))
 
-    def entries(self, namespace: str, now: float) -> Iterable[Entry]:
+    def entries(self, namespace: str, now: float) -> Iterable[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
         with _failing():
             return _entries(self.memory.entries(namespace, now))
 
     def change(
-        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
         """Replace an entry by what *make* makes of it."""
         ours: list[BaseException] = []
 
-        def made(known: Entry | None) -> Entry | None:
+        def made(known: MemoryEntry | None) -> MemoryEntry | None:
             known = _entry(known)
             try:
                 return make(known)
@@ -51,20 +55,20 @@ class GivenMemory:
 
     def _search(
         self, namespace: str, words: Sequence[str], now: float, most: int
-    ) -> Iterable[Entry]:
+    ) -> Iterable[MemoryEntry]:
         with _failing():
             return _entries(self.memory.search(namespace, words, now, most))
 
 
-def _entry(found: Any) -> Entry | None:
+def _entry(found: Any) -> MemoryEntry | None:
     """Return what a memory gave for an entry; raises TypeError for what is none."""
-    if found is not None and not all(hasattr(found, field) for field in Entry._fields):
-        raise TypeError(f"{type(found).__name__} is no Entry")
-    entry: Entry | None = found
+    if found is not None and not all(hasattr(found, field) for field in MemoryEntry._fields):
+        raise TypeError(f"{type(found).__name__} is no MemoryEntry")
+    entry: MemoryEntry | None = found
     return entry
 
 
-def _entries(found: Iterable[Any]) -> list[Entry]:
+def _entries(found: Iterable[Any]) -> list[MemoryEntry]:
     return [entry for each in found if (entry := _entry(each)) is not None]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from asl.core.json_text import read_data
 from asl.core.values import compact
-from asl.engine.memory import Entry
+from asl.engine.memory import MemoryEntry
 
 __all__ = ["Record", "alive", "latest"]
 
@@ -15,7 +15,7 @@ __all__ = ["Record", "alive", "latest"]
 class Record(NamedTuple):
     """An entry, and a number that is larger for what was written later."""
 
-    entry: Entry
+    entry: MemoryEntry
     order: int
 
     def text(self) -> str:
@@ -29,20 +29,20 @@ class Record(NamedTuple):
         """Read what `text` has written; raises ValueError for anything else."""
         try:
             found = read_data(text.decode() if isinstance(text, bytes) else text)
-            entry = Entry(key, found["value"], found["written"], found["expires"])
+            entry = MemoryEntry(key, found["value"], found["written"], found["expires"])
             return cls(entry, found["order"])
         except (KeyError, TypeError) as error:
             raise ValueError(f"{key!r} holds something else") from error
 
 
-def alive(record: Record | None, now: float) -> Entry | None:
+def alive(record: Record | None, now: float) -> MemoryEntry | None:
     """Return the entry of a record, None where it has expired."""
     if record is None or (record.entry.expires is not None and record.entry.expires <= now):
         return None
     return record.entry
 
 
-def latest(records: Iterable[Record], now: float) -> list[Entry]:
+def latest(records: Iterable[Record], now: float) -> list[MemoryEntry]:
     """Return the entries that have not expired, the latest first."""
     found = [record for record in records if alive(record, now) is not None]
     found.sort(key=lambda record: (record.entry.written, record.order), reverse=True)

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from asl.core.errors import AslError, StateError
 from asl.core.extras import needed
-from asl.engine.memory import Entry
+from asl.engine.memory import MemoryEntry
 from asl.memories.records import Record, alive, latest
 
 if TYPE_CHECKING:
@@ -87,12 +87,12 @@ class RedisMemory:
             cause = f"the memory {self.where!r} cannot be used: {reason}"
             raise StateError("States.MemoryNotConfigured", cause) from None
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         with self._errors():
             return alive(_record(key, self.client.get(_place(namespace, key))), now)
 
-    def entries(self, namespace: str, now: float) -> list[Entry]:
+    def entries(self, namespace: str, now: float) -> list[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
         with self._errors():
             return latest(self._records(namespace), now)
@@ -108,7 +108,11 @@ class RedisMemory:
             yield from (record for record in found if record is not None)
 
     def change(
-        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
         """Replace an entry by what *make* makes of it; again where somebody else was faster."""
         place = _place(namespace, key)

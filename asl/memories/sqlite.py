@@ -11,7 +11,7 @@ from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.private import create_private_file
 from asl.core.values import compact
-from asl.engine.memory import Entry
+from asl.engine.memory import MemoryEntry
 from asl.expr.likeness import words
 
 if TYPE_CHECKING:
@@ -83,18 +83,20 @@ class SqliteMemory:
         cause = f"the memory {self.path!r} cannot be used: {reason}"
         return StateError("States.MemoryNotConfigured", cause)
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         with self._file() as file:
             return _found(file, namespace, key, now)
 
-    def entries(self, namespace: str, now: float) -> list[Entry]:
+    def entries(self, namespace: str, now: float) -> list[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
         query = f"SELECT {FIELDS} FROM memory WHERE {ALIVE} {LATEST}"
         with self._file() as file:
             return [_entry(*row) for row in file.execute(query, (namespace, now))]
 
-    def search(self, namespace: str, words: Sequence[str], now: float, most: int) -> list[Entry]:
+    def search(
+        self, namespace: str, words: Sequence[str], now: float, most: int
+    ) -> list[MemoryEntry]:
         """Return entries that have one of *words*; of more than *most* those with the rarer."""
         if not words:
             return []
@@ -108,7 +110,11 @@ class SqliteMemory:
             return [_entry(*row) for row in file.execute(query, (match, namespace, now, most))]
 
     def change(
-        self, namespace: str, key: str, now: float, make: Callable[[Entry | None], Entry | None]
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
         """Replace an entry by what *make* makes of it, in one transaction."""
         with self._file() as file:
@@ -143,11 +149,11 @@ def _delete(file: sqlite3.Connection, condition: str, *values: str | float) -> N
     file.execute(f"DELETE FROM memory WHERE {condition}", values)
 
 
-def _found(file: sqlite3.Connection, namespace: str, key: str, now: float) -> Entry | None:
+def _found(file: sqlite3.Connection, namespace: str, key: str, now: float) -> MemoryEntry | None:
     query = f"SELECT {FIELDS} FROM memory WHERE {ALIVE} AND key = ?"
     row = file.execute(query, (namespace, now, key)).fetchone()
     return None if row is None else _entry(*row)
 
 
-def _entry(key: str, value: str, written: float, expires: float | None) -> Entry:
-    return Entry(key, read_data(value), written, expires)
+def _entry(key: str, value: str, written: float, expires: float | None) -> MemoryEntry:
+    return MemoryEntry(key, read_data(value), written, expires)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.core.work import WorkLimits, WorkMeter
-from asl.engine.memory import Entry, ProcessMemory
+from asl.engine.memory import MemoryEntry, ProcessMemory
 from asl.expr.likeness import likeness, words
 from asl.memories.sqlite import TABLE, SqliteMemory
 
@@ -139,7 +139,7 @@ def test_a_memory_of_ones_own_that_is_down(method: str) -> None:
 )
 def test_a_memory_of_ones_own_that_gives_no_entry(method: str, answer: Any) -> None:
     """So does one that gives something else than entries."""
-    assert "dict is no Entry" in failing(method, answer)
+    assert "dict is no MemoryEntry" in failing(method, answer)
 
 
 def test_a_recovery_does_not_write_twice(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_both_memories_agree(steps: list[tuple[str, str, int, int | None]]) -> N
     with TemporaryDirectory() as folder:
         memories = [ProcessMemory(), SqliteMemory(Path(folder) / "m.db")]
         for now, (namespace, key, value, lifetime) in enumerate(steps):
-            entry = Entry(key, value, now, None if lifetime is None else now + lifetime)
+            entry = MemoryEntry(key, value, now, None if lifetime is None else now + lifetime)
             for memory in memories:
                 memory.change(namespace, key, now, partial(_replaced, entry))
             one, other = (list(memory.entries(namespace, now + 1)) for memory in memories)
@@ -218,7 +218,7 @@ def test_both_memories_agree(steps: list[tuple[str, str, int, int | None]]) -> N
             assert one_entry == other_entry
 
 
-def _replaced(entry: Entry, known: Entry | None) -> Entry:
+def _replaced(entry: MemoryEntry, known: MemoryEntry | None) -> MemoryEntry:
     return entry
 
 
@@ -233,8 +233,10 @@ def test_a_file_finds_what_a_comparison_of_all_finds(values: list[Json], query: 
     with TemporaryDirectory() as folder:
         memory = SqliteMemory(Path(folder) / "m.db")
         for now, value in enumerate(values):
-            memory.change("n", str(now), now, partial(_replaced, Entry(str(now), value, now, None)))
-        memory.change("other", "x", 0, partial(_replaced, Entry("x", query, 0, None)))
+            memory.change(
+                "n", str(now), now, partial(_replaced, MemoryEntry(str(now), value, now, None))
+            )
+        memory.change("other", "x", 0, partial(_replaced, MemoryEntry("x", query, 0, None)))
         entries = memory.entries("n", 9)
         alike = [entry for entry in entries if likeness(query, entry.value) > 0]
         assert memory.search("n", wanted, 9, 100) == alike
@@ -246,7 +248,7 @@ def test_of_too_many_those_with_the_rarer_words_are_found(tmp_path: Path) -> Non
     memory = SqliteMemory(tmp_path / "m.db")
     texts = ["the cat", "the zebra", *(f"the dog {number}" for number in range(20))]
     for number, text in enumerate(texts):
-        memory.change("n", text, 0, partial(_replaced, Entry(text, text, number, None)))
+        memory.change("n", text, 0, partial(_replaced, MemoryEntry(text, text, number, None)))
     found = memory.search("n", ["the", "zebra", "cat"], 0, 2)
     assert [entry.key for entry in found] == ["the zebra", "the cat"]
 
@@ -255,11 +257,11 @@ def test_what_was_replaced_or_forgotten_is_not_found(tmp_path: Path) -> None:
     """The index goes with the values."""
     memory = SqliteMemory(tmp_path / "m.db")
     for value, expires in (("cat", None), ("dog", 5)):
-        memory.change("n", "k", 0, partial(_replaced, Entry("k", value, 0, expires)))
+        memory.change("n", "k", 0, partial(_replaced, MemoryEntry("k", value, 0, expires)))
     assert memory.search("n", ["cat"], 0, 9) == []
     assert memory.search("n", ["dog"], 0, 9) != []
     assert memory.search("n", ["dog"], 5, 9) == []
-    memory.change("n", "other", 6, partial(_replaced, Entry("other", "dog", 6, None)))
+    memory.change("n", "other", 6, partial(_replaced, MemoryEntry("other", "dog", 6, None)))
     assert [entry.key for entry in memory.search("n", ["dog"], 6, 9)] == ["other"]
 
 
@@ -518,7 +520,7 @@ class Remote(ProcessMemory):
         super().__init__()
         self.threads: set[str] = set()
 
-    def get(self, namespace: str, key: str, now: float) -> Entry | None:
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         self.threads.add(threading.current_thread().name)
         return super().get(namespace, key, now)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.engine.memory import Entry
+from asl.engine.memory import MemoryEntry
 from asl.memories import bound
 
 from .conftest import free_port, server
@@ -23,7 +23,7 @@ VALUES: list[Json] = [None, 0, 1.5, "é€😀", [], {"a": [1, {"b": None}]}, 2*
 
 def put(memory: Any, key: str, value: Json, now: float, expires: float | None = None) -> None:
     """Write an entry, whatever is there."""
-    entry = Entry(key, value, now, expires)
+    entry = MemoryEntry(key, value, now, expires)
     memory.change("memory:n", key, now, lambda known: entry)
 
 
@@ -36,7 +36,7 @@ def test_a_value_comes_back_as_it_was(memory: Any) -> None:
     for value in VALUES:
         put(memory, "k", value, 1.25, 99.5)
         (entry,) = memory.entries("memory:n", 2)
-        assert entry == memory.get("memory:n", "k", 2) == Entry("k", value, 1.25, 99.5)
+        assert entry == memory.get("memory:n", "k", 2) == MemoryEntry("k", value, 1.25, 99.5)
         assert type(entry.value) is type(value)
 
 
@@ -60,11 +60,11 @@ def test_what_has_expired_does_not_exist(memory: Any) -> None:
     assert memory.get("memory:n", "k", 9.9) is not None
     assert memory.get("memory:n", "k", 10) is None
     assert keys(memory, 10) == ["other"]
-    seen: list[Entry | None] = []
+    seen: list[MemoryEntry | None] = []
 
-    def make(known: Entry | None) -> Entry | None:
+    def make(known: MemoryEntry | None) -> MemoryEntry | None:
         seen.append(known)
-        return Entry("k", "new", 10, None)
+        return MemoryEntry("k", "new", 10, None)
 
     memory.change("memory:n", "k", 10, make)
     assert seen == [None]
@@ -84,7 +84,7 @@ def test_any_text_is_a_key_and_a_namespace(memory: Any) -> None:
     texts = ["a/b", "ä ö", "*", "%2F", "x" * 200, "{n}", "'--"]
     places = [(name, key) for key in texts for name in (key, f"{key}/", f"memory:{key}")]
     for namespace, key in places:
-        entry = Entry(key, namespace, 0, None)
+        entry = MemoryEntry(key, namespace, 0, None)
         memory.change(namespace, key, 0, partial(_replaced, entry))
     for namespace, key in places:
         (entry,) = memory.entries(namespace, 0)
@@ -92,7 +92,7 @@ def test_any_text_is_a_key_and_a_namespace(memory: Any) -> None:
         assert memory.get(namespace, f"{key}/", 0) is None
 
 
-def _replaced(entry: Entry, known: Entry | None) -> Entry:
+def _replaced(entry: MemoryEntry, known: MemoryEntry | None) -> MemoryEntry:
     return entry
 
 
@@ -108,8 +108,8 @@ def test_no_change_gets_lost(memory: Any) -> None:
     if not getattr(memory, "remote", False) and not hasattr(memory, "path"):
         pytest.skip("within a process a lock of the run keeps threads apart")
 
-    def more(known: Entry | None) -> Entry:
-        return Entry("k", (known.value if known else 0) + 1, 0, None)
+    def more(known: MemoryEntry | None) -> MemoryEntry:
+        return MemoryEntry("k", (known.value if known else 0) + 1, 0, None)
 
     def work() -> None:
         for _ in range(5):
