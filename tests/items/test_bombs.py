@@ -1,17 +1,18 @@
 """Small files that unpack to much: bytes are counted while they are unpacked."""
 
 import gzip
+import tracemalloc
 from io import BytesIO
 
 import pytest
 
-from asl.states.items.base import Fault, Form
-from asl.states.items.csv_file import read_csv
+from asl.states.items.base import Fault, Outline
+from asl.states.items.csv_file import MAX_LINE, read_csv
 from asl.states.items.json_file import read_json
 from asl.states.items.json_lines import read_json_lines
 from asl.states.items.packed import BLOCK, FREE, MAX_RATIO, Unpacked
 
-FORM = Form(longest=262_144)
+FORM = Outline(longest=262_144)
 READERS = [read_csv, read_json, read_json_lines]
 
 
@@ -85,3 +86,25 @@ def test_parquet_lists_are_bounded() -> None:
     parquet.write_table(pa.table({"a": lists}), file, compression="zstd")
     with pytest.raises(Fault, match="lists of more than"):
         next(read_parquet(BytesIO(file.getvalue()), FORM))
+
+
+@pytest.mark.parametrize("mark", [b'""', b'\\"', b'\\""', b'x""\\x', b'"",""'])
+@pytest.mark.parametrize("before", [b"", b"x", b'"'])
+def test_csv_rows_of_marks_take_memory_in_proportion(mark: bytes, before: bytes) -> None:
+    """Quotation marks and backslashes are looked at one by one, and no place is remembered."""
+    content = b"a,b\n1," + before + mark * (1_000_000 // len(mark)) + b"\n"
+    tracemalloc.start()
+    try:
+        with pytest.raises(Fault):
+            list(read_csv(BytesIO(content), Outline()))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * len(content)
+
+
+def test_csv_lines_are_bounded() -> None:
+    """A line of a size that no row needs is refused before its marks are looked at."""
+    content = b"a,b\n1," + b'""' * (MAX_LINE // 2) + b"\n"
+    with pytest.raises(Fault, match=f"longer than {MAX_LINE} bytes"):
+        list(read_csv(BytesIO(content), Outline()))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from asl.buckets import as_bucket
 from asl.core.errors import StateError
 from asl.states.batches import batches
-from asl.states.items import READERS, Fault, Form
+from asl.states.items import READERS, Fault, Outline
 from asl.states.items.dataset import Dataset
 
 Json = Any
@@ -42,7 +42,7 @@ class Dribble(io.RawIOBase):
 
 
 def items(kind: str, content: bytes, **form: Any) -> list[Json]:
-    return list(READERS[kind](io.BytesIO(content), Form(**form)))
+    return list(READERS[kind](io.BytesIO(content), Outline(**form)))
 
 
 def fault(kind: str, content: bytes, **form: Any) -> Fault:
@@ -66,7 +66,7 @@ def test_json_lines_read_back(written: list[Json], sizes: list[int], last: bool)
     """Whatever the size of the blocks that come, and whether the last line has an end."""
     text = "\n".join(json.dumps(value, ensure_ascii=False) for value in written) + "\n" * last
     file: Any = Dribble(text.encode(), sizes)
-    assert list(READERS["JSONL"](file, Form())) == written
+    assert list(READERS["JSONL"](file, Outline())) == written
 
 
 fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\\"))
@@ -88,7 +88,7 @@ def test_csv_reads_back(
     cut = [row[: len(names)] for row in rows]
     writer.writerows(cut)
     file: Any = Dribble(text.getvalue().encode(), sizes)
-    read = list(READERS["CSV"](file, Form(delimiter=delimiter)))
+    read = list(READERS["CSV"](file, Outline(delimiter=delimiter)))
     assert read == [dict(zip(names, row, strict=True)) for row in cut]
 
 
@@ -167,7 +167,7 @@ def test_a_line_without_end_is_refused(kind: str, sizes: list[int]) -> None:
     """It is not read as a whole first."""
     file: Any = Dribble(b"0\n1\n" + b"2" * 100_000, sizes)
     with pytest.raises(Fault, match="longer than 500 bytes") as caught:
-        list(READERS[kind](file, Form(headers=("a",), longest=500)))
+        list(READERS[kind](file, Outline(headers=("a",), longest=500)))
     assert caught.value.place == "line 3"
     assert file.taken <= 2 * 500 + 1000 + 4
 
@@ -178,7 +178,7 @@ def test_a_line_without_end_is_refused(kind: str, sizes: list[int]) -> None:
 def test_reading_is_lazy(kind: str, line: bytes) -> None:
     """The first items of a large file cost one block of it."""
     file: Any = Dribble(line * 1_000_000, [1 << 18])
-    reader = READERS[kind](file, Form())
+    reader = READERS[kind](file, Outline())
     next(reader)
     next(reader)
     assert file.taken <= 1 << 18
@@ -310,7 +310,7 @@ def test_large_json_is_read_as_small_json(
     content: bytes, pointer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A JSON file that is read as a stream has the items of one that is read as a whole."""
-    form = Form(pointer=pointer)
+    form = Outline(pointer=pointer)
 
     def outcome() -> Any:
         try:
@@ -331,14 +331,14 @@ def test_json_stream_is_lazy_and_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("asl.states.items.json_file.SMALL", 100)
     monkeypatch.setattr("asl.states.items.json_stream.BLOCK", 100)
     file = io.BytesIO(b"[" + b'{"a": 1},' * 1_000 + b"{}]")
-    assert next(READERS["JSON"](file, Form(longest=1_000))) == {"a": 1}
+    assert next(READERS["JSON"](file, Outline(longest=1_000))) == {"a": 1}
     assert file.tell() < 500
     for large in (b'["' + b"x" * 5_000 + b'"]', b"[" + b" " * 5_000 + b"1]"):
         with pytest.raises(Fault, match="more than 1000 bytes"):
-            list(READERS["JSON"](io.BytesIO(large), Form(longest=1_000)))
+            list(READERS["JSON"](io.BytesIO(large), Outline(longest=1_000)))
     monkeypatch.setattr("asl.states.items.json_stream.MAX_VALUES", 100)
     with pytest.raises(Fault, match="100 values"):
-        list(READERS["JSON"](io.BytesIO(b"[[" + b"[]," * 300 + b"[]]]"), Form()))
+        list(READERS["JSON"](io.BytesIO(b"[[" + b"[]," * 300 + b"[]]]"), Outline()))
 
 
 def test_json_lines_bound_the_values_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,7 +346,7 @@ def test_json_lines_bound_the_values_of_a_line(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("asl.states.items.base.MAX_VALUES", 5_000)
     line = b"[" + b"[]," * 5_000 + b"1]"
     with pytest.raises(Fault, match="5000 values"):
-        list(READERS["JSONL"](io.BytesIO(line), Form()))
+        list(READERS["JSONL"](io.BytesIO(line), Outline()))
 
 
 @pytest.mark.parametrize("content", [b"a,b\n" + b"," * 2_000, b"a,b\n" + b'"x\n",' * 2_000 + b"1"])
@@ -354,4 +354,4 @@ def test_csv_rows_are_bounded(content: bytes, monkeypatch: pytest.MonkeyPatch) -
     """A row of very many columns is refused, also one of many lines."""
     monkeypatch.setattr("asl.states.items.csv_file.MAX_COLUMNS", 1_000)
     with pytest.raises(Fault, match="1000 columns"):
-        list(READERS["CSV"](io.BytesIO(content), Form()))
+        list(READERS["CSV"](io.BytesIO(content), Outline()))

@@ -16,6 +16,8 @@ from asl.states.items.lines import read_lines
 
 __all__ = ["read_csv"]
 
+MAX_LINE = 4 * 1024 * 1024
+"""Bytes of a line: marks in it are looked for one by one."""
 MAX_COLUMNS = 100_000
 """Columns of a row, delimiters within quotation marks included."""
 _PLAIN = {"unexpected end of data": "a quotation mark is not closed"}
@@ -26,8 +28,9 @@ def read_csv(file: BinaryIO, form: Outline) -> Iterator[Json]:
     """Yield every row; empty lines are passed over."""
     import csv
 
-    size = _RowSize(form)
-    lines = _escaped(size.counted(_lines(file, form.longest)), form.delimiter)
+    longest = min(form.longest, MAX_LINE)
+    size = _RowSize(form.delimiter, 2 * longest)
+    lines = _escaped(size.counted(_lines(file, longest)), form.delimiter)
     rows = csv.reader(lines, delimiter=form.delimiter, escapechar="\\", strict=True)
     done = 0
     """The lines of the rows that have been read."""
@@ -57,30 +60,31 @@ def read_csv(file: BinaryIO, form: Outline) -> Iterator[Json]:
 class _RowSize:
     """Counts the lines of the row that is read now."""
 
-    def __init__(self, form: Outline) -> None:
-        self.form = form
+    def __init__(self, delimiter: str, most: int) -> None:
+        self.delimiter = delimiter
+        self.most = most
         self.bytes = self.columns = 0
 
     def counted(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield lines, and count them; raises Fault for too large a row."""
         for number, line in enumerate(lines, 1):
             self.bytes += len(line)
-            self.columns += line.count(self.form.delimiter)
-            if self.bytes > 2 * self.form.longest:
-                raise Fault(f"a row of more than {2 * self.form.longest} bytes", f"line {number}")
+            self.columns += line.count(self.delimiter)
+            if self.bytes > self.most:
+                raise Fault(f"a row of more than {self.most} bytes", f"line {number}")
             if self.columns > MAX_COLUMNS:
                 raise Fault(f"a row of more than {MAX_COLUMNS} columns", f"line {number}")
             yield line
 
 
-_QUOTED = re.compile(r'(?:[^"\\]|""|\\.)*("?)', re.DOTALL)
+_QUOTED = re.compile(r'(?:[^"\\]++|""|\\.)*+("?)', re.DOTALL)
 """The rest of a field in quotation marks, as far as the line has it, with the mark that ends it."""
-_DOUBLED = re.compile(r'\\.|""', re.DOTALL)
+_DOUBLED = re.compile(r'(?:\\.)++|""', re.DOTALL)
 
 
 def _escaped(lines: Iterable[str], delimiter: str) -> Iterator[str]:
     """Escape doubled quotation marks in fields that have none around, where `csv` keeps both."""
-    rest = re.compile(rf"(?:[^\\{delimiter}]|\\.)*{re.escape(delimiter)}?", re.DOTALL)
+    rest = re.compile(rf"(?:[^\\{delimiter}]++|\\.)*+{re.escape(delimiter)}?", re.DOTALL)
     quoted = False
     for line in lines:
         if '"' not in line:
@@ -97,9 +101,15 @@ def _escaped(lines: Iterable[str], delimiter: str) -> Iterator[str]:
             if not quoted:
                 after = rest.match(line, place)
                 assert after is not None
-                parts.append(_DOUBLED.sub(_one, after[0]))
+                parts.append(_with_escaped_marks(after[0]))
                 place = after.end()
         yield "".join(parts)
+
+
+def _with_escaped_marks(field: str) -> str:
+    if "\\" not in field:
+        return field.replace('""', '\\"')
+    return _DOUBLED.sub(_one, field)
 
 
 def _one(found: re.Match[str]) -> str:
