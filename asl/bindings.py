@@ -84,6 +84,7 @@ class NoOptions(TypedDict):
     """No option at all: what a function takes beside those that it names (`refuse_unknown`)."""
 
 
+_NAMES: Final = Bindings.__annotations__.keys()
 _Public = TypeVar("_Public", bound=Callable[..., object])
 
 
@@ -108,9 +109,9 @@ def refuse_unknown(function: Callable[..., object], given: Mapping[str, object])
 
     Older versions do not name the nearest option.
     """
-    unknown = next((name for name in given if name not in Bindings.__annotations__), None)
-    if unknown is None:
+    if given.keys() <= _NAMES:
         return
+    unknown = next(name for name in given if name not in _NAMES)
     hint = did_you_mean(unknown, signature(function).parameters)
     raise TypeError(
         f"{function.__qualname__}() got an unexpected keyword argument {unknown!r}"

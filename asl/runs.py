@@ -127,12 +127,25 @@ def run(
     """
     refuse_unknown(run, unknown)
     refuse_running_loop()
-    bindings = Bindings(
-        agents=agents, resources=resources, mocks=mocks, tools=tools, tokens=tokens,
-        workflows=workflows, prices=prices, buckets=buckets, pools=pools, memory=memory,
-        approvals=approvals, notify=notify, request_link=request_link, listener=listener,
-        sinks=sinks, checkpoints=checkpoints, policy=policy,
-    )  # fmt: skip
+    bindings: Bindings = {
+        "agents": agents,
+        "resources": resources,
+        "mocks": mocks,
+        "tools": tools,
+        "tokens": tokens,
+        "workflows": workflows,
+        "prices": prices,
+        "buckets": buckets,
+        "pools": pools,
+        "memory": memory,
+        "approvals": approvals,
+        "notify": notify,
+        "request_link": request_link,
+        "listener": listener,
+        "sinks": sinks,
+        "checkpoints": checkpoints,
+        "policy": policy,
+    }
     chosen = clock_of(clock)
     work = _execution(
         workflow, input, profile, chosen, False, bindings, ignore_blocks,
@@ -321,7 +334,7 @@ def give_feedback(
     feedback_id: str,
     answer: Json,
     *,
-    memory: Any,
+    memory: str | os.PathLike[str] | Memory | Mapping[str, Any],
     by: str = "anonymous",
     clock: str | Clock = "wall",
 ) -> dict[str, Json]:
