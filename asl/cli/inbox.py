@@ -15,11 +15,14 @@ from asl.cli.stores import (
     opened,
     prompt_of,
 )
+from asl.core.errors import AslError
 from asl.core.values import Json, compact, excerpt
 from asl.executions import Store
 
 __all__ = ["command"]
 
+PAGE = 50
+"""Requests that are listed at once."""
 SHOWN = 400
 """Characters that an item may have to be shown."""
 
@@ -27,21 +30,41 @@ SHOWN = 400
 @click.command("inbox")
 @click.argument("execution", metavar="[EXECUTION]", required=False)
 @STORE
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1),
+    default=PAGE,
+    show_default=True,
+    help="So many at most.",
+)
+@click.option(
+    "--after", metavar="ID", help="The next page: what follows this request id or task token."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print each request as a line of JSON.")
-def command(execution: str | None, store_file: str | None, as_json: bool) -> Exit:
+def command(
+    execution: str | None, store_file: str | None, limit: int, after: str | None, as_json: bool
+) -> Exit:
     """List the requests that wait for people, then those that wait for a task token.
 
-    Those of all executions, or those of one and of what it has started.
+    Those of all executions, or those of one and of what it has started, a page at a time.
     """
     from asl.states.decisions import request_digest
 
     with opened(store_file) as store:
         of = None if execution is None else found(store, execution).name
-        requests, due = [_named(store, each) for each in store.pending(of)], set(store.due())
-        tops = [store.top(store.requester(request["requestId"])) for request in requests]
+        asked, awaited = store.pending(of), store.awaited(of)
+        ids = [each["requestId"] for each in asked] + [each["taskToken"] for each in awaited]
+        begin = _begin(ids, after)
+        end, behind = begin + limit, len(asked)
+        requests = [_named(store, each) for each in asked[begin:end]]
+        due = set(store.due())
+        tops = [store.top(request["execution"]) for request in requests]
         go_on = {name: continue_command(store, "resume", name) for name in {*tops} & due}
-        tasks = [(store.top(task["execution"]), task) for task in store.awaited(of)]
-        damaged = store.damaged_requests() if of is None else []
+        shown = awaited[max(begin - behind, 0) : max(end - behind, 0)]
+        tasks = [(store.top(task["execution"]), task) for task in shown]
+        damaged = store.damaged_requests() if of is None and begin == 0 else []
     for each in damaged:
         streams.say(f"asl: {each}; {command_for('doctor')} says more", style="red")
     for name, request in zip(tops, requests, strict=True):
@@ -58,7 +81,24 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
             streams.line(line, fold=True)
     if not (requests or tasks or damaged):
         streams.say("asl: nothing waits for a decision")
+    if len(ids) > end:
+        chosen = [] if execution is None else [execution]
+        chosen += [] if limit == PAGE else ["-n", str(limit)]
+        following = command_for("inbox", *chosen, "--after", ids[end - 1])
+        streams.say(f"asl: there are {len(ids) - end} more: {following} lists the next ones")
     return Exit.OK
+
+
+def _begin(ids: list[str], after: str | None) -> int:
+    """Return the place of the first request of a page, in a list of all."""
+    if after is None:
+        return 0
+    if after not in ids:
+        raise AslError(
+            f"{after!r} does not wait any more, so nothing follows it: "
+            f"{command_for('inbox')} lists what does"
+        )
+    return ids.index(after) + 1
 
 
 def _named(store: "Store", request: dict[str, Json]) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""Pages of `asl ls` and `asl show`."""
+"""Pages of `asl ls`, `asl inbox` and `asl show`."""
 
 import json
 import shlex
@@ -51,6 +51,53 @@ def test_ls_after_an_unknown_execution_is_wrong_usage(asl: Asl, folder: Path) ->
     done = asl("ls", "--after", "its", "--store", "runs.db")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "there is no execution 'its'" in done.stderr
+
+
+TOKEN = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+
+
+def for_each_item(state: Any) -> Any:
+    """Return a document that waits in this state for each item."""
+    inner = {"StartAt": "Ask", "States": {"Ask": {**state, "End": True}}}
+    return {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": inner, "End": True}}}
+
+
+WAITING = for_each_item({"Type": "Approval", "Prompt": "{{ $ }}?"})
+AWAITING = for_each_item(
+    {"Type": "Task", "Resource": TOKEN, "Parameters": {"T.$": "$$.Task.Token"}}
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 50])
+def test_inbox_pages_list_every_request_once(asl: Asl, folder: Path, size: int) -> None:
+    """First those of people, then the task tokens, in the order of one page."""
+    handlers: Any = {TOKEN: lambda parameters: {}}
+    with front_door.open_store(folder / "runs.db", clock="virtual", resources=handlers) as store:
+        store.run(WAITING, ["a", "b", "c"], name="people")
+        store.run(AWAITING, [1, 2, 3], name="tokens")
+        ids = [each["requestId"] for each in store.pending()]
+        ids += [each["taskToken"] for each in store.awaited()]
+    assert len(ids) == 6
+    words, listed, pages = ["inbox", "--json", "-n", str(size), "--store", "runs.db"], [], 0
+    while words:
+        done = asl(*words)
+        for line in done.stdout.splitlines():
+            each = json.loads(line)
+            listed.append(each.get("requestId") or each["taskToken"])
+        words, pages = [], pages + 1
+        if done.stderr:
+            command = done.stderr.partition("more: '")[2].rpartition("' lists")[0]
+            words = [*shlex.split(command)[1:], "--json"]
+    assert listed == ids
+    assert pages == -(-6 // size)
+
+
+def test_inbox_after_what_does_not_wait_is_wrong_usage(asl: Asl, folder: Path) -> None:
+    with front_door.open_store(folder / "runs.db", clock="virtual") as store:
+        store.run(WAITING, ["a"], name="people")
+    done = asl("inbox", "--after", "it", "--store", "runs.db")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "'it' does not wait any more" in done.stderr
 
 
 def test_show_pages_print_every_event_once(asl: Asl, folder: Path) -> None:
