@@ -88,6 +88,8 @@ class Step:
     choose: Choose | None = None
     forks: bool = False
     """Whether its work has parts, of which history tells (`asl.states.base.StateType`)."""
+    machines: tuple[str, ...] = ()
+    """The fields that hold the machines within."""
     label: str | None = None
     """What a template calls the end that this state is (Specification 9.2)."""
     resource: str | None = None
@@ -182,10 +184,6 @@ class Machine:
     """The values that the data of a run has filled in, in an included document."""
 
 
-_HOLDERS = ("ItemProcessor", "Iterator", "Template")
-"""The fields that hold the one machine which a state forks."""
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Program:
     """A compiled workflow."""
@@ -226,6 +224,8 @@ class Program:
 
     def forked(self, step: Step, index: int | str) -> Machine | None:
         """Return the machine of a branch or an iteration of a state, None if it is not known."""
-        pointers = [f"{step.pointer}/{holder}" for holder in _HOLDERS]
-        pointers.append(f"{step.pointer}/Branches/{index}")
-        return next((self.machines[each] for each in pointers if each in self.machines), None)
+        for holder in step.machines:
+            for pointer in (f"{step.pointer}/{holder}", f"{step.pointer}/{holder}/{index}"):
+                if pointer in self.machines:
+                    return self.machines[pointer]
+        return None

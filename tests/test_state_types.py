@@ -255,7 +255,9 @@ def found(monkeypatch: pytest.MonkeyPatch, name: str) -> Registry:
     """Return a registry in an installation with a package that offers a value of this module."""
     point = EntryPoint("echo", f"{__name__}:{name}", "asl.states")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
-    return Registry(each for each in STATE_TYPES.values() if each.name != "Echo")
+    types = Registry()
+    types.define(*(each for each in STATE_TYPES.values() if each.name != "Echo"))
+    return types
 
 
 def test_a_package_adds_a_type(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json, compact
 from asl.graphs.loops import loops
 from asl.states import type_of
-from asl.states.base import Node, machines_of
+from asl.states.base import Node
+from asl.states.machines import machines_of
 
 __all__ = ["check"]
 

@@ -15,8 +15,9 @@ from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.states import type_of
-from asl.states.base import Node, machines_of
+from asl.states.base import Node
 from asl.states.iteration import DISTRIBUTING
+from asl.states.machines import machines_of
 
 if TYPE_CHECKING:
     from asl.checks.queries import Written

@@ -6,6 +6,7 @@ from typing import TypeAlias
 from asl.core.pointers import escape
 from asl.core.printable import printable
 from asl.core.values import Json
+from asl.states.machines import machines_of
 
 __all__ = ["Path", "definition", "in_jsonata", "in_template", "name_of", "pointer_of"]
 
@@ -48,9 +49,6 @@ def in_template(workflow: Json, path: Path) -> bool:
     return any(machine.get("Parameters") for machine, _ in _machines(workflow, path))
 
 
-_HOLDERS = ("ItemProcessor", "Iterator", "Template")
-
-
 def _machines(workflow: Json, path: Path) -> Iterator[tuple[Json, str]]:
     """Yield the machines on the way to a state, outermost first, each with its JSON Pointer."""
     machine, pointer = workflow, ""
@@ -58,11 +56,10 @@ def _machines(workflow: Json, path: Path) -> Iterator[tuple[Json, str]]:
     for name, index in zip(path[0:-1:2], path[1::2], strict=True):
         state = machine["States"][name]
         pointer += f"/States/{escape(str(name))}"
-        if "Branches" in state:
-            machine = state["Branches"][index]
-            pointer += f"/Branches/{index}"
-        else:
-            field = next(each for each in _HOLDERS if each in state)
-            machine = state[field]
-            pointer += f"/{field}"
+        steps, machine = next(
+            (steps, machine)
+            for steps, machine in machines_of(state)
+            if len(steps) == 1 or steps[1] == index
+        )
+        pointer += "".join(f"/{step}" for step in steps)
         yield machine, pointer

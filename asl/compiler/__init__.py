@@ -130,7 +130,7 @@ def _machine(
         elif not compiler.jsonata and type(state.get("Output")) is str:
             step.label = state["Output"]
         kind = STATE_TYPES[step.type]
-        step.forks = kind.forks
+        step.forks, step.machines = kind.forks, kind.machines
         kind.compile(compiler, step)
         if profile.checks_every_state:
             bound_output(step, profile.max_payload, first=step is machine.start)

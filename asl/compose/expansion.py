@@ -22,7 +22,7 @@ from asl.core.values import Json, compact
 from asl.expr.jsonata import expression
 from asl.expr.templates import SUFFIX, is_dynamic
 from asl.states import type_of
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["expanded", "instantiated"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from asl.core.values import Json
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["includes"]
 

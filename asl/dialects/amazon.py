@@ -26,8 +26,8 @@ from asl.dialects.names import NAMES, FreshNames, Names, renamed
 from asl.dialects.plain import reached
 from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
-from asl.states.base import machines_of
 from asl.states.blocks import AGENT_BLOCKS
+from asl.states.machines import machines_of
 from asl.states.schemas import inert_fields, known_fields
 
 __all__ = ["DIALECT"]

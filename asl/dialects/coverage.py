@@ -16,7 +16,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json, json_equal
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.states import STATE_TYPES
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 from asl.states.schemas import inert_fields, known_fields
 
 __all__ = ["write"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from asl.core.values import Json
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["simplified", "simplify"]
 

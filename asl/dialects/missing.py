@@ -7,7 +7,7 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["missing", "reads"]
 

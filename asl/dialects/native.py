@@ -11,7 +11,7 @@ from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, lost_integration, renamed
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["DIALECT"]
 

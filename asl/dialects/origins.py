@@ -5,7 +5,7 @@ from typing import Any
 
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["origins_of"]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from asl.core.pointers import escape
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["unfilled"]
 

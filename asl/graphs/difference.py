@@ -13,18 +13,15 @@ from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_number
 from asl.graphs.words import Words, caught, cut, rule_words, title, unsaid
-from asl.states.base import machines_of
+from asl.states import UNKNOWN
+from asl.states.fields import FieldIndex
+from asl.states.machines import machine_fields, machines_of
 
 __all__ = ["Change", "Difference", "difference", "without_originals"]
 
-_FLOW = frozenset(
-    ("InputPath", "OutputPath", "Parameters", "ResultSelector", "ResultPath", "Arguments", "Output",
-     "Assign", "ItemsPath", "Items", "ItemSelector", "Result", "ItemReader", "ItemBatcher",
-     "ResultWriter", "Input")
-)  # fmt: skip
+_DATA = FieldIndex(lambda field: field.role == "data")
 _REMARKS = frozenset(("Comment", "Metadata", "title", "Version", "$schema"))
 _WAYS = frozenset(("Next", "End", "Default"))
-_HELD = frozenset(("States", "Branches", "ItemProcessor", "Iterator", "Template"))
 MAX_SHOWN = 40
 BEFORE = 20
 """How much is shown of what two long texts have in common before they differ."""
@@ -190,7 +187,7 @@ def _machines(before: _Side, after: _Side, place: str, names: _Names) -> Iterato
     left, right = before.states(), after.states()
     renamed = _renamed(left, right, names)
     names = replace(names, new={**names.new, **renamed})
-    yield from _fields(before, after, place, _HELD | {"StartAt"}, names)
+    yield from _fields(before, after, place, {"States", "StartAt"}, names)
     for start in _started(before, after, renamed):
         yield replace(start, place=place)
     for name, state in left.items():
@@ -350,7 +347,8 @@ def _said(way: _Way) -> str:
 def _states(
     before: _Side, after: _Side, place: str, renamed: Mapping[str, str], names: _Names
 ) -> Iterator[Change]:
-    yield from _fields(before, after, place, _HELD | _WAYS | {"Choices", "Catch"}, names)
+    machines = {field for side in (before, after) for field in machine_fields(side.object())}
+    yield from _fields(before, after, place, machines | _WAYS | {"Choices", "Catch"}, names)
     yield from _transitions(before, after, place, renamed, names)
     left, right = (_inner(side.object()) for side in (before, after))
     for held, steps in left.items():
@@ -382,7 +380,7 @@ def _fields(
         if field in apart:
             continue
         about = (
-            "data flow" if field.removesuffix(".$") in _FLOW
+            "data flow" if field.removesuffix(".$") in _DATA.fields(UNKNOWN)
             else "remark" if field in _REMARKS else "behaviour"
         )  # fmt: skip
         for change in _values(before, after, (field,), names):

@@ -16,8 +16,8 @@ from asl.engine.execution import Execution
 from asl.engine.tools import Listing
 from asl.expr.templates import is_dynamic
 from asl.hosts.services import Services
-from asl.states.base import scoped_states
 from asl.states.blocks.policy import Policy, categories_of, overlaid
+from asl.states.machines import scoped_states
 
 __all__ = ["refuse_unenforceable", "unenforceable"]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
@@ -32,13 +32,8 @@ __all__ = [
     "awaits",
     "expression_text",
     "labelled",
-    "machines_of",
-    "scoped_states",
     "text_of",
 ]
-
-TOOL_SCOPES: Final = ("DefaultTools", "ToolCategories")
-"""What an included document says of the tools of its states."""
 
 PARAMETER = r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})"
 """What stands for a parameter of a template, which it names (9.2); after a backslash it is text."""
@@ -80,35 +75,6 @@ class Node(NamedTuple):
         for step in steps:
             pointer += f"/{escape(step) if type(step) is str else step}"
         return pointer
-
-
-def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
-    """Yield the machines within a state that are written there, each with the way to it."""
-    for name in ("ItemProcessor", "Iterator", "Template"):
-        if type(state.get(name)) is dict:
-            yield (name,), state[name]
-    branches = state.get("Branches")
-    for index, branch in enumerate(branches if type(branches) is list else ()):
-        if type(branch) is dict:
-            yield ("Branches", index), branch
-
-
-def scoped_states(
-    machine: Mapping[str, Json], scopes: tuple[Mapping[str, Json], ...]
-) -> Iterator[tuple[str, Mapping[str, Json], tuple[Mapping[str, Json], ...]]]:
-    """Yield all states of a machine and of those within: `(name, state, scopes)`.
-
-    Args:
-        machine: The object that has the `States`.
-        scopes: The documents around it whose blocks bind its tools, the outermost first.
-    """
-    for name, state in machine["States"].items():
-        if type(state) is not dict:
-            continue  # parameters of a template will fill it in
-        yield name, state, scopes
-        for steps, inner in machines_of(state):
-            own = steps == ("Template",) and not inner.keys().isdisjoint(TOOL_SCOPES)
-            yield from scoped_states(inner, (*scopes, inner) if own else scopes)
 
 
 def labelled(state: Mapping[str, Json], language: Json) -> bool:
@@ -317,8 +283,8 @@ class StateType:
     """Whether it waits for time or people, which paces a loop."""
     concurrent: bool = False
     """Whether the machines within it run side by side."""
-    machines: bool = False
-    """Whether it has machines within."""
+    machines: tuple[str, ...] = ()
+    """The fields that hold the machines within: one, or an array of them."""
     forks: bool = False
     """Whether its work has parts, so that history tells of its beginning and its end."""
     budgeted: bool = False

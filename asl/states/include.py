@@ -65,7 +65,7 @@ INCLUDE = StateType(
     compile_include,
     check_include,
     effect=True,
-    machines=True,
+    machines=("Template",),
     forks=True,
     describe=text_of("Template"),
 )

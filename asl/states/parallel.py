@@ -59,7 +59,7 @@ PARALLEL = StateType(
     aws=True,
     effect=True,
     concurrent=True,
-    machines=True,
+    machines=("Branches",),
     forks=True,
     budgeted=True,
 )

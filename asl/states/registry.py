@@ -1,13 +1,16 @@
 """The state types by name: those of the language, and those that packages and programs add."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from threading import RLock
 from typing import Final
 
+from asl.core.diagnostics import Finding
 from asl.core.errors import AslError
-from asl.states.base import StateType
+from asl.core.values import Json
+from asl.program import Step
+from asl.states.base import Compiler, Node, StateType
 
-__all__ = ["GROUP", "Registry"]
+__all__ = ["GROUP", "STATE_TYPES", "UNKNOWN", "Registry", "type_of"]
 
 GROUP: Final = "asl.states"
 """The group of entry points that add state types; the value of each is a `StateType`."""
@@ -20,8 +23,8 @@ class Registry(Mapping[str, StateType]):
     document of the language alone does not pay for it.
     """
 
-    def __init__(self, built_in: Iterable[StateType]) -> None:
-        self._types = {each.name: each for each in built_in}
+    def __init__(self) -> None:
+        self._types: dict[str, StateType] = {}
         self._searched = False
         self._searching = RLock()
 
@@ -42,6 +45,10 @@ class Registry(Mapping[str, StateType]):
     def __len__(self) -> int:
         self._search()
         return len(self._types)
+
+    def define(self, *types: StateType) -> None:
+        """Add the state types of the language, whose schemas are files."""
+        self._types |= {each.name: each for each in types}
 
     def register(self, added: StateType) -> None:
         """Add a state type.
@@ -92,3 +99,25 @@ def _installed() -> list[StateType]:
             raise AslError(f"the entry point {entry.name!r} of {GROUP} is no StateType: {found!r}")
         types.append(found)
     return types
+
+
+STATE_TYPES: Final = Registry()
+"""The state types; those of Amazon States Language come first."""
+
+
+def _no_step(compiler: Compiler, step: Step) -> None:
+    raise AssertionError(f"{step.name!r} has a type that no check lets through")
+
+
+def _no_findings(node: Node) -> Iterator[Finding]:
+    return iter(())
+
+
+UNKNOWN: Final = StateType("", _no_step, _no_findings, effect=True)
+"""Stands for the type of a state that has none of these, which may have any field."""
+
+
+def type_of(state: Mapping[str, Json]) -> StateType:
+    """Return the type of a state as it is written, UNKNOWN where there is no such type."""
+    kind = state.get("Type")
+    return STATE_TYPES.get(kind, UNKNOWN) if type(kind) is str else UNKNOWN

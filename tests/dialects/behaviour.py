@@ -16,7 +16,7 @@ from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import compact, json_equal
 from asl.expr.contenox.texts import shown
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 Json = Any
 Script = Callable[[str, int], Json]

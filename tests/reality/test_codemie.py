@@ -13,7 +13,7 @@ import pytest
 
 import asl
 from asl.core.document import Document
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 from tests.examples import sampled
 from tests.reality.codemie import cases, plain, run
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from asl.core.values import Json, compact
+from asl.states.machines import machine_fields
 
 __all__ = [
     "ABSENT",
@@ -125,9 +126,8 @@ _EXPECTED: Mapping[str, Json] = {
     "InputPath": {},
 }
 _ITEM = "$$.Map.Item.Value"
-_MACHINES = ("Branches", "ItemProcessor", "Iterator", "Template")
 _NOT_READ = (
-    *(*_MACHINES, "Choices", "Retry", "Catch", "OutputPath"),
+    *("Choices", "Retry", "Catch", "OutputPath"),
     *("ResultSelector", "Output", "Assign", "Result", "Memory"),
 )
 """The fields that speak of other data than a state's input, or of other states."""
@@ -148,7 +148,8 @@ def read(state: Mapping[str, Json], items: Json = None) -> Facts:
         return {(*taken, *at): value for at, value in (rest or {(): {}}).items()}
     if state["Type"] == "Map" and state.keys().isdisjoint(_HELD):
         return {(): items}
-    fields = {field: value for field, value in state.items() if field not in _NOT_READ}
+    apart = (*machine_fields(state), *_NOT_READ)
+    fields = {field: value for field, value in state.items() if field not in apart}
     found = {place: sample for root, place, sample in _reads(fields) if root in ("", _INPUT)}
     found |= _taken(fields)
     for field, value in (*_EXPECTED.items(), ("ItemsPath", items), ("Items", items)):
@@ -184,7 +185,8 @@ def queried(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
 
     The place of the latter begins with the variable's name.
     """
-    own = {field: value for field, value in state.items() if field not in _MACHINES}
+    apart = machine_fields(state)
+    own = {field: value for field, value in state.items() if field not in apart}
     result: Facts = {}
     variables: Facts = {}
     for root, place, sample in _reads(own):

@@ -34,7 +34,7 @@ from asl.conformance.drafts.facts import (
 from asl.core.values import Json
 from asl.graphs.ways import first_ways
 from asl.states import type_of
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["Given", "Step", "Way", "needs", "tasks_of", "ways"]
 

@@ -20,7 +20,7 @@ from asl.dialects.codemie.machine import built
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
 from asl.dialects.codemie.tasks import INPUT
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["kept", "lost", "owners", "restored", "workflow", "wrapped"]
 

@@ -17,9 +17,10 @@ from asl.expr.paths import parse_reference_path
 from asl.expr.templates import SUFFIX
 from asl.expr.times import format_timestamp
 from asl.program import Finish
-from asl.states.base import Compiler, Node, machines_of
+from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Destination, Perform, given
 from asl.states.host import Frame
+from asl.states.machines import machines_of
 from asl.states.settings import Settings
 
 __all__ = [

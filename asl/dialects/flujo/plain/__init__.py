@@ -18,7 +18,7 @@ from asl.dialects.flujo.plain.values import FAILED, Whole
 from asl.dialects.flujo.reading import METADATA
 from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain
-from asl.states.base import machines_of
+from asl.states.machines import machines_of
 
 __all__ = ["plain"]
 

@@ -1,0 +1,49 @@
+"""The machines within a state: branches, iterations, included documents."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from asl.core.values import Json
+from asl.states.registry import STATE_TYPES, UNKNOWN, type_of
+
+__all__ = ["machine_fields", "machines_of", "scoped_states"]
+
+TOOL_SCOPES: Final = ("DefaultTools", "ToolCategories")
+"""What an included document says of the tools of its states."""
+
+
+def machine_fields(state: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the fields in which a state holds machines; of an unknown type any may be one."""
+    kind = type_of(state)
+    if kind is not UNKNOWN:
+        return kind.machines
+    return tuple(field for each in STATE_TYPES.values() for field in each.machines)
+
+
+def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    """Yield the machines within a state that are written there, each with the steps to it."""
+    for name in machine_fields(state):
+        held = state.get(name)
+        if type(held) is dict:
+            yield (name,), held
+        for index, machine in enumerate(held if type(held) is list else ()):
+            if type(machine) is dict:
+                yield (name, index), machine
+
+
+def scoped_states(
+    machine: Mapping[str, Json], scopes: tuple[Mapping[str, Json], ...]
+) -> Iterator[tuple[str, Mapping[str, Json], tuple[Mapping[str, Json], ...]]]:
+    """Yield all states of a machine and of those within: `(name, state, scopes)`.
+
+    Args:
+        machine: The object that has the `States`.
+        scopes: The documents around it whose blocks bind its tools, the outermost first.
+    """
+    for name, state in machine["States"].items():
+        if type(state) is not dict:
+            continue  # parameters of a template will fill it in
+        yield name, state, scopes
+        for steps, inner in machines_of(state):
+            own = steps == ("Template",) and not inner.keys().isdisjoint(TOOL_SCOPES)
+            yield from scoped_states(inner, (*scopes, inner) if own else scopes)
