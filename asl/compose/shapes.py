@@ -13,9 +13,10 @@ from typing import Final
 from asl.core.values import Json
 from asl.expr.rules import COMBINATORS
 from asl.expr.templates import SUFFIX
-from asl.states import type_of
+from asl.states import UNKNOWN, type_of
 from asl.states.base import StateType
-from asl.states.include import INCLUDE
+from asl.states.fields import ITEM, Field, FieldIndex, Reading
+from asl.states.machines import machine_fields
 
 __all__ = ["DOCUMENT", "Place", "Shape"]
 
@@ -49,7 +50,7 @@ class Shape:
         if key in self.members:
             return self.members[key]
         if self is _STATES:
-            return _of_type(type_of(value)) if type(value) is dict else _STATE
+            return _of_type(type_of(value) if type(value) is dict else UNKNOWN)
         if self.named and (key == "Comment" or key.endswith("Path")):
             return _REMARK if key == "Comment" else _EXPRESSION
         if key.endswith(SUFFIX) and language == "JSONPath" and self.place in _COMPUTED:
@@ -74,19 +75,11 @@ _CONFIGURED: Final = Shape(members={"ReaderConfig": Shape(named=True)}, named=Tr
 
 _STATES: Final = Shape()
 _MACHINE: Final = Shape(
-    members={"StartAt": _STRUCTURE, "QueryLanguage": _STRUCTURE, "States": _STATES}, named=True
+    Place.STRUCTURE,
+    {"StartAt": _STRUCTURE, "QueryLanguage": _STRUCTURE, "States": _STATES},
+    named=True,
 )
-_FIELDS: Final[Mapping[str, Shape]] = {
-    **dict.fromkeys(("Type", "Next", "Default", "QueryLanguage"), _STRUCTURE),
-    **dict.fromkeys(("Template", "EntryPoint", "ExitPoint", "Override"), _STRUCTURE),
-    **dict.fromkeys(("ItemProcessor", "Iterator", "Branches"), _MACHINE),
-    **dict.fromkeys(("Choices", "Catch", "Retry"), _RULE),
-    **dict.fromkeys(("ItemReader", "ItemBatcher", "ResultWriter"), _CONFIGURED),
-    **dict.fromkeys(("Parameters", "Arguments", "ItemSelector", "Input"), _PAYLOAD),
-    **dict.fromkeys(("ResultSelector", "Output"), _PAYLOAD),
-    "Result": _VERBATIM,
-}
-_STATE: Final = Shape(members=_FIELDS, named=True)
+_FIELDS: Final = FieldIndex(lambda field: True)
 
 
 def _with_texts(fields: Mapping[str, Shape], texts: list[tuple[str, ...]]) -> dict[str, Shape]:
@@ -101,11 +94,30 @@ def _with_texts(fields: Mapping[str, Shape], texts: list[tuple[str, ...]]) -> di
 @cache
 def _of_type(kind: StateType) -> Shape:
     """Return the shape of a state of a type."""
-    if kind is INCLUDE:
-        return Shape(members={**_FIELDS, "Parameters": _SETTING}, named=True)
-    if not kind.insertions:
-        return _STATE
-    return Shape(members=_with_texts(_FIELDS, list(kind.insertions)), named=True)
+    fields = {
+        name: _of_field(*parts)
+        for name, parts in _FIELDS.fields(kind).items()
+        if not name.endswith(SUFFIX)
+    }
+    fields |= dict.fromkeys(machine_fields(kind), _MACHINE)
+    return Shape(members=_with_texts(fields, list(kind.insertions)), named=True)
+
+
+def _of_field(field: Field, *within: Field) -> Shape:
+    """Return the shape of a field of a state, which may have fields within."""
+    if field.name == "Comment":
+        return _REMARK
+    if field.role == "structure":
+        return _STRUCTURE
+    if field.jsonpath is Reading.LITERAL:
+        return _VERBATIM
+    if field.jsonpath in (Reading.PATH, Reading.REFERENCE, Reading.RESULT, Reading.TEXT):
+        return _EXPRESSION
+    if field.untyped and (field.jsonpath is Reading.TEMPLATE or field.jsonata == "template"):
+        return _PAYLOAD
+    if any(each.place[1] == ITEM and len(each.place) > 2 for each in within):
+        return _RULE
+    return _CONFIGURED if any(each.language for each in within) else _SETTING
 
 
 DOCUMENT: Final = Shape(

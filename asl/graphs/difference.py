@@ -13,7 +13,7 @@ from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_number
 from asl.graphs.words import Words, caught, cut, rule_words, title, unsaid
-from asl.states import UNKNOWN
+from asl.states import UNKNOWN, type_of
 from asl.states.fields import FieldIndex
 from asl.states.machines import machine_fields, machines_of
 
@@ -347,7 +347,9 @@ def _said(way: _Way) -> str:
 def _states(
     before: _Side, after: _Side, place: str, renamed: Mapping[str, str], names: _Names
 ) -> Iterator[Change]:
-    machines = {field for side in (before, after) for field in machine_fields(side.object())}
+    machines = {
+        field for side in (before, after) for field in machine_fields(type_of(side.object()))
+    }
     yield from _fields(before, after, place, machines | _WAYS | {"Choices", "Catch"}, names)
     yield from _transitions(before, after, place, renamed, names)
     left, right = (_inner(side.object()) for side in (before, after))

@@ -20,6 +20,8 @@ ANNOTATIONS: Final = frozenset(
     f"x-{name}" for name in ("language", "jsonpath", "jsonata", "after", "role", "agent", "checker")
 )
 """The keywords of a JSON Schema that describe a field, beside its `x-rule`."""
+_TYPING: Final = frozenset({"type", "enum", "const", "if", "anyOf", "allOf"})
+"""The keywords that restrict the type of a value."""
 ITEM: Final = "*"
 """The step in the place of a field to any item of an array."""
 
@@ -50,6 +52,8 @@ class Field(NamedTuple):
     """The steps to it from the state: `("ItemReader", "Arguments")`, `("Catch", "*", "Assign")`."""
     rule: str
     """The rule that a wrong value breaks (`x-rule`)."""
+    untyped: bool
+    """Whether a value of any JSON type is right."""
     language: str | None
     """The query language that the field belongs to (`x-language`); None for both."""
     jsonpath: Reading | None
@@ -59,7 +63,7 @@ class Field(NamedTuple):
     after: str | None
     """What there is when it is computed: a `result` or an `error`; None before (`x-after`)."""
     role: str | None
-    """`structure` or `machine` where it belongs to the structure of a machine (`x-role`)."""
+    """What it is about: the `structure` of a machine, or the `data` in it (`x-role`)."""
     agent: str | None
     """The rule that is broken where nobody performs the agent that it names (`x-agent`)."""
     checker: str | None
@@ -175,6 +179,7 @@ def _field(place: tuple[str, ...], rule: str, notes: Schema) -> Field:
     return Field(
         place,
         rule,
+        untyped=_TYPING.isdisjoint(notes),
         language=notes.get("x-language"),
         jsonpath=Reading(notes["x-jsonpath"]) if "x-jsonpath" in notes else None,
         jsonata=notes.get("x-jsonata"),

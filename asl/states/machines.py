@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asl.core.values import Json
+from asl.states.base import StateType
 from asl.states.registry import STATE_TYPES, UNKNOWN, type_of
 
 __all__ = ["machine_fields", "machines_of", "scoped_states"]
@@ -12,9 +13,8 @@ TOOL_SCOPES: Final = ("DefaultTools", "ToolCategories")
 """What an included document says of the tools of its states."""
 
 
-def machine_fields(state: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the fields in which a state holds machines; of an unknown type any may be one."""
-    kind = type_of(state)
+def machine_fields(kind: StateType) -> tuple[str, ...]:
+    """Return the fields in which states of a type hold machines; for UNKNOWN those of all types."""
     if kind is not UNKNOWN:
         return kind.machines
     return tuple(field for each in STATE_TYPES.values() for field in each.machines)
@@ -22,7 +22,7 @@ def machine_fields(state: Mapping[str, Json]) -> tuple[str, ...]:
 
 def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
     """Yield the machines within a state that are written there, each with the steps to it."""
-    for name in machine_fields(state):
+    for name in machine_fields(type_of(state)):
         held = state.get(name)
         if type(held) is dict:
             yield (name,), held

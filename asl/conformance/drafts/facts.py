@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from asl.core.values import Json, compact
+from asl.states import type_of
 from asl.states.machines import machine_fields
 
 __all__ = [
@@ -148,7 +149,7 @@ def read(state: Mapping[str, Json], items: Json = None) -> Facts:
         return {(*taken, *at): value for at, value in (rest or {(): {}}).items()}
     if state["Type"] == "Map" and state.keys().isdisjoint(_HELD):
         return {(): items}
-    apart = (*machine_fields(state), *_NOT_READ)
+    apart = (*machine_fields(type_of(state)), *_NOT_READ)
     fields = {field: value for field, value in state.items() if field not in apart}
     found = {place: sample for root, place, sample in _reads(fields) if root in ("", _INPUT)}
     found |= _taken(fields)
@@ -185,7 +186,7 @@ def queried(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
 
     The place of the latter begins with the variable's name.
     """
-    apart = machine_fields(state)
+    apart = machine_fields(type_of(state))
     own = {field: value for field, value in state.items() if field not in apart}
     result: Facts = {}
     variables: Facts = {}
