@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from asl.checks import integrations, quotas
 from asl.checks.languages import other_language
-from asl.checks.workflow import Scope, Workflow, below, objects, text
+from asl.checks.workflow import Scope, Workflow, below, objects
 from asl.core import aws
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
 from asl.core.pointers import parted
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
+from asl.states.fields import FieldIndex, Reading
 from asl.states.schemas import known_fields
 
 __all__ = ["adapted", "check", "unreadable"]
@@ -106,24 +107,18 @@ def _map(node: Node, express: bool) -> Iterator[Finding]:
             )
             place = node.at(field, "ProcessorConfig", "Mode")
             yield Finding("V-MAP-07", message, place, aws=wording)
-    for steps, fields in NUMBERS:
-        holder = below(node.value, *steps)
-        for field in fields:
-            path = text(holder, field)
-            if path is not None and path.startswith("$$"):
-                message = "AWS reads this from the input or a variable only"
-                wording = Wording(aws.NO_REFERENCE)
-                yield Finding("V-MAP-05", message, node.at(*steps, field), aws=wording)
+    for _, steps, path in _NUMBERS.of(node.value):
+        if type(path) is str and path.startswith("$$"):
+            message = "AWS reads this from the input or a variable only"
+            yield Finding("V-MAP-05", message, node.at(*steps), aws=Wording(aws.NO_REFERENCE))
 
 
 ITERATED = ("ItemProcessor", "Iterator")
 
-NUMBERS = (
-    ((), ("MaxConcurrencyPath", "ToleratedFailureCountPath", "ToleratedFailurePercentagePath")),
-    (("ItemReader", "ReaderConfig"), ("MaxItemsPath",)),
-    (("ItemBatcher",), ("MaxItemsPerBatchPath", "MaxInputBytesPerBatchPath")),
+_NUMBERS = FieldIndex(
+    lambda field: field.jsonpath is Reading.REFERENCE and field.rule in ("V-MAP-05", "V-MAP-10")
 )
-"""`(way to an object below a Map, its fields that hold the path of a number)`."""
+"""The fields of a Map that hold the path of a number."""
 
 
 def _fields(node: Node) -> Iterator[Finding]:

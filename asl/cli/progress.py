@@ -181,15 +181,18 @@ class Progress:
 
     def _entered(self, event: Event, kind: str) -> Activity:
         activity = Activity(event.path, kind, event.timestamp)
-        if kind in ("Wait", "Map"):
-            state = definition(self.document.value, event.path)
-            data = looked_up(state.get("InputPath", "$"), event.details["input"])
-            if kind == "Wait":
-                activity.until = wake(state, data, event.timestamp)
-            else:
-                items = looked_up(state.get("ItemsPath", "$"), data)
-                activity.total = len(items) if type(items) is list else None
+        if kind == "Wait":
+            activity.until = wake(*self._with_input(event), event.timestamp)
+        elif kind == "Map":
+            state, data = self._with_input(event)
+            items = looked_up(state.get("ItemsPath", "$"), data)
+            activity.total = len(items) if type(items) is list else None
         return activity
+
+    def _with_input(self, event: Event) -> tuple[Json, Json]:
+        """Return the definition of the state that is entered, and its effective input."""
+        state = definition(self.document.value, event.path)
+        return state, looked_up(state.get("InputPath", "$"), event.details["input"])
 
     # What is shown
 
