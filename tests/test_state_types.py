@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import asl
+from asl.cli import schema
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
 from asl.program import Step
@@ -237,6 +239,16 @@ def test_it_is_planned() -> None:
     assert ("Say", "Quiet") in plan.ways
     assert plan.cost.most is None
     assert plan.cost.states == ("Say",)
+
+
+def test_editors_know_it() -> None:
+    """The schema of documents describes its states, and so takes part in completion."""
+    bundle = schema.bundle()
+    assert Draft202012Validator(bundle).is_valid(DOCUMENT)
+    wrong = {**DOCUMENT["States"]["Say"], "Agnet": 1}
+    assert not Draft202012Validator(bundle).is_valid(
+        {**DOCUMENT, "States": {**DOCUMENT["States"], "Say": wrong}}
+    )
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -1,6 +1,7 @@
 """Layer 3: the state types. A type is one module that ends in one descriptor."""
 
 from asl.states.approval import APPROVAL
+from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions
 from asl.states.checkpoint import CHECKPOINT
 from asl.states.choice import CHOICE
 from asl.states.debate import DEBATE
@@ -15,7 +16,17 @@ from asl.states.task import TASK
 from asl.states.wait import WAIT
 from asl.states.workflow import WORKFLOW
 
-__all__ = ["STATE_TYPES", "UNKNOWN", "type_of"]
+__all__ = [
+    "STATE_TYPES",
+    "UNKNOWN",
+    "Compiler",
+    "Node",
+    "Outline",
+    "StateType",
+    "Tone",
+    "Transitions",
+    "type_of",
+]
 
 STATE_TYPES.define(
     TASK,
