@@ -22,7 +22,7 @@ TABLES = {"byState": "state", "byCategory": "category", "byModel": "model", "byT
 def command(execution: str, store_file: str | None, as_json: bool) -> Exit:
     """Say what an execution has spent: in all, by state, category, model, tag and attribution."""
     with opened(store_file) as store:
-        report = store.result(found(store, execution).name).usage
+        report = store.result(found(store, execution).name, with_history=False).usage
     if as_json:
         streams.result(streams.as_text(_report(report)))
         return Exit.OK

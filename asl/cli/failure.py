@@ -1,9 +1,12 @@
 """Say why a workflow did not succeed, and where in the document."""
 
+from collections.abc import Sequence
+
 from asl.cli.places import name_of
 from asl.cli.streams import item_failures, reason
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
+from asl.core.values import Json
 from asl.engine.result import Result
 from asl.program import Step
 
@@ -24,15 +27,19 @@ def explained(result: Result, document: Document) -> str:
             lines.append(f"  raised at {raised}")
         if result.error == "States.AgentNotFound":
             lines.append(f"  hint: {_how_to_bind(step)}")
-    lines += [f"  {line}" for line in of_items(result)]
+    lines += [f"  {line}" for line in of_items(result.failed_items)]
     return "\n".join(lines)
 
 
-def of_items(result: Result) -> list[str]:
-    """Return lines that tell which items of the last distributed Map failed, and why."""
-    if not result.failed_items:
+def of_items(failed: Sequence[Json]) -> list[str]:
+    """Return lines that tell which items of the last distributed Map failed, and why.
+
+    Args:
+        failed: Maps with failed items, as `Result.failed_items`.
+    """
+    if not failed:
         return []
-    latest = result.failed_items[-1]
+    latest = failed[-1]
     head, *items = item_failures(latest, latest["failures"])
     return [f"{name_of(tuple(latest['path']))}: {head}", *(f"  {line}" for line in items)]
 

@@ -10,6 +10,7 @@ from asl.cli.exits import Exit
 from asl.cli.failure import of_items
 from asl.cli.places import Path, definition, name_of
 from asl.cli.progress import duration, looked_up, wake
+from asl.cli.standing import Standing
 from asl.cli.stores import (
     LISTED,
     STORE,
@@ -21,7 +22,6 @@ from asl.cli.stores import (
     prompt_of,
 )
 from asl.core.values import Json
-from asl.engine import progress
 from asl.engine.events import Event
 from asl.engine.result import Result
 from asl.executions import Store
@@ -88,13 +88,14 @@ def command(
 
 def _described(store: "Store", stored: "Stored") -> Iterator[str]:
     """Yield what is known of an execution; only of one that has not succeeded from its history."""
-    result = store.result(stored.name, with_history=stored.status != "SUCCEEDED")
+    result = store.result(stored.name, with_history=False)
+    standing = None if result.ok else Standing(store.events(stored.name))
     decided = store.decided(stored.name) if stored.status == "PAUSED" else []
     due = stored.status == "PAUSED" and store.top(stored.name) in store.due()
     go_on = continue_command(store, "resume", stored.name)
     nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
     below = store.started_by(stored.name)
-    yield from _summary(result, below, decided, due, nobody, go_on)
+    yield from _summary(result, standing, below, decided, due, nobody, go_on)
     yield ""
 
 
@@ -115,6 +116,7 @@ def _print_history(store: "Store", stored: "Stored", after: int, limit: int | No
 
 def _summary(
     result: Result,
+    standing: Standing | None,
     below: "list[Stored]",
     decided: list[dict[str, Json]],
     due: bool,
@@ -139,17 +141,17 @@ def _summary(
         lines.append(f"output    {streams.clipped(result.output, SHOWN)}")
     elif result.error or result.cause:
         lines.append(f"error     {streams.reason(result.error, result.cause)}")
-        lines += [f"          {line}" for line in of_items(result)]
+        failed = [] if standing is None else standing.failed_items
+        lines += [f"          {line}" for line in of_items(failed)]
     for each in below:
         lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
-    if result.status != "SUCCEEDED":
-        events = result.events
-        percentage = progress.status(events)["percentage"]
-        if percentage is not None:
-            lines.append(f"progress  {percentage:g} %")
+    if standing is not None:
+        if standing.percentage is not None:
+            lines.append(f"progress  {standing.percentage:g} %")
         lines += [
-            f"stands at {name_of(each.path)}{_since(each, result)}{_how_far(each, events)}"
-            for each in _standing(events)
+            f"stands at {name_of(each.path)}{_since(each, result)}"
+            f"{_how_far(standing.progress(each))}"
+            for each in standing.states(LISTED)
         ]
     waits = [*map(_request, result.pending), *map(_task, result.awaited)]
     lines += [f"waits for {each}" for each in waits[:LISTED]]
@@ -168,27 +170,6 @@ def _summary(
     return lines
 
 
-def _standing(events: list[Event]) -> list[Event]:
-    """Return with which events the states were entered that have not been left."""
-    inside: dict[Path, Event] = {}
-    for event in events:
-        machine = event.path[:-1]
-        if event.type.endswith("StateEntered"):
-            inside[machine] = event
-        elif event.type.endswith("StateExited"):
-            inside.pop(machine, None)
-            below = len(event.path)
-            for each in [each for each in inside if each[:below] == event.path]:
-                del inside[each]
-        elif event.type.startswith("MapIteration") and not event.type.endswith("Started"):
-            inside.pop(event.path, None)
-        elif event.type == "ExecutionResumed" and "checkpoint" in event.details:
-            inside.clear()
-    around = {each[:length] for each in inside for length in range(len(each))}
-    found = [event for event in inside.values() if event.path not in around]
-    return sorted(found, key=lambda event: event.id)[:LISTED]
-
-
 def _since(entered: Event, result: Result) -> str:
     """Say for how long it has stood there, and until when it waits."""
     if result.status not in ("RUNNING", "PAUSED"):
@@ -202,14 +183,12 @@ def _since(entered: Event, result: Result) -> str:
     return since if until is None else f"{since}, until {format_timestamp(until)}"
 
 
-def _how_far(entered: Event, events: list[Event]) -> str:
-    """Say what a state has told of its progress since it was entered."""
-    told = progress.status(event for event in events if event.id > entered.id)
-    found = told["states"].get("/".join(map(str, entered.path)), {})
-    if found.get("percentage") is None:
+def _how_far(reported: Json) -> str:
+    """Return what a state has reported of its progress."""
+    if reported is None or reported.get("percentage") is None:
         return ""
-    said = found.get("message")
-    return f", at {found['percentage']:g} %{f': {streams.clipped(said, SHOWN)}' if said else ''}"
+    said = reported.get("message")
+    return f", at {reported['percentage']:g} %{f': {streams.clipped(said, SHOWN)}' if said else ''}"
 
 
 def _request(request: dict[str, Json]) -> str:

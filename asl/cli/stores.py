@@ -103,7 +103,7 @@ def came_to(store: "Store", result: "Result") -> Exit:
 
         why = streams.reason(result.error, result.cause)
         streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
-        for line in of_items(result):
+        for line in of_items(result.failed_items):
             streams.say(f"  {line}", style="red")
         if result.error == "States.AgentNotFound":
             streams.say("  hint: bind it with --agent NAME=module:function or --agents FILE")

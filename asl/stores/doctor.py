@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from typing import Final, TypeAlias
 
+from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint
+from asl.states.blocks.budget import WINDOWS
 from asl.stores.backend import StoreBackend
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import ENDED, STORED, name_of, read_row
@@ -45,6 +48,7 @@ CHECKED: Final = {
     for table in TABLES
     if table.guarded and table is not EXECUTION  # those are checked when they are read
 }
+OF_TASKS = Select(REQUEST, ("execution", "key"), {"kind": one_of(*TASKS)})
 OF_PEOPLE = Select(REQUEST, ("id", "execution"), {"kind": none_of(*TASKS)})
 CHECKPOINTS = Select(CHECKPOINT, ("execution", "id", "name", "body"))
 VALUES: Final = {
@@ -62,7 +66,9 @@ STARTED = Select(
     EXECUTION, ("parent",), {"parent": is_set(), "status": one_of("PAUSED", "RUNNING")}
 )
 CLAIMS = Select(CLAIM, ("execution", "needs", "timer"))
-SPENT = Select(EXECUTION, ("name", "document"), {"usage": is_set(), "parent": None}, ("name",))
+SPENT = Select(
+    EXECUTION, ("name", "workflow", "document"), {"usage": is_set(), "parent": None}, ("name",)
+)
 BODIES = Select(DOCUMENT, ("body",), {"hash": GIVEN})
 Progress: TypeAlias = Callable[[str], object]
 """Takes the name of what is checked next, and how much of it is done."""
@@ -101,6 +107,7 @@ def _faults(session: Session, report: Progress) -> Iterator[str]:
     yield from _changed(session)
     yield from _requests(session, histories)
     yield from _paused(session)
+    yield from _tasks(session, histories)
     yield from _checkpoints(session, histories)
     report("values")
     yield from _values(session)
@@ -178,6 +185,17 @@ def _paused(session: Session) -> Iterator[str]:
             yield f"{name}: it is paused, and the request that it waits for is missing"
 
 
+def _tasks(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
+    """Every Task at which a paused execution stands has its request by task token."""
+    there: dict[int, set[str]] = {}
+    for number, key in session.select(OF_TASKS):
+        there.setdefault(number, set()).add(str(key).rpartition("/")[0])
+    for number, name, _ in session.select(PAUSED):
+        history = histories.get(number)
+        for machine in sorted(history.submitted - there.get(number, set()) if history else ()):
+            yield f"{name}: the request by task token of {machine or 'its Task'} is missing"
+
+
 def _checkpoints(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
     """Every checkpoint has the name under which it was saved, and none is missing."""
     count: dict[int, int] = {}
@@ -226,39 +244,56 @@ def _reservations(session: Session) -> Iterator[str]:
     for budget, body in session.select(BUDGETS):
         if type(budget) is not str or budget.startswith(TOOLS):  # told as changed
             continue
-        for entry in session.values.unpack(body)["open"]:
-            holder = holder_of(entry)
-            if holder is None:
-                continue
-            if (holder.workflow, holder.name) in ended:
-                why = "which has ended"
-            elif entry != holder.id and not budgets.is_at_work(holder.name):
-                why = "whose process has died"
-            else:
-                continue
-            left = f"a reservation is left of {holder.name}, {why}"
-            yield f"{budget}: {left}; --release gives it back"
+        with suppress(StoreDamaged):  # told as changed
+            yield from _left_reservations(budgets, budget, session.values.unpack(body), ended)
+
+
+def _left_reservations(
+    budgets: StoreBudgets, budget: str, kept: Json, ended: Container[tuple[object, ...]]
+) -> Iterator[str]:
+    """Yield a sentence on each reservation in a shared budget that nobody needs any more."""
+    for entry in kept["open"]:
+        holder = holder_of(entry)
+        if holder is None:
+            continue
+        if (holder.workflow, holder.name) in ended:
+            why = "which has ended"
+        elif entry != holder.id and not budgets.is_at_work(holder.name):
+            why = "whose process has died"
+        else:
+            continue
+        left = f"a reservation is left of {holder.name}, {why}"
+        yield f"{budget}: {left}; --release gives it back"
 
 
 def _pools(session: Session) -> Iterator[str]:
-    """Every pool from which an execution has spent has its row."""
-    there = {name for name, _ in session.select(BUDGETS)}
-    first: dict[str, str] = {}
-    for name, document in session.select(SPENT):
-        first.setdefault(document, name)
-    for document, name in first.items():
-        pool = _pool(session, document)
-        if pool is not None and f"Pool {pool}" not in there:
-            yield f"{name}: what was spent from the pool {pool!r} is missing"
+    """Every shared budget from which an execution has spent has its row."""
+    there = {name for name, _ in session.select(BUDGETS) if type(name) is str}
+    first: dict[tuple[str, str], str] = {}
+    for name, workflow, document in session.select(SPENT):
+        first.setdefault((document, workflow), name)
+    for (document, workflow), name in first.items():
+        for budget, what in _shared(session, document, workflow):
+            if not any(map(budget.fullmatch, there)):
+                yield f"{name}: what was spent from {what} is missing"
 
 
-def _pool(session: Session, document: str) -> object:
-    """Return the name of the pool that a document spends from, None for none."""
+def _shared(
+    session: Session, document: str, workflow: str
+) -> Iterator[tuple[re.Pattern[str], str]]:
+    """Yield what matches the names of the shared budgets of a document, and how they are called."""
     for (body,) in session.select(BODIES, document):
-        if type(body) is bytes and b'"Pool":' in body:
-            with suppress(StoreDamaged):  # a damaged document is another fault
-                return session.values.read(body).get("Budget", {}).get("Pool")
-    return None
+        if type(body) is not bytes or b'"Budget":' not in body:
+            continue
+        budget: Json = {}
+        with suppress(StoreDamaged):  # a damaged document is another fault
+            budget = session.values.read(body).get("Budget", {})
+        if type(budget.get("Pool")) is str:
+            yield re.compile(re.escape(f"Pool {budget['Pool']}")), f"the pool {budget['Pool']!r}"
+        for field in WINDOWS:
+            if field in budget:
+                ids = re.compile(rf"{field} .*:{re.escape(workflow)}", re.DOTALL)
+                yield ids, f"{field} of the workflow {workflow!r}"
 
 
 def _owner(session: Session, key: str) -> str:

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from asl.core.values import Json
 from asl.engine.events import CREATED
-from asl.engine.records import NOTED, WHOLE
+from asl.engine.records import ADVANCED, NOTED, WHOLE
 from asl.stores.errors import StoreDamaged
 from asl.stores.log import RECORDS, REQUESTED, Log
 from asl.stores.session import Session
@@ -19,7 +19,8 @@ from asl.stores.tables import EXECUTION, HEAD, STEP
 __all__ = ["History", "chain_faults", "read_histories"]
 
 REDRIVEN = "ExecutionRedriven"
-NOTABLE = re.compile(f'"large":|{REQUESTED}|{CREATED}|{REDRIVEN}'.encode())
+SUBMITTED = "Submitted"
+NOTABLE = re.compile(f'"large":|{REQUESTED}|{CREATED}|{REDRIVEN}|"{SUBMITTED}"'.encode())
 """What stands in the steps that are read; of all others the hash is enough."""
 BEGINNINGS = Select(EXECUTION, ("number", "name", "chain"))
 STEPS = Select(STEP, tuple(STEP.columns), order=("place",))
@@ -43,6 +44,8 @@ class History:
     """The digest of what each request asks, by its id."""
     requests: set[str] = field(default_factory=set)
     """The requests that must be in the store: those since the last redrive."""
+    submitted: set[str] = field(default_factory=set)
+    """The machines whose Task has reached its service, and has not ended since."""
     checkpoints: int = 0
     large: set[str] = field(default_factory=set)
     """The hashes of the large values that its steps refer to."""
@@ -59,17 +62,28 @@ class History:
 
     def note(self, entries: list[Json]) -> None:
         """Take note of what the entries of a step refer to."""
-        for what, _, *content in entries:
+        for what, machine, *content in entries:
             for slot in content[0] if what in RECORDS else content:
                 if type(slot) is dict and "large" in slot:
                     self.large.add(slot["large"])
+            self._leave(machine)
             if what in RECORDS:
-                self._note_record(content[0])
+                self._note_record(machine, content[0])
 
-    def _note_record(self, record: list[Json]) -> None:
+    def _leave(self, place: str) -> None:
+        """Take note that a machine goes on, so that nothing in it waits any more."""
+        left = [each for each in self.submitted if f"{place}/".startswith(f"{each}/")]
+        self.submitted.difference_update(left)
+        within = f"{place}/"
+        self.submitted -= {each for each in self.submitted if each.startswith(within)}
+
+    def _note_record(self, machine: str, record: list[Json]) -> None:
         kind, event = record[0], record[4]
         if kind == WHOLE and event == REDRIVEN:
             self.requests.clear()
+            self.submitted.clear()
+        elif kind == ADVANCED and event == SUBMITTED:
+            self.submitted.add(machine)
         elif kind == NOTED and event == CREATED:
             self.checkpoints += 1
         elif kind == NOTED and event == REQUESTED and "json" in record[5]:
@@ -96,7 +110,7 @@ def read_histories(session: Session, report: Callable[[str], object]) -> dict[in
         if history is None or not history.whole:
             continue
         history.whole = history.add(place, number, before, hash, body)
-        if history.whole and NOTABLE.search(body):
+        if history.whole and (history.submitted or NOTABLE.search(body)):
             history.note(session.values.read(body))
     heads = {number: ends for number, *ends in session.select(HEADS)}
     for number, history in found.items():

@@ -1,5 +1,6 @@
 """Pages of `asl ls`, `asl inbox` and `asl show`."""
 
+import gc
 import json
 import shlex
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 import asl as front_door
+from asl.cli.standing import Standing
+from asl.engine.events import Event
 from asl.stores.values import StoredValues
 
 from .conftest import PASS, Asl
@@ -135,6 +138,40 @@ def test_show_reads_only_the_steps_of_its_page(
     monkeypatch.setattr(StoredValues, "read", counted)
     assert asl("show", "loop", "-n", 20, "--store", "runs.db").exit_code == 0
     assert count < 15, "of 301 steps"
+
+
+def events_alive() -> int:
+    """Count the events that are in memory."""
+    return sum(type(each) is Event for each in gc.get_objects())
+
+
+def test_show_holds_no_history_of_one_that_has_failed(
+    asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its events are read one by one, beside those of the page."""
+
+    def count_to(data: Any) -> Any:
+        if data["n"] == 200:
+            raise ValueError("enough")
+        return {"n": data["n"] + 1}
+
+    agents: Any = {"Count": count_to}
+    with front_door.open_store(folder / "runs.db", clock="virtual", agents=agents) as store:
+        assert store.run(LOOP, {"n": 0}, name="loop").status == "FAILED"
+    before, most = events_alive(), 0
+    add = Standing._add
+
+    def counted(self: Standing, event: Event) -> None:
+        nonlocal most
+        add(self, event)
+        if event.id % 100 == 0:
+            most = max(most, events_alive() - before)
+
+    monkeypatch.setattr(Standing, "_add", counted)
+    shown = asl("show", "loop", "-n", 20, "--store", "runs.db")
+    assert "error     States.TaskFailed: ValueError: enough" in shown.stdout
+    assert "stands at Work" in shown.stdout
+    assert 0 < most < 50, "of 1200 events"
 
 
 def test_show_events_takes_a_page(asl: Asl, folder: Path) -> None:
