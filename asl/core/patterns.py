@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from asl.core.json_text import read_data
-from asl.core.regex import linear
+from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, excerpt, json_equal, type_name
-from asl.core.work import WorkExceeded
+from asl.core.work import WorkExceeded, WorkMeter
 
 __all__ = ["matches", "mismatches"]
 
@@ -51,7 +51,7 @@ def _like(pattern: Json, value: Json, place: str) -> Iterator[str]:
         yield f"{place}: {pattern!r} is no regular expression: {fault}"
         return
     try:
-        fits = type(value) is str and expression.fullmatch(value) is not None
+        fits = type(value) is str and fullmatch(expression, value, WorkMeter().spend)
     except WorkExceeded as excess:
         yield f"{place}: {pattern!r} cannot be matched: {excess}"
         return

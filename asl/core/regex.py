@@ -84,13 +84,21 @@ def fullmatch(pattern: Any, text: str, spend: Spend) -> bool:
     """Whether a compiled pattern matches a whole text; *spend* counts the steps of that."""
     if hasattr(pattern, "counts_work"):
         return pattern.fullmatch(text, spend) is not None
-    _count_reading(pattern, text, spend)
+    _count_reading(pattern, text, spend, _leading_places(pattern.pattern))
     return pattern.fullmatch(text) is not None
 
 
-def _count_reading(pattern: Any, text: str | bytes, spend: Spend) -> None:
-    """Count the steps in which RE2 reads a text."""
+def _count_reading(pattern: Any, text: str | bytes, spend: Spend, leading: int = 0) -> None:
+    """Count the steps in which RE2 reads a text.
+
+    Args:
+        pattern: A pattern of RE2.
+        text: The text to read.
+        spend: Counts the steps.
+        leading: Places of the pattern of which at most one is looked at for each character.
+    """
     _, places = _costs(pattern.pattern)
+    places -= leading
     if places > FEW or len(text) > READ:
         spend(len(text) * places // READ_BY_PLACE if places > FEW else len(text) // READ)
 
@@ -159,3 +167,35 @@ def _costs(pattern: str) -> tuple[bool, int]:
             ended = _Group()
             ended.places = 1
     return ahead or (groups[0].choice and groups[0].endless), groups[0].places
+
+
+_FLAGS = re.compile(r"(?:\(\?[imsU]+\))?")
+
+
+@lru_cache(maxsize=256)
+def _leading_places(pattern: str) -> int:
+    """Return the places in front of all that a text may match in several ways.
+
+    In a match of the whole text each of them is tried with one character only: `x{1000}.*`.
+    """
+    flags = _FLAGS.match(pattern)
+    at = 0 if flags is None else flags.end()
+    sums, last = [0], 0
+    """The places in each open group, and what the next count repeats."""
+    while "|" not in pattern and (match := _ATOM.match(pattern, at)):
+        atom, at = match[0], match.end()
+        if match["least"] and not match["comma"]:
+            sums[-1] += last * (int(match["least"]) - 1)
+            last *= int(match["least"])
+        elif match["least"] or atom in "*+?":
+            return sums[0] - last * (len(sums) == 1)
+        elif atom == "(":
+            at += 2 * pattern.startswith("?:", at)
+            sums.append(0)
+        elif atom == ")" and len(sums) > 1:
+            last = sums.pop()
+            sums[-1] += last
+        else:
+            last = 1
+            sums[-1] += 1
+    return sums[0]
