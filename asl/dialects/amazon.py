@@ -158,14 +158,14 @@ class _Writer:
             there = f"{written}{way.replace('Iterator', 'ItemProcessor')}"
             self.origins[there] = f"{at}{way}"
             found = self.machine(inner, f"{at}{way}", there, language)
+            found = {**{key: each for key, each in inner.items() if key not in found}, **found}
             if steps[0] == "Branches":
                 made["Branches"] = [
                     found if index == steps[1] else each
                     for index, each in enumerate(made["Branches"])
                 ]
             else:
-                rest = {key: each for key, each in inner.items() if key not in found}
-                made["ItemProcessor"] = {**rest, **found}
+                made["ItemProcessor"] = found
         return made
 
     def retriers(self, state: Mapping[str, Any], at: str) -> Json:

@@ -43,12 +43,15 @@ class Coverage:
         document: The fields of the document.
         replaced: State types that are lost as a whole, which the writer reports at the state.
         complete: Whether the writer keeps every field of every type as it stands.
+        lacks: The fields of objects within states that the writer neither writes nor reports, by
+            the schema of the object: `Retrier`, `Catcher`, `ChoiceRule` or `SubMachine`.
     """
 
     states: Mapping[str, frozenset[str]] = field(default_factory=dict)
     document: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
     complete: bool = False
+    lacks: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def _nothing(document: Document) -> Iterable[Finding]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from asl.checks.workflow import objects
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.pointers import escape
@@ -17,12 +18,16 @@ from asl.core.values import Json, json_equal
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.states import STATE_TYPES
 from asl.states.machines import machines_of
-from asl.states.schemas import inert_fields, known_fields
+from asl.states.schemas import URN, inert_fields, known_fields, written
 
 __all__ = ["write"]
 
 _DOCUMENT: Final = "asl"
 """The schema of a document, beside those of its states."""
+_DEFAULTS: Final[Mapping[str, Json]] = {"ProcessorConfig": {"Mode": "INLINE"}}
+"""Values that mean the same as no value, by field."""
+_MACHINE: Final = "SubMachine"
+"""The schema of a machine within a state."""
 
 
 def write(dialect: Dialect, document: Document, **options: Any) -> Written:
@@ -41,19 +46,19 @@ def write(dialect: Dialect, document: Document, **options: Any) -> Written:
     """
     coverage = dialect.coverage()
     if coverage is None:
-        written = dialect.write(document, **options)
+        made = dialect.write(document, **options)
         message = f"the dialect {dialect.name!r} does not declare what it writes"
-        return replace(written, losses=(*written.losses, Finding("L-FIELD", message, "")))
+        return replace(made, losses=(*made.losses, Finding("L-FIELD", message, "")))
     if coverage.complete:
         return dialect.write(document, **options)
     replaced = _Replacement(coverage)
     value = replaced.machine(document.whole, "")
     known = replace(document, value=value, composition=None) if replaced.losses else document
-    written = dialect.write(known, **options)
-    if written.restored:
-        return written
-    audit = _Audit(coverage, written)
-    return replace(written, losses=(*replaced.losses, *audit.losses(value)))
+    made = dialect.write(known, **options)
+    if made.restored:
+        return made
+    audit = _Audit(coverage, made)
+    return replace(made, losses=(*replaced.losses, *audit.losses(value)))
 
 
 # --------------------------------------------------------------------------------------------
@@ -124,17 +129,17 @@ class _Field(NamedTuple):
 class _Audit:
     """Compares a document with what its writer carries and has reported."""
 
-    def __init__(self, coverage: Coverage, written: Written) -> None:
+    def __init__(self, coverage: Coverage, made: Written) -> None:
         self.coverage = coverage
-        self.written = written
+        self.written = made
         self.reported: set[str] = set()
         """JSON Pointers of what the writer has reported, and of all around it."""
-        self.dropped = {each.pointer for each in written.losses if each.code == "L-DROPPED"}
+        self.dropped = {each.pointer for each in made.losses if each.code == "L-DROPPED"}
         self.found: list[_Field] = []
         self.inert: dict[str, list[_Field]] = {}
         self.replaced: dict[str, list[str]] = {}
         """JSON Pointers of states that are lost as a whole -> the fields that are lost with it."""
-        for loss in written.losses:
+        for loss in made.losses:
             place = loss.pointer if loss.code != "L-MISSING" else ""  # that is about all reads
             while place and place not in self.reported:
                 self.reported.add(place)
@@ -166,8 +171,19 @@ class _Audit:
             self.fields(state, place, f"states:{kind}", self.coverage.states[kind])
             if kind in self.coverage.replaced:
                 continue
+            for field, schema in _entries(kind).items():
+                for index, entry in objects(state, field):
+                    self.within(entry, f"{place}/{field}/{index}", schema)
             for steps, inner in machines_of(state):
-                self.machine(inner, place + "".join(f"/{each}" for each in steps))
+                there = place + "".join(f"/{each}" for each in steps)
+                self.within(inner, there, _MACHINE)
+                self.machine(inner, there)
+
+    def within(self, holder: Mapping[str, Any], pointer: str, schema: str) -> None:
+        """Find the fields of an object within a state that are neither carried nor reported."""
+        lacks = self.coverage.lacks.get(schema, frozenset())
+        lost = {name for name in lacks & holder.keys() if holder[name] != _DEFAULTS.get(name)}
+        self.fields(holder, pointer, schema, frozenset(holder) - lost)
 
     def fields(
         self, holder: Mapping[str, Any], pointer: str, schema: str, carried: frozenset[str]
@@ -193,6 +209,18 @@ class _Audit:
         if type(value) is str:
             return value in texts
         return any(json_equal(value, each) for each in _values(self.written.value))
+
+
+@cache
+def _entries(kind: str) -> Mapping[str, str]:
+    """Return the fields of a state type that list objects of the language, with their schemas."""
+    found: dict[str, str] = {}
+    for field, schema in written(f"{URN}states:{kind}")["properties"].items():
+        items = schema.get("items")
+        name = items.get("$ref", "").removeprefix(URN) if isinstance(items, dict) else ""
+        if name and "properties" in written(URN + name) and name != _MACHINE:
+            found[field] = name
+    return found
 
 
 def _values(value: Json) -> Iterator[Json]:

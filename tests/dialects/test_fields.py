@@ -355,6 +355,67 @@ def test_a_document_that_comes_home_has_lost_nothing(to: str) -> None:
 
 
 # --------------------------------------------------------------------------------------------
+# Fields of objects within a state
+
+
+CHOICE: Final = {
+    "Type": "Choice",
+    "Choices": [{"Variable": "$.a", "StringEquals": "x", "Next": "Z"}],
+    "Default": "Y",
+}
+ASK: Final = {
+    "Type": "Approval",
+    "Prompt": {"Title": "May it?"},
+    "Choices": [{"Variable": "$.approval", "StringEquals": "hold", "Next": "Y"}],
+    "Default": "Z",
+}
+EACH: Final = {"Type": "Map", "ItemProcessor": INNER, "Next": "Z"}
+SIDES: Final = {"Type": "Parallel", "Branches": [INNER], "Next": "Z"}
+CALL: Final = {"Type": "Task", "Agent": "worker", "Retry": RETRY, "Catch": CATCH, "Next": "Z"}
+SPREAD: Final = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+
+
+@pytest.mark.parametrize(
+    ("state", "place", "value", "lost"),
+    [
+        (CALL, "Retry/0/Comment", "note", {"codemie": "L-INERT", "flujo": "L-INERT"}),
+        (CALL, "Retry/0/JitterStrategy", "FULL", {"codemie": "L-FIELD"}),
+        (CALL, "Catch/0/Comment", "note", {"contenox": "L-INERT", "flujo": "L-INERT"}),
+        (CHOICE, "Choices/0/Comment", "note", {"codemie": "L-INERT", "flujo": "L-INERT"}),
+        (CHOICE, "Choices/0/Assign", {"v": 1}, {"contenox": "L-FIELD"}),
+        (ASK, "Choices/0/Assign", {"v": 1}, {"codemie": "L-FIELD"}),
+        (ASK, "Prompt/Context", "long", {"flujo": "FL-APPROVAL"}),
+        (EACH, "ItemProcessor/Comment", "note", {"codemie": "L-INERT", "flujo": "L-INERT"}),
+        (EACH, "ItemProcessor/ProcessorConfig", SPREAD, {"codemie": "L-FIELD", "flujo": "L-FIELD"}),
+        (EACH, "ItemProcessor/ProcessorConfig", {"Mode": "INLINE"}, {"codemie": "", "flujo": ""}),
+        (SIDES, "Branches/0/Comment", "note", {"codemie": "L-INERT", "flujo": "L-INERT"}),
+    ],
+)
+def test_a_field_within_a_state_is_reported(
+    state: dict[str, Json], place: str, value: Json, lost: Mapping[str, str]
+) -> None:
+    """Of retriers, catchers, choice rules, prompts and machines; what means nothing is not."""
+    made = json.loads(json.dumps(state))
+    holder, *_, name = made, *place.split("/")
+    for step in place.split("/")[:-1]:
+        holder = holder[int(step) if step.isdigit() else step]
+    holder[name] = value
+    for to, code in lost.items():
+        losses = written(document_of(made, routed=True), to).losses
+        found = [each.code for each in losses if each.pointer == f"/States/S/{place}"]
+        assert found == ([code] if code else []), to
+
+
+@pytest.mark.parametrize("state", [EACH, SIDES])
+def test_amazon_keeps_the_comment_of_a_machine(state: dict[str, Json]) -> None:
+    commented = {**INNER, "Comment": "note"}
+    held = {"ItemProcessor": commented} if "ItemProcessor" in state else {"Branches": [commented]}
+    assert (
+        '"Comment": "note"' in written(document_of({**state, **held}, routed=True), "amazon").text
+    )
+
+
+# --------------------------------------------------------------------------------------------
 # Approvals of CodeMie
 
 

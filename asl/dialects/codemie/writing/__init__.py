@@ -57,6 +57,11 @@ COVERAGE: Final = Coverage(
     },
     frozenset(("StartAt", "States", "QueryLanguage")),
     _REPLACED,
+    lacks={
+        "Retrier": frozenset(("JitterStrategy",)),
+        "ChoiceRule": frozenset(("Assign",)),
+        "SubMachine": frozenset(("ProcessorConfig",)),
+    },
 )
 """What is carried, or reported by the writer itself."""
 

@@ -54,6 +54,7 @@ COVERAGE: Final = Coverage(
     },
     frozenset(("StartAt", "States", "QueryLanguage")),
     frozenset(name for name, kind in KINDS.items() if kind.fields is None),
+    lacks={"ChoiceRule": frozenset(("Assign",))},
 )
 """What is carried, or reported by the writer itself."""
 

@@ -49,6 +49,7 @@ COVERAGE: Final = Coverage(
     },
     frozenset(("StartAt", "States", "QueryLanguage")),
     frozenset(("Fail", "Wait", "Checkpoint", "Debate", "Include", "Workflow")),
+    lacks={"SubMachine": frozenset(("ProcessorConfig",))},
 )
 """What is carried, or reported by the writer itself."""
 

@@ -178,12 +178,11 @@ class _Machine:
         """Write an Approval: the platform asks again in a state that goes on in itself."""
         answer = self.name(f"{name}_answer")
         field = field_of(state.get("ResultPath")) or "approval"
-        prompt = state.get("Prompt", state.get("Prompt.$"))
-        message = prompt if isinstance(prompt, str) else (prompt or {}).get("Title", name)
+        message = self.question(name, state.get("Prompt", state.get("Prompt.$")), pointer)
         question: dict[str, Json] = {
             "kind": "hitl",
             "name": self.step_name(name),
-            "message": _message(str(message)),
+            "message": _message(message),
             "sink_to": field,
         }
         self.states[name] = [question]
@@ -198,6 +197,17 @@ class _Machine:
         default = state.get("Default", state.get("Next"))
         chosen = {"Choices": answered, "Default": default or self.end()}
         self.choices(answer, chosen, pointer)
+
+    def question(self, name: str, prompt: Json, pointer: str) -> str:
+        """Return the text of a prompt, which the platform shows as one."""
+        if not isinstance(prompt, dict):
+            return prompt if isinstance(prompt, str) else name
+        shown = [str(prompt[key]) for key in ("Title", "Description") if key in prompt]
+        for key in prompt:
+            if key not in ("Title", "Description"):
+                lost = f"a question is one text, without {key!r}"
+                self.losses.add("FL-APPROVAL", lost, f"{pointer}/Prompt/{escape(key)}")
+        return ": ".join(shown) or name
 
     def verdict(self) -> list[Json]:
         """Return the steps behind the machine, which fail the run where it has failed."""
