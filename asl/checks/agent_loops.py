@@ -50,6 +50,7 @@ def _is_bounded_around(scope: Scope | None) -> bool:
 
 def _loops(scope: Scope) -> Iterator[Finding]:
     nodes = {node.name: node for node in scope.nodes}
+    places = {name: place for place, name in enumerate(nodes)}
     further = {
         name: [each for each in following(node) if each in nodes] for name, node in nodes.items()
     }
@@ -59,7 +60,7 @@ def _loops(scope: Scope) -> Iterator[Finding]:
             continue
         callers = [node for node in members if _calls_agent(node.value)]
         if callers and not _counts_rounds(members, further):
-            first = min(callers, key=scope.nodes.index)
+            first = min(callers, key=lambda node: places[node.name])
             yield Finding(
                 "V-BUD-09",
                 f"{first.name!r} may call an agent again and again: nothing bounds its loop",
