@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from asl.graphs.difference import Difference
     from asl.graphs.planning import Plan
     from asl.hosts.clock import Clock, VirtualClock, WallClock
+    from asl.hosts.middleware import Effect, Middleware, Proceed
     from asl.hosts.tokens import TaskTokens
     from asl.hosts.trial import StateResult
     from asl.program import Program
@@ -104,6 +105,7 @@ __all__ = [
     "Difference",
     "Document",
     "DocumentNotFound",
+    "Effect",
     "Event",
     "ExecutionBusy",
     "ExecutionExists",
@@ -115,9 +117,11 @@ __all__ = [
     "InvalidTest",
     "Memory",
     "MemoryEntry",
+    "Middleware",
     "NotJson",
     "NotResumable",
     "Plan",
+    "Proceed",
     "Profile",
     "Program",
     "Report",
@@ -171,6 +175,7 @@ _LAZY = {
     "Diagnostic": "asl.core.diagnostics",
     "Difference": "asl.graphs.difference",
     "Document": "asl.core.document",
+    "Effect": "asl.hosts.middleware",
     "Event": "asl.engine.events",
     "ExecutionBusy": "asl.executions",
     "ExecutionExists": "asl.executions",
@@ -180,8 +185,10 @@ _LAZY = {
     "Handle": "asl.executions.handle",
     "Memory": "asl.engine.memory",
     "MemoryEntry": "asl.engine.memory",
+    "Middleware": "asl.hosts.middleware",
     "NotResumable": "asl.engine.checkpoints",
     "Plan": "asl.graphs.planning",
+    "Proceed": "asl.hosts.middleware",
     "Profile": "asl.core.profile",
     "Program": "asl.program",
     "Report": "asl.core.diagnostics",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar
@@ -18,9 +18,11 @@ from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents import compile
 from asl.engine.agent import Find
+from asl.engine.checkpoints import Storage
 from asl.engine.events import Event
 from asl.engine.memory import Memory
 from asl.hosts.clock import Clock, VirtualClock, WallClock
+from asl.hosts.middleware import Middleware
 from asl.hosts.prices import Prices
 from asl.hosts.services import Services
 from asl.program import Program
@@ -28,7 +30,6 @@ from asl.states.objects import Bucket
 from asl.stores.folder import Folder
 
 if TYPE_CHECKING:
-    from asl.engine.checkpoints import Storage
     from asl.hosts.operator_policy import OperatorPolicy
     from asl.hosts.tokens import TaskTokens
 
@@ -57,8 +58,8 @@ class Bindings(TypedDict, total=False):
 
     `help(asl.run)` explains each: `agents`, `resources`, `mocks`, `tools`, `tokens`, `workflows`,
     `prices`, `buckets`, `pools`, `memory`, `approvals`, `notify`, `request_link`, `listener`,
-    `sinks`, `checkpoints` and `policy`. None is the same as absent. A function of yours that passes
-    them on takes `**bindings: Unpack[asl.Bindings]`.
+    `sinks`, `checkpoints`, `policy` and `middleware`. None is the same as absent. A function of
+    yours that passes them on takes `**bindings: Unpack[asl.Bindings]`.
     """
 
     agents: Mapping[str, Any] | None
@@ -78,6 +79,7 @@ class Bindings(TypedDict, total=False):
     sinks: Mapping[str, Any] | None
     checkpoints: Mapping[str, Any] | None
     policy: str | os.PathLike[str] | Mapping[str, Any] | None
+    middleware: Sequence[Middleware] | None
 
 
 class NoOptions(TypedDict):
@@ -156,6 +158,7 @@ def bind(
     services.memory = _memory(bindings.get("memory"))
     if (policy := bindings.get("policy")) is not None:
         services.policy = _policy(policy)
+    services.middleware = tuple(bindings.get("middleware") or ())
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
     if (link := bindings.get("request_link")) is not None:
         from asl.notifiers import request_link
@@ -192,6 +195,18 @@ def check_forms(bindings: Bindings) -> None:
         raise AslError(f"a listener is a function that takes an event, not {found}")
     if callable(listener) and is_awaited(listener):
         raise AslError("a listener is called and not awaited: let it be a plain function")
+    _check_middleware(bindings.get("middleware"))
+
+
+def _check_middleware(given: object) -> None:
+    """Raise AslError for what is no list of async functions."""
+    if given is None:
+        return
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence):
+        raise AslError(f"middleware is a list of async functions, not {type(given).__name__}")
+    for each in given:
+        if not (callable(each) and is_awaited(each)):
+            raise AslError(f"middleware is awaited: {each!r} is no async function")
 
 
 def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) -> Services:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from asl.bindings import (
@@ -28,6 +28,7 @@ from asl.engine.memory import Memory
 from asl.engine.result import Result
 from asl.hosts.clock import Clock, VirtualClock, WallClock
 from asl.hosts.driving import drive
+from asl.hosts.middleware import Middleware
 from asl.hosts.run import execute
 from asl.program import Program
 
@@ -68,14 +69,15 @@ def run(
     sinks: Mapping[str, Any] | None = None,
     checkpoints: Mapping[str, Any] | None = None,
     policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    middleware: Sequence[Middleware] | None = None,
     **unknown: Unpack[NoOptions],
 ) -> Result:
     """Run a workflow to its end and return what it came to; blocks the caller.
 
     The names in the document are bound by `agents`, `resources`, `mocks`, `tools`, `workflows`,
     `buckets`, `pools`, `sinks` and `checkpoints`, each a mapping from names. What the run may use
-    beside them are `tokens`, `prices`, `memory`, `approvals`, `notify`, `request_link`, `listener`
-    and `policy`. A failed workflow is a result.
+    beside them are `tokens`, `prices`, `memory`, `approvals`, `notify`, `request_link`, `listener`,
+    `policy` and `middleware`. A failed workflow is a result.
 
     Args:
         workflow: The document, its path or its text, or a program.
@@ -119,6 +121,8 @@ def run(
             by an id, such as a dictionary.
         policy: What the operator allows every document: tools, hosts, files, images and folders of
             sandboxes, in a file or a mapping.
+        middleware: Async functions `(effect, proceed)` around each call, timer, request and child
+            execution, the outermost first (`asl.Middleware`).
 
     Raises:
         InvalidDocument: The document has errors.
@@ -145,6 +149,7 @@ def run(
         "sinks": sinks,
         "checkpoints": checkpoints,
         "policy": policy,
+        "middleware": middleware,
     }
     chosen = clock_of(clock)
     work = _execution(

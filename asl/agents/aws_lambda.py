@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -78,8 +78,7 @@ class LambdaContext:
     def __init__(self, call: Call, arn: str, settings: LambdaSettings) -> None:
         self.call = call
         function, _, qualifier = arn.partition(":function:")[2].partition(":")
-        host: Any = call.at.host
-        self._now: Callable[[], float] = host.now
+        self._now = call.performer.now
         started = self._now()
         limit = started + (settings.timeout or LONGEST)
         day = datetime.fromtimestamp(started, UTC).strftime("%Y/%m/%d")
@@ -215,8 +214,7 @@ class LimitedHandler(Deputy):
         assert call is not None
         from asyncio import timeout
 
-        host: Any = call.at.host
-        asked: Awaitable[Json] = host.reach(self.agent, payload, call)
+        asked = call.performer.reach(self.agent, payload, call)
         try:
             async with timeout(self.seconds) as limit:
                 return await asked

@@ -5,7 +5,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from contextlib import suppress
 from email.utils import formatdate
-from typing import Any, Final
+from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from asl.agents.aws_lambda import request_id
@@ -56,16 +56,16 @@ class Invoke(Agent):
                 "States.AgentNotFound",
                 f"state '{call.target.state}': no handler for the function {shown} is registered",
             )
-        host: Any = call.at.host
+        performer = call.performer
         status = STATUS.get(str(request.get("InvocationType")), 200)
         event = request.get("Payload", {})
         if status == 200:
             call.client_context = _client_context(request, call)
-            result = received(await host.reach(agent, event, call), host.limit, "lambda")
+            result = received(await performer.reach(agent, event, call), performer.limit, "lambda")
             return _response(result, _version(name), status, call)
         if status == 202:
             with suppress(Exception):  # foreign code: its failure does not reach the caller
-                await host.reach(agent, event, call)
+                await performer.reach(agent, event, call)
         return _response("", None, status, call)
 
 
@@ -113,8 +113,7 @@ def _response(payload: Json, version: str | None, status: int, call: Call) -> Js
         status: The status of the HTTP response.
         call: The call of the state.
     """
-    host: Any = call.at.host
-    now: float = host.now()
+    now = call.performer.now()
     request = request_id(call)
     body = json.dumps(payload, ensure_ascii=False) if status == 200 else ""
     executed = {} if version is None else {"X-Amz-Executed-Version": version}

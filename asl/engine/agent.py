@@ -53,6 +53,40 @@ class Tokens(Protocol):
         ...
 
 
+class Performer(Protocol):
+    """Whoever performs a call, as the agent that answers it sees it."""
+
+    @property
+    def limit(self) -> int:
+        """Bytes that an answer may have."""
+        ...
+
+    @property
+    def now(self) -> Callable[[], float]:
+        """Returns the epoch second that it is."""
+        ...
+
+    def pause(self, seconds: float) -> Awaitable[None]:
+        """Let time pass on the clock of the execution."""
+        ...
+
+    def desk(self) -> Tokens:
+        """Return the desk of the run, where task tokens are answered."""
+        ...
+
+    def remember(self, at: Frame, request: Json) -> Json:
+        """Carry out at once what an agent asks of the memory during its call; from any thread."""
+        ...
+
+    def broker(self, call: Call) -> Any:
+        """Return the tools of a call."""
+        ...
+
+    def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
+        """Have another agent answer, in the way that it needs."""
+        ...
+
+
 class Call:
     """One call of an agent. Times are epoch seconds; safe to use from any thread."""
 
@@ -81,6 +115,7 @@ class Call:
     life."""
     slot: Any = None
     """Its place among the calls in threads (`asl.hosts.threads.Slot`), None outside of them."""
+    performer: Performer
     client_context: Json = None
     """The decoded `ClientContext` of a request for a Lambda function, None without one."""
     _beat: Callable[[], object] | None = None
@@ -133,7 +168,7 @@ class Call:
     @property
     def tokens(self) -> Tokens:
         """The desk of the run, where task tokens are answered."""
-        return self._tokens()
+        return self.performer.desk()
 
     @property
     def model(self) -> str | None:
@@ -170,7 +205,7 @@ class Call:
         """What the state's `Memory` lets the agent read and write, None without the block."""
         rights = self._block("memory")
         if self._memory is None and rights is not None:
-            self._memory = MemoryView(rights, partial(self.at.host.remember, self.at))
+            self._memory = MemoryView(rights, partial(self.performer.remember, self.at))
         return self._memory
 
     @property
@@ -260,9 +295,8 @@ class Call:
         A plain function gets the answer, any other agent awaits it. What goes wrong is a StateError
         by the name that the specification has for it (8.9).
         """
-        host: Any = self.at.host
         if self._broker is None:
-            self._broker = host.broker(self)
+            self._broker = self.performer.broker(self)
             if self.cancelled:  # who keeps the call beyond its end has no tools any more
                 self._broker.end()
         blocking = self.agent is not None and self.agent.blocking
@@ -301,18 +335,11 @@ class Call:
             raise AslError(
                 "call.sleep is awaited: make the function async, or let it wait with time.sleep"
             )
-        return self._sleep(seconds)
+        return self.performer.pause(seconds)
 
-    def attach(
-        self,
-        *,
-        sleep: Callable[[float], Awaitable[None]],
-        tokens: Callable[[], Tokens],
-        beat: Callable[[], object] | None = None,
-    ) -> None:
-        """Connect the call to the host that performs it."""
-        self._sleep = sleep
-        self._tokens = tokens
+    def attach(self, performer: Performer, beat: Callable[[], object] | None = None) -> None:
+        """Connect the call to whoever performs it; *beat* takes its signs of life."""
+        self.performer = performer
         self._beat = beat
 
 

@@ -14,7 +14,7 @@ from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
 from asl.states.forks import Entry, Run
-from asl.states.host import ABSENT, Host, Record
+from asl.states.host import ABSENT, Effects, Record
 
 __all__ = ["NO_VARIABLES", "Frame"]
 
@@ -34,10 +34,10 @@ class Frame:
     __slots__ = (
         "__dict__",
         "data",
+        "effects",
         "entered",
         "execution",
         "forking",
-        "host",
         "index",
         "item",
         "now",
@@ -48,7 +48,7 @@ class Frame:
         "visit",
     )
     execution: Execution
-    host: Host
+    effects: Effects
     step: Step
     data: Json
     now: float
@@ -103,7 +103,7 @@ class Frame:
     def init(
         self,
         execution: Execution,
-        host: Host,
+        effects: Effects,
         step: Step,
         data: Json,
         now: float,
@@ -111,7 +111,7 @@ class Frame:
     ) -> Self:
         """Stand at *step*, and return it."""
         self.execution = execution
-        self.host = host
+        self.effects = effects
         self.step = step
         self.data = data
         self.now = now
@@ -125,7 +125,7 @@ class Frame:
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
         """Return the frame of a machine that this one forks, standing at its start."""
         made = Frame()
-        made.execution, made.host, made.step = self.execution, self.host, machine.start
+        made.execution, made.effects, made.step = self.execution, self.effects, machine.start
         made.data, made.now, made.variables = data, self.now, self.variables
         made.visit, made.entered = 0, self.now
         made.parent, made.origin = self, self.forking
@@ -163,7 +163,7 @@ class Frame:
         retries: int = 0,
     ) -> "Frame":
         """Return this frame as it was at *visit*, to run pure states or expressions again."""
-        at = Frame().init(self.execution, self.host, self.step, None, now, variables)
+        at = Frame().init(self.execution, self.effects, self.step, None, now, variables)
         at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
         if self.parent is not None:
             at.origin = self.origin

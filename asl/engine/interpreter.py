@@ -1,33 +1,64 @@
 """The one loop that runs every machine: the workflow, each branch, each iteration.
 
 It walks the longest stretch of pure states synchronously, awaits only where a state reaches the
-world, and owns Retry and Catch. It awaits nothing but host methods, and agents that the host has
-called for it; it knows no clock, no event loop and no randomness of its own, so that any host can
-drive it.
+world, and owns Retry and Catch. It awaits nothing but effects (`asl.states.host.Effects`), and
+agents that these have called for it; it knows no clock, no event loop and no randomness of its own,
+so that anything can drive it.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 from asl.core.errors import StateError, cause_for, too_large
 from asl.core.values import Json, measure
 from asl.engine.events import found_by_engine
+from asl.engine.execution import ANYBODY, Execution, Identity
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
-from asl.program import Retrier, Step
+from asl.program import Program, Retrier, Step
 from asl.states.errors import Reported
-from asl.states.host import ABSENT
+from asl.states.host import ABSENT, Effects
 
-__all__ = ["UNFINISHED", "at_once", "interpret"]
+__all__ = ["UNFINISHED", "at_once", "begin", "interpret"]
 
 MAX_DELAY = 99_999_999.0
 """Seconds that an uncapped back-off may reach."""
 
 TICK = 10_000
-"""Pure states between two calls of `host.tick`: an endless loop of them stays cancellable."""
+"""Pure states between two calls of `Effects.yield_`: an endless loop of them stays cancellable."""
 MACHINE, EFFECT = 20, 400
 """What a machine and an effect count as, in steps of work, besides what is evaluated."""
 _TICK = range(1, TICK + 1)
 _ONE = range(1, 2)
 
 UNFINISHED: Json = object()
+
+
+def begin(
+    program: Program,
+    data: Json,
+    effects: Effects,
+    identity: Identity = ANYBODY,
+    draw: Callable[[], str] = str,
+    history: list[Any] | None = None,
+) -> Frame:
+    """Return the top machine of a new execution, at its first state: `interpret` runs it.
+
+    Args:
+        program: The compiled workflow.
+        data: The input; it is never changed.
+        effects: Performs what its states ask for, and takes its records.
+        identity: Who the execution is; its beginning is the present time of the runtime by default.
+        draw: Returns a name for an execution that has none.
+        history: Where the effects put the records, for a `Result`.
+    """
+    began = identity.started
+    if began is None:
+        began = effects.runtime.now()
+    execution = Execution().init(program, data, began, [] if history is None else history,
+                                 identity, draw)  # fmt: skip
+    execution.emit = effects.record
+    return Frame().init(execution, effects, program.machine.start, data, began)
 
 
 def at_once(frame: Frame) -> Json:
@@ -67,7 +98,8 @@ async def interpret(frame: Frame) -> Json:
     visit, visited = frame.visit, 0
     emit, program = execution.emit, execution.program
     limit, checks_size = program.profile.max_transitions, program.profile.checks_every_state
-    effects, most = 0, program.profile.max_effects
+    performed, most = 0, program.profile.max_effects
+    effects, direct = frame.effects, frame.effects.direct
     transitions, counter = limit, execution.counter
     between, ahead = None, _TICK
     if program.between is not None and frame.parent is None:
@@ -76,7 +108,7 @@ async def interpret(frame: Frame) -> Json:
         tired = execution.worked(MACHINE)
         while step is not None:
             if tired:
-                await frame.host.tick(frame)
+                await effects.yield_(frame)
                 tired = False
             first, given = step, data
             variables, visited = frame.variables, 0
@@ -122,24 +154,26 @@ async def interpret(frame: Frame) -> Json:
             frame.entered, variables = frame.now, frame.variables
             while True:
                 if tired:
-                    await frame.host.tick(frame)
+                    await effects.yield_(frame)
                 answer = ABSENT
                 try:
-                    asked = None if call is None else frame.host.begin(frame, step, data)
+                    asked = None
+                    if call is not None and direct is not None:
+                        asked = direct.begin(frame, step, data)
                     if execution.work is not None:
                         execution.worked()
-                    effects += 1
-                    if effects > most:
+                    performed += 1
+                    if performed > most:
                         raise _too_many_effects(frame)
-                    if asked is None:
+                    if asked is None or direct is None:
                         output = await work(data, frame)
                     else:
                         try:
                             output = await asked
                         except BaseException as error:  # foreign code; what is not its own flies on
-                            blamed = frame.host.blamed(frame, call, error)
+                            blamed = direct.blamed(frame, call, error)
                             raise blamed from cause_for(blamed, error)
-                        output = frame.host.answered(frame, call, output)
+                        output = direct.answered(frame, call, output)
                     if checks_size:
                         _check_size(frame, output)
                     answer = output
@@ -195,7 +229,7 @@ async def _recovered(
     delay = _retry_delay(frame, step.retriers, failure)
     if delay is not None:
         emit((RETRIED, frame.now, frame, visit, step, failure, delay, frame.retries))
-        await frame.host.sleep_until(frame, frame.now + delay)
+        await frame.effects.timer(frame, frame.now + delay)
         usage = frame.execution.usage
         emit((AGAIN, frame.now, frame, visit, step, data, variables, usage, frame.retries))
         return None

@@ -49,6 +49,7 @@ from asl.engine.reservations import (
     Refusal,
     Reservation,
 )
+from asl.engine.waiting import Waiting
 from asl.expr.times import format_timestamp
 from asl.states.blocks.budget import Amounts, Limits, amount
 from asl.states.errors import Exhausted
@@ -82,6 +83,8 @@ class Ledger:
         """The accounts of visits that have machines below them, by the key of the visit."""
         self.kept: dict[str, Json] = {}
         """Such accounts as they were found at recovery."""
+        self.waiting = Waiting()
+        """The calls that wait; shared by executions that spend from the same accounts."""
         self.past_usage = PastUsage()
         self.attribution = Attribution(limits.track_by)
         self.calling: dict[int, Reservation] = {}
@@ -166,6 +169,7 @@ class Ledger:
             counted: What of the usage of this execution is counted there already.
             now: The present time, in epoch seconds.
         """
+        self.waiting = parent.waiting
         parent.past_usage.restore(self.past_usage.written())
         self.past_usage = parent.past_usage
         lenders, spent = parent.accounts(at), self.execution.usage

@@ -168,7 +168,7 @@ class MapRun:
         at = self.at
         self.begun = index + 1
         execution = ChildExecution().of(at.execution, self)
-        frame = Frame().init(execution, at.host, self.machine.start, data, at.now)
+        frame = Frame().init(execution, at.effects, self.machine.start, data, at.now)
         frame.parent, frame.origin = at, at.forking
         frame.index = execution.index = index
         execution.input, execution.started = data, at.now

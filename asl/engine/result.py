@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from textwrap import shorten
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, copied, excerpt
+from asl.engine.awaited import Awaited
+from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution, totals
 from asl.engine.history import Expander
@@ -16,10 +18,6 @@ from asl.engine.records import BROKEN, FAILED, NOTED, each_record
 from asl.engine.visits import visited, visited_before
 from asl.states.decisions import Asked
 from asl.states.host import Record
-
-if TYPE_CHECKING:
-    from asl.engine.awaited import Awaited
-    from asl.engine.checkpoints import Checkpoint
 
 __all__ = ["ExecutionFailed", "Result", "Waits"]
 

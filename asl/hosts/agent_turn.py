@@ -14,7 +14,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Call
 from asl.engine.blame import is_cancellation, is_own
-from asl.hosts.local import LocalHost
+from asl.hosts.calling import AgentCaller
 from asl.states.errors import Suspended
 from asl.states.host import Question
 
@@ -59,8 +59,8 @@ class AgentTurn:
     It is paused once none of its tool calls does anything but wait for people.
     """
 
-    def __init__(self, host: LocalHost, call: Call) -> None:
-        self.host = host
+    def __init__(self, caller: AgentCaller, call: Call) -> None:
+        self.caller = caller
         self.call = call
         self.at = call.at
         self.key = call.at.key
@@ -79,9 +79,9 @@ class AgentTurn:
 
     async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
         """Return the agent's answer; raises Suspended while people have to decide first."""
-        loop = await self.host.event_loop()
-        self._told = self.host.begin_turn(self)
-        if await self.host.awaits_consent(self):
+        loop = await self.caller.runtime.event_loop()
+        self._told = self.caller.keeping.begin_turn(self)
+        if await self.caller.keeping.awaits_consent(self):
             self._suspend()
         from asyncio import current_task
 
@@ -109,14 +109,20 @@ class AgentTurn:
         self._suspend()
 
     def _suspend(self) -> NoReturn:
-        self.host.pause_turn(self, {**self._told, **self._noted})
+        self.caller.keeping.pause_turn(self, {**self._told, **self._noted})
         raise Suspended from None
 
     def _end(self, *, withdraw: bool) -> None:
         """End the turn; an agent that has answered, or failed, may have left requests open."""
         self._task = None
         if withdraw:
-            self.host.withdraw(self)
+            self._withdraw()
+
+    def _withdraw(self) -> None:
+        """Close the requests of a turn that has ended: nothing depends on them any more."""
+        runtime = self.caller.runtime
+        runtime.keeping.withdraw(f"{self.key}{REQUESTS}", runtime.now())
+        runtime.forget_requests(f"{self.key}{REQUESTS}")
 
     # Records
 
@@ -141,11 +147,11 @@ class AgentTurn:
 
     def recorded(self, name: str) -> Json:
         """Return what was recorded under a name before the turn was paused, None for nothing."""
-        return self.host.recorded(f"{self.key}{name}")
+        return self.caller.keeping.recorded(f"{self.key}{name}")
 
     async def record(self, name: str, value: Json) -> None:
         """Record a value for a repetition of the turn, durably."""
-        await self.host.record(self.at, f"{self.key}{name}", value)
+        await self.caller.keeping.record(self.at, f"{self.key}{name}", value)
 
     async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
         """Return the result of *perform*, or the one that the turn had before it was paused."""
@@ -182,12 +188,13 @@ class AgentTurn:
         """
         key, plan, deadline = f"{self.key}{name}", dict(question.plan), self.call.deadline
         if deadline is not None:
-            plan["limit"] = deadline - self.host.now()
+            plan["limit"] = deadline - self.caller.runtime.now()
             if self.number(DEADLINE) == 1:
                 await self.record(DEADLINE, deadline)
         self._open += 1
         try:
-            decision = await self.host.consent(self, key, question._replace(plan=plan))
+            asked = self.caller.runtime.new_request(self.at, key, question._replace(plan=plan))
+            decision = await self.caller.keeping.consent(self, asked)
         except Suspended:
             use.waits = True
             self._busy -= 1

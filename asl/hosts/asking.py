@@ -13,7 +13,7 @@ from asl.engine.blame import alone, described, is_fault
 from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
 from asl.hosts.agent_turn import AgentTurn
-from asl.hosts.local import LocalHost
+from asl.hosts.calling import AgentCaller
 from asl.hosts.parking import Parking
 from asl.states.calls import Target
 from asl.states.decisions import SYSTEM_USER, AnswerRefused, Asked, Notice
@@ -38,8 +38,8 @@ class Asking:
     so that a repetition tells the same.
     """
 
-    def __init__(self, host: LocalHost, at: Frame, asked: Asked) -> None:
-        self.host = host
+    def __init__(self, caller: AgentCaller, at: Frame, asked: Asked) -> None:
+        self.caller = caller
         self.at = at
         self.asked = asked
         self.number = 0
@@ -54,17 +54,17 @@ class Asking:
     async def decision(self) -> Json:
         """Return the decision; raises Suspended while there is none, StateError where it fails."""
         await self.begin()
-        over = await self.catch_up(self.host.now())
+        over = await self.catch_up(self.caller.runtime.now())
         if over is not None:
             return await self.over(over)
-        services = self.host.services
+        services = self.caller.runtime.services
         handler = None if services is None else services.approvals
         if handler is not None:
             try:
                 decision = await self._asked(handler)
             except StateError:
                 if self.asked.status == "open":  # the handler's fault
-                    self.at.now, self.asked.status = self.host.now(), "closed"
+                    self.at.now, self.asked.status = self.caller.runtime.now(), "closed"
                 raise
             if decision is not None:
                 return decision
@@ -74,9 +74,9 @@ class Asking:
 
     async def _parked(self, parking: Parking) -> Json:
         """Wait for the decision while other branches have something to do."""
-        host, asked = self.host, self.asked
+        caller, asked = self.caller, self.asked
         while True:
-            recorded = host.recorded_decision(asked)
+            recorded = caller.keeping.recorded_decision(asked)
             if recorded is not None:
                 _, given, decision, *_ = recorded
                 self.decided(decision, max(given, self._now))
@@ -87,13 +87,13 @@ class Asking:
                 await parking.wait(asked.id, due)
             except Suspended:
                 raise self._suspended() from None
-            over = await self.catch_up(host.now())
+            over = await self.catch_up(caller.runtime.now())
             if over is not None:
                 return await self.over(over)
 
     def _suspended(self) -> Suspended:
         """Let people decide later."""
-        self.host.pending += ((self.asked.key, self.asked),)
+        self.caller.runtime.pending += ((self.asked.key, self.asked),)
         return Suspended()
 
     async def begin(self) -> None:
@@ -146,7 +146,7 @@ class Asking:
             asked.told = number
             if failure is not None:
                 asked.unheard[number] = failure
-            self.host.told(asked)
+            self.caller.keeping.told(asked)
         if number in asked.unheard:
             cause = asked.unheard[number]
             self._note("NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause})
@@ -159,12 +159,13 @@ class Asking:
             "workflow": execution.workflow,
             "execution": execution.name,
         }
-        link = None if self.host.services is None else self.host.services.request_link
+        services = self.caller.runtime.services
+        link = None if services is None else services.request_link
         return origin if link is None else {**origin, "link": link(self.asked.id)}
 
     async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
         """Send a notification; return why that failed, None where it did not."""
-        services = self.host.services
+        services = self.caller.runtime.services
         if services is None or services.notify is None:
             return None
         try:
@@ -179,23 +180,23 @@ class Asking:
         return None
 
     async def _in_time(self, sending: Awaitable[object]) -> None:
-        host = self.host
-        await host.event_loop()
+        caller = self.caller
+        await caller.runtime.event_loop()
         from asyncio import timeout
 
-        host.clock.real_begins()
+        caller.runtime.clock.real_begins()
         try:
             async with timeout(PATIENCE):
                 await sending
         finally:
-            host.clock.real_ends()
+            caller.runtime.clock.real_ends()
 
     async def over(self, notice: Notice) -> Json:
         """Return what follows when the time is over: an answer that was given before, or none.
 
         An answer counts by the time at which it was given, also if it is found later.
         """
-        recorded = self.host.recorded_decision(self.asked)
+        recorded = self.caller.keeping.recorded_decision(self.asked)
         if recorded is None:
             return await self.ended(notice)
         _, given, decision, *_ = recorded
@@ -242,7 +243,7 @@ class Asking:
                 return await self.over(answer)
             if answer is None:
                 return None
-            now = self.host.now()
+            now = self.caller.runtime.now()
             try:
                 verdict = asked.judged(answer, now, "handler")
             except AnswerRefused as refusal:
@@ -258,9 +259,9 @@ class Asking:
 
     async def _answer(self, handler: Agent) -> Any:
         """Return what the handler answers, or the notice that comes first and ends the waiting."""
-        if self.notice is None or (handler.blocking and not self.host.in_event_loop):
+        if self.notice is None or (handler.blocking and not self.caller.runtime.in_event_loop):
             return await self._reached(handler)
-        loop = await self.host.event_loop()
+        loop = await self.caller.runtime.event_loop()
         task = loop.create_task(self._reached(handler), name="asl-approval")
         try:
             return await self._first(task)
@@ -272,8 +273,8 @@ class Asking:
 
         while (notice := self.notice) is not None:
             due = self.asked.created + notice.after
-            done, _ = await wait({task}, timeout=max(0.0, due - self.host.now()))
-            if done and self.host.now() < due:
+            done, _ = await wait({task}, timeout=max(0.0, due - self.caller.runtime.now()))
+            if done and self.caller.runtime.now() < due:
                 break
             if notice.final:
                 task.add_done_callback(_seen)
@@ -282,12 +283,12 @@ class Asking:
         return await task
 
     async def _reached(self, handler: Agent) -> Any:
-        host, at, state = self.host, self.at, self.asked.body["state"]
+        caller, at, state = self.caller, self.at, self.asked.body["state"]
         call = Call(at, Target("approval", state, state), None)
-        call.attach(sleep=host._sleep, tokens=host._desk)
+        call.attach(caller)
         try:
-            answer = await host.reach(handler, self.asked.shown, call)
-            return received(answer, host.limit, state)
+            answer = await caller.reach(handler, self.asked.shown, call)
+            return received(answer, caller.limit, state)
         except NotJson as error:
             raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
         except BaseException as raised:
@@ -312,8 +313,8 @@ class ToolAsking(Asking):
 
     parks = False  # the turn as a whole does
 
-    def __init__(self, host: LocalHost, turn: AgentTurn, asked: Asked) -> None:
-        super().__init__(host, turn.at, asked)
+    def __init__(self, caller: AgentCaller, turn: AgentTurn, asked: Asked) -> None:
+        super().__init__(caller, turn.at, asked)
         self.turn = turn
         self.time = asked.created
 

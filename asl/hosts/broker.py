@@ -26,7 +26,8 @@ from asl.engine.reservations import BROKEN, Reservation
 from asl.engine.tools import Offer, Offers
 from asl.hosts.agent_turn import REQUESTS, AgentTurn, ToolUse, TurnPlace
 from asl.hosts.bounds import CallBounds, watching
-from asl.hosts.local import LocalHost
+from asl.hosts.calling import AgentCaller
+from asl.hosts.middleware import Effect, effect_of, perform
 from asl.hosts.rates import REQUESTS as NETWORK_REQUESTS
 from asl.hosts.rates import Counted, Counting, Demand, requests
 from asl.hosts.rights import Level, rights_of, topmost
@@ -54,12 +55,12 @@ MAX_TOLD: Final = 200
 class Broker:
     """The tools of one call of an agent (protocol `asl.engine.tools.Tools`)."""
 
-    def __init__(self, host: LocalHost, call: Call, real: bool) -> None:
-        self.host = host
+    def __init__(self, caller: AgentCaller, call: Call, real: bool) -> None:
+        self.caller = caller
         self.outer = call
         self.real = real
         """Whether the agent is at work outside of the event loop."""
-        self.room = host.serving().tools
+        self.room = caller.runtime.serving().tools
         self.under_way = 0
         self.told = 0
         self.made: dict[str, int] = {}
@@ -74,8 +75,8 @@ class Broker:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The policies, the outermost first."""
-        own = rights_of(self.host, self.outer.at, self.outer.tool_rules)
-        operator = self.host.serving().policy
+        own = rights_of(self.caller.runtime, self.outer.at, self.outer.tool_rules)
+        operator = self.caller.runtime.serving().policy
         return own if operator is None else (*operator.levels, *own)
 
     # What there is
@@ -88,19 +89,19 @@ class Broker:
         return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
 
     async def _told(self, box: Offers) -> list[Offer]:
-        await self.host.event_loop()  # a server has to be asked
+        await self.caller.runtime.event_loop()  # a server has to be asked
         hosts = [each for level in self.levels if (each := level.policy.hosts) is not None]
         call = self._bare("", Options(None, None))
         call.bounds = CallBounds("", hosts, (), None) if hosts else None
         call.sandbox = self._sandbox
-        self.host.clock.real_begins()
+        self.caller.runtime.clock.real_begins()
         try:
             offers = await box(call)
         finally:
-            self.host.clock.real_ends()
+            self.caller.runtime.clock.real_ends()
         for offer in offers:
             if offer.agent.holds:
-                self.host._keep(offer.agent)
+                self.caller.runtime.close_later(offer.agent)
         return offers
 
     def _may(self, offer: Offer) -> bool:
@@ -161,7 +162,7 @@ class Broker:
         tool, arguments, cause = self.outer.hide([tool, arguments, cause])
         outcome = outcome or ToolOutcome(self.outer.place)
         outcome.event, outcome.told = "ToolRefused", {"error": error, "cause": cause}
-        outcome.time = self.host.now()
+        outcome.time = self.caller.runtime.now()
         self._tell(outcome, tool, arguments)
 
     def _give_up(self, tool: str, arguments: Json, stop: BaseException) -> None:
@@ -180,7 +181,7 @@ class Broker:
         """Use a tool that was offered; raises Raised, whatever goes wrong."""
         if self.over:
             raise _ended(offer.name)
-        if self.real and self.host.in_event_loop:
+        if self.real and self.caller.runtime.in_event_loop:
             self._waits()
         try:
             return await self._used(offer, self.outer.hide(arguments))
@@ -192,7 +193,7 @@ class Broker:
         """Say that the agent waits for a tool: its place is free, and time may pass."""
         self.under_way += 1
         if self.under_way == 1:
-            self.host.clock.real_ends()
+            self.caller.runtime.clock.real_ends()
             if self.outer.slot is not None:
                 self.outer.slot.give_back()
 
@@ -200,7 +201,7 @@ class Broker:
         """Say that the agent has what it has waited for, once it has a place again."""
         self.under_way -= 1
         if not self.under_way:
-            self.host.clock.real_begins()
+            self.caller.runtime.clock.real_begins()
             if self.outer.slot is not None and not self.over:
                 await self.outer.slot.take()
 
@@ -244,9 +245,9 @@ class Broker:
         at: Any = self.outer.at
         with suppress(Raised):  # which is part of the outcome
             await self._insist_on_consent(offer, arguments, outcome)
-        if outcome.used and self.host.meter is not None:
+        if outcome.used and self.caller.meter is not None:
             self._ledger.recall(at, outcome.used)
-            self.host.used(at, outcome.used)
+            self.caller.keeping.used(at, outcome.used)
         self._tell(outcome, offer.names[0], arguments)
         if outcome.error is not None:
             raise Raised(*outcome.error)
@@ -264,7 +265,7 @@ class Broker:
             await self._insist_on_consent(offer, arguments, outcome)
             demands = list(self._demands(counted))
             counts = await rates.begin(
-                self.host, self.outer.at, tool, counted, self._counting, demands
+                self.caller, self.outer.at, tool, counted, self._counting, demands
             )
         except Raised as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
@@ -291,7 +292,7 @@ class Broker:
             text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
             raise Raised("Agent.ToolError", text)
         try:
-            own = handed_over(received(arguments, self.host.limit, tool), self.host.limit, tool)
+            own = handed_over(received(arguments, self.caller.limit, tool), self.caller.limit, tool)
         except (NotJson, StateError) as error:
             text = f"tool {tool!r}: the arguments are wrong: {error}"
             raise Raised("Agent.ToolError", text) from None
@@ -312,9 +313,9 @@ class Broker:
         Raises Raised where a limit does not allow it and fails the call of the agent anyway.
         """
         at: Any = self.outer.at
-        if self.host.meter is None:
+        if self.caller.meter is None:
             return None
-        ledger = self.host.meter.ledger
+        ledger = self.caller.meter.ledger
         parent = self.outer.reservation or ledger.calling.get(id(at))
         try:
             return ledger.tool(at, offer.names, self._categories(offer), parent)
@@ -348,12 +349,12 @@ class Broker:
             bounds.check(arguments)
         settings = self._sandbox(tool)
         if settings is not None:
-            await self.host.event_loop()
-            self.host.clock.real_begins()  # it asks whether what it needs is there
+            await self.caller.runtime.event_loop()
+            self.caller.runtime.clock.real_begins()  # it asks whether what it needs is there
             try:
                 agent = await agent.confined(settings, tool)
             finally:
-                self.host.clock.real_ends()
+                self.caller.runtime.clock.real_ends()
         why = unenforceable(tool, agent, [level.policy for level in self.levels])
         if why is not None:
             raise Raised("States.Permissions", why)
@@ -367,7 +368,7 @@ class Broker:
             raise Raised("States.Permissions", text)
         if not needed:
             return None
-        operator = self.host.serving().policy
+        operator = self.caller.runtime.serving().policy
         if operator is not None and (refusal := operator.refusal(needed[-1])) is not None:
             raise Raised("States.Permissions", f"tool {tool!r}: {refusal}")
         return needed[-1]
@@ -422,7 +423,7 @@ class Broker:
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> Json:
-        tool, started, told = offer.names[0], self.host.now(), outcome.told
+        tool, started, told = offer.names[0], self.caller.runtime.now(), outcome.told
         call = self._call(tool, arguments, bounds, counts, reservation, outcome)
         try:
             result = await self._answer(offer, agent, call, bounds, arguments)
@@ -455,8 +456,8 @@ class Broker:
             self._end(reservation)
             if NETWORK_REQUESTS in counts.names:
                 told["network"] = True
-            told["seconds"] = round(self.host.now() - started, 6)
-            outcome.time = self.host.now()
+            told["seconds"] = round(self.caller.runtime.now() - started, 6)
+            outcome.time = self.caller.runtime.now()
             if not self._pauses:
                 self._tell(outcome, tool, arguments)
 
@@ -471,7 +472,7 @@ class Broker:
         seconds = min((each for each in limits if each is not None), default=None)
         if seconds is None:
             return await ask()
-        await self.host.event_loop()
+        await self.caller.runtime.event_loop()
         from asyncio import timeout
 
         from asl.hosts.limits import has_passed, punctual
@@ -489,14 +490,19 @@ class Broker:
         self, offer: Offer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
     ) -> Json:
         """Have the tool answer in time; raises StateError."""
-        tool, host = offer.names[0], self.host
+        tool, caller = offer.names[0], self.caller
         if agent.holds:
-            host._keep(agent)
+            caller.runtime.close_later(agent)
         watched = watching(bounds) if bounds and agent.watched else nullcontext()
 
+        async def reach(effect: Effect) -> Json:
+            return await caller.reach(agent, effect.payload, call)
+
         async def ask() -> Json:
+            effect = effect_of(self.outer.at, "tool", tool, arguments)
             with watched:
-                return received(await host.reach(agent, arguments, call), host.limit, tool)
+                answer = await perform(caller.runtime.middleware, effect, reach)
+            return received(answer, caller.limit, tool)
 
         try:
             return await self._in_time(tool, ask)
@@ -527,7 +533,7 @@ class Broker:
         """Return the call as the tool sees it: within the same rights, and one deeper."""
         outer = self.outer
         key = f"{outer.at.visit_key}/{digest(*self._identity(tool, arguments, self._number))[:24]}"
-        options = Options(None, None, part=Part(key, outer.attempt, self.host.now()))
+        options = Options(None, None, part=Part(key, outer.attempt, self.caller.runtime.now()))
         rules = outer.tool_rules
         if rules is not None:
             options.blocks["tools"] = rules
@@ -553,9 +559,9 @@ class Broker:
 
     def _bare(self, tool: str, options: Options) -> Call:
         """Return a call within the one of the agent."""
-        outer, host = self.outer, self.host
+        outer, caller = self.outer, self.caller
         call = Call(outer.at, Target("agent", tool, outer.state_name, aside=True), options)
-        call.attach(sleep=host._sleep, tokens=host._desk, beat=outer.heartbeat)
+        call.attach(caller, outer.heartbeat)
         return call
 
     def _cleaned(self, offer: Offer, result: Json) -> Json:
@@ -648,10 +654,9 @@ class Broker:
 
         Without parameters of its own it gets what it is shown.
         """
-        from asl.hosts.local import LocalHost
 
         hook, data = given
-        at, host = self.outer.at, self.host
+        at, caller = self.outer.at, self.caller
         data = {**data, name: shown} if type(data) is dict else {name: shown}
         agent = str(hook.agent(data, at))
         payload = {name: shown} if hook.parameters is None else hook.parameters(data, at)
@@ -664,7 +669,7 @@ class Broker:
         if outcome.place is not None:
             options.blocks["turn"] = outcome.place
         # Within the effect that calls the agent: what it answers is part of that.
-        return await LocalHost.invoke(host, at, target, payload, options)
+        return await caller.invoke(at, target, payload, options)
 
     # What is told and counted
 
@@ -676,13 +681,13 @@ class Broker:
         try:
             reservation = self._reservation(offer)
             if reservation is not None:
-                assert self.host.meter is not None
-                await self.host.meter.begin(reservation)
+                assert self.caller.meter is not None
+                await self.caller.meter.begin(reservation)
                 own = reservation.accounts[-1]
                 if own.counted and own.frame is at:
                     counts = {name: reservation.count(name) for name in own.counted}
                     outcome.used = {name: count for name, count in counts.items() if count}
-                    self.host.used(at, outcome.used)
+                    self.caller.keeping.used(at, outcome.used)
             return reservation
         except StateError as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
@@ -701,7 +706,7 @@ class Broker:
         at.account(self.outer.state_name, result)
         if reservation is not None:
             outcome.add(spending(used))
-            self.host.used(at, spending(used))
+            self.caller.keeping.used(at, spending(used))
             self._ledger.use_tool(reservation, used)
 
     def _lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
@@ -710,18 +715,18 @@ class Broker:
             at: Any = self.outer.at
             assumed = self._ledger.use_tool(reservation, BROKEN)
             outcome.add(assumed)
-            self.host.used(at, assumed)
+            self.caller.keeping.used(at, assumed)
 
     def _end(self, reservation: Reservation | None) -> None:
         if reservation is not None:
             self._ledger.end_tool(reservation)
-            assert self.host.meter is not None
-            self.host.meter.waiting.wake()
+            assert self.caller.meter is not None
+            self.caller.meter.ledger.waiting.wake()
 
     @property
     def _ledger(self) -> Ledger:
-        assert self.host.meter is not None  # where there are reservation
-        return self.host.meter.ledger
+        assert self.caller.meter is not None  # where there are reservation
+        return self.caller.meter.ledger
 
     def _tell(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
         shown: dict[str, Json] = {"tool": tool[:200]}
@@ -743,7 +748,7 @@ class Broker:
 
     def blocking(self) -> _Blocking:
         """Return the same for a plain function, which waits in its thread."""
-        return _Blocking(self, self.host.in_event_loop)
+        return _Blocking(self, self.caller.runtime.in_event_loop)
 
     def end(self) -> None:
         """Give up what is still under way: nobody waits for the agent any more."""
@@ -778,7 +783,7 @@ class _Blocking:
             raise AssertionError("a tool of a function without a thread")
         from asyncio import run_coroutine_threadsafe
 
-        asked = run_coroutine_threadsafe(work, self._broker.host.loop)
+        asked = run_coroutine_threadsafe(work, self._broker.caller.runtime.loop)
         self._broker.tasks.add(asked)
         if self._broker.over:  # since it was asked
             asked.cancel()

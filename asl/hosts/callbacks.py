@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.engine.agent import Agent, Call, Tokens
-from asl.hosts.local import LocalHost
-from asl.hosts.services import Service, host_of, refusal
+from asl.hosts.calling import AgentCaller
+from asl.hosts.services import Service, refusal
 from asl.hosts.tokens import TokenError, Wait
 from asl.states.errors import Raised
 from asl.states.numbers import MAX_SECONDS
@@ -21,25 +21,25 @@ class Callback(Agent):
 
     needs_loop = True
 
-    def __init__(self, host: LocalHost, handler: Agent) -> None:
-        self.host = host
+    def __init__(self, caller: AgentCaller, handler: Agent) -> None:
+        self.caller = caller
         self.handler = handler
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Call the handler, drop what it answers, and return the answer to the token."""
         assert call is not None
-        host = self.host
-        with host.serving().desk.waiting(call, host.clock) as wait:
-            taken = await host.reach(self.handler, payload, call)
-            host.advance(call.at, "Submitted", shown(taken, host.limit))
+        caller = self.caller
+        with caller.runtime.serving().desk.waiting(call, caller.runtime.clock) as wait:
+            taken = await caller.reach(self.handler, payload, call)
+            caller.runtime.advance(call.at, "Submitted", shown(taken, caller.limit))
             if not (wait.answer.done() or self._can_end(call)):
                 raise Raised("States.Timeout", _unanswered(call))
             return await _answered(wait, call)
 
     def _can_end(self, call: Call) -> bool:
         """Whether there is anybody who could answer, or a limit to the waiting."""
-        limited = call.limited or self.host.deadline is not None
-        return limited or self.handler.takes_call or self.host.serving().answerable()
+        limited = call.limited or self.caller.runtime.deadline is not None
+        return limited or self.handler.takes_call or self.caller.runtime.serving().answerable()
 
 
 class Polled(Service):
@@ -48,17 +48,17 @@ class Polled(Service):
     def __init__(self, activity: str) -> None:
         self.activity = activity
 
-    async def answer(self, payload: Json, call: Call | None) -> Json:
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
         """Offer the task to the workers and return what the one who takes it answers."""
-        assert call is not None
-        caller, host = call, host_of(call)
 
         def begun(worker: str | None) -> None:
-            caller.heartbeat()
-            host.advance(caller.at, "Started", {} if worker is None else {"workerName": worker})
+            call.heartbeat()
+            caller.runtime.advance(
+                call.at, "Started", {} if worker is None else {"workerName": worker}
+            )
 
-        desk = host.serving().desk
-        with desk.waiting(call, host.clock) as wait:
+        desk = caller.runtime.serving().desk
+        with desk.waiting(call, caller.runtime.clock) as wait:
             desk.offer(self.activity, wait, payload, begun)
             return await _answered(wait, call)
 
@@ -69,10 +69,9 @@ class Answer(Service):
     def __init__(self, action: str) -> None:
         self.action = action
 
-    async def answer(self, payload: Json, call: Call | None) -> Json:
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
         """Answer at the desk of the run, or at that of the store for another execution in it."""
-        assert call is not None
-        services = host_of(call).serving()
+        services = caller.runtime.serving()
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
         desk: Tokens = services.desk

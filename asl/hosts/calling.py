@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, handed_over, plain_copy, received
 from asl.engine.agent import Agent, Call, Find
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
 from asl.engine.execution import USAGE_KEYS
-from asl.hosts.life import LivingHost
-from asl.hosts.services import Services
+from asl.hosts.keeping import Keeping
+from asl.hosts.life import RuntimeContext
+from asl.hosts.middleware import Effect, effect_of, perform
+from asl.hosts.services import Service
 from asl.program import Step
-from asl.states.blocks.budget import Amounts
 from asl.states.calls import Options, Target
 from asl.states.errors import HeartbeatMissed, Raised, Suspended
 from asl.states.host import Frame
 
 if TYPE_CHECKING:
-    import asyncio
-
     from asl.hosts.agent_turn import AgentTurn
+    from asl.hosts.broker import Broker
     from asl.hosts.meter import Meter
     from asl.hosts.tokens import TaskTokens
 
-__all__ = ["Account", "CallingHost"]
+__all__ = ["Account", "AgentCaller"]
 
 REPORTED = frozenset({"progress", "stream"})
-"""What a host is told of a call on which the agent may report."""
+"""What is told of a call on which the agent may report."""
 MAX_THREADS = 64
 """Plain functions that may run at the same time, each in a thread of its own; those that wait for a
 tool do not count."""
@@ -38,36 +38,44 @@ Account: TypeAlias = Callable[[str, Json], object]
 """Counts the usage that a raw result reports, by the name of the state."""
 
 
-class CallingHost(LivingHost):
-    """Calls the agents of one execution."""
+class AgentCaller:
+    """Calls the agents of one execution (protocol `asl.engine.agent.Performer`)."""
 
-    __slots__ = ("find", "limit", "meter")
+    __slots__ = ("__dict__", "find", "limit", "meter", "now", "runtime")
+    runtime: RuntimeContext
     find: Find
     """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
     limit: int
     """Bytes that an agent's answer may have."""
-    services: Services | None = None
-    """What the run offers to its states beside agents, if anybody has asked for it."""
     meter: Meter | None
     """Watches over what agents spend, where anything limits it."""
-    _threads: asyncio.Semaphore | None = None
 
-    def serving(self) -> Services:
-        """Return what the run offers to its states."""
-        if self.services is None:
-            from asl.hosts.services import Services
+    def init(self, runtime: RuntimeContext, find: Find, limit: int) -> Self:
+        """Set what each one has, and return it."""
+        self.runtime = runtime
+        self.now = runtime.now
+        self.find = find
+        self.limit = limit
+        self.meter = None
+        return self
 
-            # Threads may ask at once: what is made first is for all.
-            services: Services = vars(self).setdefault("services", Services())
-            return services
-        return self.services
+    @property
+    def keeping(self) -> Keeping:
+        """What is told of all that has to outlive the process."""
+        return self.runtime.keeping
 
-    def _desk(self) -> TaskTokens:
-        return self.serving().desk
+    def pause(self, seconds: float) -> Awaitable[None]:
+        """Let time pass on the clock of the execution."""
+        return self.runtime.pause(seconds)
+
+    def desk(self) -> TaskTokens:
+        """Return the desk of the run, where task tokens are answered."""
+        return self.runtime.serving().desk
 
     def count_effect(self, at: Frame) -> None:
-        """Count an effect, so that the keys of what it leads to are those that a store has."""
-        at.count_effect()
+        """Count an effect, unless whoever keeps the execution does."""
+        if not self.keeping.keeps:
+            at.count_effect()
 
     def invoke(
         self,
@@ -91,7 +99,21 @@ class CallingHost(LivingHost):
             agent = self.find(target)
         return self.ask_agent(at, target, payload, options, agent, account)
 
-    async def ask_agent(
+    def ask_agent(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None,
+        agent: Agent,
+        account: Account | None,
+    ) -> Coroutine[Any, Any, Json]:
+        """Call this agent, whatever limits the calls of agents."""
+        if self.runtime.middleware:
+            return self._ask_within(at, target, payload, options, agent, account)
+        return self._ask_agent(at, target, payload, options, agent, account)
+
+    async def _ask_within(
         self,
         at: Frame,
         target: Target,
@@ -100,10 +122,28 @@ class CallingHost(LivingHost):
         agent: Agent,
         account: Account | None,
     ) -> Json:
-        """Call this agent, whatever limits the calls of agents."""
+        """Call this agent within the middleware of the run."""
+
+        async def ask(effect: Effect) -> Json:
+            return await self._ask_agent(at, target, effect.payload, options, agent, account)
+
+        await self.runtime.event_loop()
+        effect = effect_of(at, target.kind, target.name, payload)
+        answer = await perform(self.runtime.middleware, effect, ask)
+        return received(answer, self.limit, target.label, at.execution.count_received)
+
+    async def _ask_agent(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None,
+        agent: Agent,
+        account: Account | None,
+    ) -> Json:
         own = handed_over(payload, self.limit, target.label)
         call = Call(at, target, options)
-        turn = None if agent.direct is not None else self.turn(call)
+        turn = None if agent.direct is not None else self._turn(call)
         try:
             if turn is not None:
                 answer = await turn.run(partial(self._answer, agent, own, call, options))
@@ -121,7 +161,7 @@ class CallingHost(LivingHost):
                 (account or at.account)(target.state, call.usage)
                 if call.answered and self.meter is not None:
                     self.meter.take_late_answer(at, call)
-            if is_fault(error) and not _is_foreign(agent):
+            if is_fault(error) and isinstance(agent, Service):
                 raise
             blamed = self.blamed(at, target, error, account)
             raise blamed from cause_for(blamed, error)
@@ -135,13 +175,21 @@ class CallingHost(LivingHost):
             return await self._ask_and_end(agent, payload, call, options)
         return await self._followed(call, options)(agent, payload, call, options)
 
-    def turn(self, call: Call) -> AgentTurn | None:
+    def _turn(self, call: Call) -> AgentTurn | None:
         """Return the turn that a call begins, None where no tool of it needs consent."""
-        return None
+        from asl.hosts.rights import needs_consent
+
+        if call.place is not None or not needs_consent(self.runtime, call.at, call.tool_rules):
+            return None
+        from asl.hosts.agent_turn import AgentTurn, TurnPlace
+
+        turn = AgentTurn(self, call)
+        call.place = TurnPlace(turn, None)
+        return turn
 
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Call an agent that needs nothing but its parameters, where nothing limits the call."""
-        if self.meter is not None or not self.in_event_loop:
+        if self.meter is not None or not self.runtime.in_event_loop:
             return None
         # What is called out of a slot is loaded first: as a method it would be looked up at length.
         target, find, payload = step.call, self.find, step.payload
@@ -167,8 +215,9 @@ class CallingHost(LivingHost):
                 raise failure from cause_for(failure, error)
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
-        if self.heeds and self.in_event_loop:
-            self.heed(at)
+        runtime = self.runtime
+        if runtime.heeds and runtime.in_event_loop:
+            runtime.heed(at)
         return result
 
     def blamed(
@@ -182,15 +231,15 @@ class CallingHost(LivingHost):
         blamed = named(error, target) if isinstance(error, StateError | NotJson) else None
         if blamed is not None and blamed.usage is not None:
             (account or at.account)(target.state, blamed.usage)
-        if self.heeds and self.in_event_loop:
-            self.heed(at)
+        if self.runtime.heeds and self.runtime.in_event_loop:
+            self.runtime.heed(at)
         if blamed is not None:
             return blamed
         # The agent is foreign code: anything it raises is its failure, and so is a cancellation
         # that nobody asked for.
         if not is_cancellation(error):
             return Raised("States.TaskFailed", described(error))
-        if self.in_event_loop and self.is_cancelled():
+        if self.runtime.in_event_loop and self.runtime.is_cancelled():
             raise error
         return Raised("States.TaskFailed", "the agent cancelled itself")
 
@@ -198,10 +247,10 @@ class CallingHost(LivingHost):
         self, agent: Agent, payload: Json, call: Call, options: Options | None
     ) -> Awaitable[Json]:
         if agent.holds:
-            self._keep(agent)
+            self.runtime.close_later(agent)
         if options is not None and options.limited:
             return self._in_time(agent, payload, call, options)
-        call.attach(sleep=self._sleep, tokens=self._desk)
+        call.attach(self)
         return self.reach(agent, payload, call)
 
     async def _ask_and_end(
@@ -211,19 +260,6 @@ class CallingHost(LivingHost):
             return await self._ask(agent, payload, call, options)
         finally:
             call.end()
-
-    def unshown(self, at: Frame, said: str | None) -> None:
-        """Remember what an agent has said that may not be shown yet."""
-        at.said = said
-
-    def progressed(self, at: Frame) -> None:
-        """Take note of the progress of a call; this host keeps nothing."""
-
-    def used(self, at: Frame, used: Amounts) -> None:
-        """Take note of what a call counts as for its state; this host keeps nothing."""
-
-    async def admitted(self, at: Frame) -> None:
-        """Take note of a call that is about to be made; this host keeps nothing."""
 
     def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
         """Return what gets an answer and passes on what is reported before it."""
@@ -242,61 +278,83 @@ class CallingHost(LivingHost):
         """Have an agent answer, in the way that it needs."""
         call.agent = agent
         answer: Awaitable[Json]
-        if agent.blocking or agent.real or not self.in_event_loop:
+        if agent.blocking or agent.real or not self.runtime.in_event_loop:
             answer = self._reach(agent, payload, call)
         else:
-            answer = agent.answer(payload, call)  # foreign code
-        if self.meter is None or not self.in_event_loop:
+            answer = self._answered_by(agent, payload, call)
+        if self.meter is None or not self.runtime.in_event_loop:
             return answer
         from asl.hosts.late_answers import await_answer
 
         return await_answer(answer, call)
 
     async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
+        runtime = self.runtime
         if agent.blocking:
-            asks = agent.takes_call and self.services is not None and bool(self.services.boxes)
-            if not (self.in_event_loop or self.forks or self.is_due_soon or asks):
+            services = runtime.services
+            asks = agent.takes_call and services is not None and bool(services.boxes)
+            if not (runtime.in_event_loop or runtime.forks or runtime.is_due_soon or asks):
                 return agent.answer(payload, call)
             return await self._in_thread(agent, payload, call)
-        if agent.needs_loop and not self.in_event_loop:
-            await self.event_loop()
+        if agent.needs_loop and not runtime.in_event_loop:
+            await runtime.event_loop()
         if not agent.real:
-            return await agent.answer(payload, call)
-        self.clock.real_begins()
+            return await self._answered_by(agent, payload, call)
+        runtime.clock.real_begins()
         try:
             return await agent.answer(payload, call)
         finally:
-            self.clock.real_ends()
+            runtime.clock.real_ends()
+
+    def _answered_by(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
+        """Return what an agent is awaited by: foreign code, or a service of the run."""
+        if isinstance(agent, Service):
+            return agent.serve(self, payload, call)
+        answer: Awaitable[Json] = agent.answer(payload, call)
+        return answer
+
+    def remember(self, at: Frame, request: Json) -> Json:
+        """Carry out at once what an agent asks of the memory."""
+        return self.runtime.serving().remembering.do(at, request, self.now())
+
+    def broker(self, call: Call) -> Broker:
+        """Return the tools of a call."""
+        from asl.hosts.broker import Broker
+
+        agent = call.agent
+        return Broker(self, call, agent is not None and (agent.real or agent.blocking))
 
     async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
-        loop = self.loop = await self.event_loop()
+        runtime = self.runtime
+        loop = runtime.loop = await runtime.event_loop()
         from asyncio import Semaphore
 
         from asl.hosts.threads import Slot, run_in_thread
 
-        first = self.first or self
-        if first._threads is None:
-            first._threads = Semaphore(MAX_THREADS)
-        slot = call.slot = Slot(first._threads)
+        first = runtime.first or runtime
+        if first.threads is None:
+            first.threads = Semaphore(MAX_THREADS)
+        slot = call.slot = Slot(first.threads)
         try:
             await slot.take()
-            self.clock.real_begins()
+            runtime.clock.real_begins()
             try:
                 return await run_in_thread(loop, agent.answer, payload, call)
             finally:
-                self.clock.real_ends()
+                runtime.clock.real_ends()
         finally:
             slot.end()
 
     async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
         """Call with the limits of the state; they count from the agent's start."""
-        loop = await self.event_loop()
+        loop = await self.runtime.event_loop()
         from asyncio import timeout
 
         from asl.hosts.limits import has_passed, punctual
 
         # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
-        first_beat = options.heartbeat if _is_foreign(agent) else None
+        first_beat = None if isinstance(agent, Service) else options.heartbeat
+        self.keeping.begin_attempt(call, options)
         if options.began is None:  # further calls of the same attempt have what is left
             options.began = self.now()
         try:
@@ -306,11 +364,7 @@ class CallingHost(LivingHost):
                     if not (call.cancelled or options.heartbeat is None or pulse.expired()):
                         pulse.reschedule(loop.time() + options.heartbeat)
 
-                call.attach(
-                    sleep=self._sleep,
-                    tokens=self._desk,
-                    beat=lambda: loop.call_soon_threadsafe(renew),
-                )
+                call.attach(self, lambda: loop.call_soon_threadsafe(renew))
                 answer = self.reach(agent, payload, call)
                 return await (answer if agent.keeps_time else punctual(answer, whole, pulse))
         except TimeoutError:
@@ -321,9 +375,3 @@ class CallingHost(LivingHost):
                 cause = options.cause("sign of life", options.heartbeat)
                 raise lost(HeartbeatMissed(cause)) from None
             raise
-
-
-def _is_foreign(agent: Agent) -> bool:
-    from asl.hosts.services import Service
-
-    return not isinstance(agent, Service)

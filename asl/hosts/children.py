@@ -15,8 +15,8 @@ from asl.engine.execution import UNSPENT, Execution, Identity, Spent, execution_
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.engine.result import Result
+from asl.hosts.calling import AgentCaller
 from asl.hosts.life import MAX_NESTED
-from asl.hosts.local import LocalHost
 from asl.hosts.rights import rights_of
 from asl.hosts.run import Listener, execute
 from asl.hosts.services import Services
@@ -50,7 +50,7 @@ class Begun(NamedTuple):
 
     def run(
         self,
-        host: LocalHost,
+        caller: AgentCaller,
         at: Any,
         name: str,
         workflow_id: str,
@@ -62,13 +62,13 @@ class Begun(NamedTuple):
         counted: Spent = UNSPENT,
         begins: Callable[[Execution], object] | None = None,
     ) -> Coroutine[Any, Any, Result]:
-        """Run it for the machine *at*, on the clock and with the agents of that one's *host*."""
-        services = host.serving()
+        """Run it for the machine *at*, on the clock and with the agents of that one."""
+        services = caller.runtime.serving()
         return execute(
             self.program,
             self.data,
             services.find,
-            host.clock,
+            caller.runtime.clock,
             Identity(
                 name=name,
                 workflow_id=workflow_id,
@@ -78,13 +78,13 @@ class Begun(NamedTuple):
                 limit=limit,
                 redrives=self.redrives,
                 redriven=self.redriven,
-                rights=rights_of(host, at),
+                rights=rights_of(caller.runtime, at),
             ),
-            buckets=host.buckets,
+            buckets=caller.runtime.buckets,
             listener=listener,
             in_event_loop=True,
             services=services,
-            parent=host,
+            parent=caller.runtime,
             journal=self.journal,
             within=within,
             counted=counted,
@@ -92,33 +92,33 @@ class Begun(NamedTuple):
         )
 
 
-async def run_child(host: LocalHost, at: Any, child: Child) -> Json:
+async def run_child(caller: AgentCaller, at: Any, child: Child) -> Json:
     """Run an execution of another workflow; return its output.
 
     Raises the error that it failed with, and Suspended while it waits for people.
     """
-    await host.event_loop()
-    host.insist_on_time()
-    if host.depth >= MAX_NESTED:
+    await caller.runtime.event_loop()
+    caller.runtime.insist_on_time()
+    if caller.runtime.depth >= MAX_NESTED:
         message = f"executions start one another more than {MAX_NESTED} deep"
         raise StateError("States.Runtime", message)
-    services = host.serving()
-    begun = host.begin_child(at, child, lambda: _registered(services, child.workflow))
+    services = caller.runtime.serving()
+    begun = caller.keeping.begin_child(at, child, lambda: _registered(services, child.workflow))
     result = begun.result
     if result is None:
-        result = await _executed(host, at, child, begun)
+        result = await _executed(caller, at, child, begun)
         if begun.journal is not None:
             begun.journal.put_result(result)
-    at.now = host.now()
+    at.now = caller.runtime.now()
     try:
-        host.heed(at)
+        caller.runtime.heed(at)
     except BaseException:  # the state has been cut off
-        _leave(host, at, child, result.execution)
+        _leave(caller, at, child, result.execution)
         raise
     if result.status == "PAUSED":
-        _leave(host, at, child, result.execution)
-        host.wait_for(result, at.key)
-    _absorb(host, at, child, result.execution, result.ok, begun.result is not None)
+        _leave(caller, at, child, result.execution)
+        caller.runtime.wait_for(result, at.key)
+    _absorb(caller, at, child, result.execution, result.ok, begun.result is not None)
     if result.ok:
         return result.value
     raise _failure(at.step.name, child, result)
@@ -139,43 +139,45 @@ def _registered(services: Services, id: str) -> Program:
     return replace(known[id], name=id)
 
 
-async def _executed(host: LocalHost, at: Any, child: Child, begun: Begun) -> Result:
+async def _executed(caller: AgentCaller, at: Any, child: Child, begun: Begun) -> Result:
     """Run it as a task of its own; what is cut off has spent what it has."""
     made: list[Execution] = []
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
     work = begun.run(
-        host,
+        caller,
         at,
         child.name,
         workflow_id,
         limit=child.timeout,
         listener=at.listening(),
         within=at,
-        counted=host.counted(child),
+        counted=caller.keeping.counted(child),
         begins=made.append,
     )
     try:
-        return await host.serving().start(execution_id(workflow_id, child.name, False), work)
+        return await caller.runtime.serving().start(
+            execution_id(workflow_id, child.name, False), work
+        )
     except BaseException:  # however it was cut off, what it has spent until then counts
         for execution in made:
-            _leave(host, at, child, execution)
+            _leave(caller, at, child, execution)
         raise
 
 
-def _leave(host: LocalHost, at: Any, child: Child, execution: Execution) -> None:
+def _leave(caller: AgentCaller, at: Any, child: Child, execution: Execution) -> None:
     """Count what one has spent that has not ended; nobody may go on with it.
 
     Whoever does, meets a limit that this exceeds.
     """
-    if execution.spent == host.counted(child):
+    if execution.spent == caller.keeping.counted(child):
         return
     with suppress(StateError, Exhausted):
-        _absorb(host, at, child, execution)
-    host.keep_spending()
+        _absorb(caller, at, child, execution)
+    caller.keeping.keep_spending()
 
 
 def _absorb(
-    host: LocalHost,
+    caller: AgentCaller,
     at: Any,
     child: Child,
     execution: Execution,
@@ -188,15 +190,15 @@ def _absorb(
     any more; one that was *found* at its end, as another process left it, has borrowed nothing
     here.
     """
-    spent, before = execution.spent, host.counted(child)
+    spent, before = execution.spent, caller.keeping.counted(child)
     used = at.execution.absorb(at.step.name, spent, before)
     if not done:  # it may go on
-        host.count(child, spent)
-    if host.meter is not None:
+        caller.keeping.count(child, spent)
+    if caller.meter is not None:
         if execution.ledger is not None:
             execution.ledger.give_back()
-        host.used(at, spending(used))
-        host.meter.ledger.absorb(at, used, beyond(spent.assumed, before.assumed), found)
+        caller.keeping.used(at, spending(used))
+        caller.meter.ledger.absorb(at, used, beyond(spent.assumed, before.assumed), found)
 
 
 def _failure(state: str, child: Child, result: Result) -> StateError:

@@ -25,14 +25,14 @@ from asl.states.host import ABSENT, Frame
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.hosts.parking import Parking
+    from asl.hosts.life import RuntimeContext
 
 __all__ = ["MANY", "Fork"]
 
 MANY = 1000
 """Children at once from which on the garbage collector is to look rarely (`asl.hosts.garbage`)."""
 BREATH = 1024
-"""Pure children between two calls of `host.tick`: so many of them stay cancellable."""
+"""Pure children between two calls of `Effects.yield_`: so many of them stay cancellable."""
 
 
 class Fork:
@@ -42,18 +42,15 @@ class Fork:
         self,
         at: Frame,
         fan: Fan,
-        now: Callable[[], float],
+        runtime: RuntimeContext,
         run: Callable[[Any], Awaitable[Json]] = interpret,
-        over: Callable[[], bool] = lambda: True,
-        parking: Parking | None = None,
     ) -> None:
         self.at = at
-        self.now = now
+        self.runtime = runtime
+        self.now = runtime.now
         self.run = run
         """Runs one child."""
-        self.over = over
-        """Whether the workflow ends what is under way, and not whoever stops the process."""
-        self.parking = parking
+        self.parking = runtime.parking
         """Counts the workers that have something to do."""
         self.fan = fan
         self.length = inf if fan.length is None else fan.length
@@ -189,7 +186,7 @@ class Fork:
         assert ended is not None
         frame: Frame | None = self.at
         while frame is not None:
-            await self.at.host.tick(self.at)
+            await self.at.effects.yield_(self.at)
             frame = None
             for frame in islice(series, BREATH):
                 try:
@@ -260,10 +257,10 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        self.at.stops = self.at.host.heeds = True
+        self.at.stops = self.runtime.heeds = True
         # A child that goes on when the execution does is not told of as given up.
         cut = isinstance(error, StateError)
-        for frame in self.running.values() if self.over() else ():
+        for frame in self.running.values() if self.runtime.is_over() else ():
             step = frame.step if cut else None
             frame.emit((ABORTED, self.now(), frame, frame.visit, step))
             self.fan.aborted(frame)

@@ -13,7 +13,7 @@ from asl.engine.agent import Call
 from asl.engine.awaited import Awaited
 from asl.engine.result import Result
 from asl.hosts.kept_tasks import KeptTask
-from asl.hosts.local import LocalHost
+from asl.hosts.life import RuntimeContext
 from asl.hosts.tokens import Wait
 from asl.states.calls import Options
 from asl.states.errors import Reported, Suspended
@@ -21,7 +21,7 @@ from asl.states.errors import Reported, Suspended
 if TYPE_CHECKING:
     from asyncio import Task
 
-    from asl.hosts.durable import DurableHost
+    from asl.hosts.kept import JournalKeeping
 
 __all__ = ["Ending", "Job", "JobAnswer", "KeptJob", "await_job"]
 
@@ -55,11 +55,11 @@ Ending: TypeAlias = "Result | JobAnswer"
 """How the wait for a job ends."""
 
 
-async def await_job(host: LocalHost, call: Call, job: Job) -> Ending:
+async def await_job(runtime: RuntimeContext, call: Call, job: Job) -> Ending:
     """Return the result of a job, or the answer to the token of its state if that comes first."""
     from asyncio import FIRST_COMPLETED, wait
 
-    with host.serving().desk.waiting(call, host.clock) as token:
+    with runtime.serving().desk.waiting(call, runtime.clock) as token:
         await wait({job.execution, token.answer}, return_when=FIRST_COMPLETED)
         if not token.answer.done():
             return job.execution.result()
@@ -72,8 +72,8 @@ async def await_job(host: LocalHost, call: Call, job: Job) -> Ending:
 class KeptJob(KeptTask):
     """The same for an execution in a journal: any process may answer, while nobody runs, too."""
 
-    def __init__(self, host: DurableHost, task: Awaited, job: Job) -> None:
-        super().__init__(host, task, job.options)
+    def __init__(self, keeping: JournalKeeping, task: Awaited, job: Job) -> None:
+        super().__init__(keeping, task, job.options)
         self.execution = job.execution
 
     async def ending(self, call: Call) -> Ending:
@@ -81,15 +81,15 @@ class KeptJob(KeptTask):
 
         A job that waits lets its state wait, too: both leave the process.
         """
-        host, task, execution = self.kept_by, self.task, self.execution
-        with host.serving().desk.waiting(call, host.clock, self) as token:
+        runtime, task, execution = self.kept_by.runtime, self.task, self.execution
+        with runtime.serving().desk.waiting(call, runtime.clock, self) as token:
             token.beat = _keep_time
             await self._either(token)
         if execution.done():
             result = execution.result()
             if task.outcome is None or task.outcome[0] > result.ended:
                 if result.status == "PAUSED":
-                    host.awaited += ((task.key, task),)
+                    runtime.awaited += ((task.key, task),)
                 elif task.outcome is None:
                     task.status = "closed"
                 return result
@@ -102,9 +102,9 @@ class KeptJob(KeptTask):
         """Return when the job has ended or waits, or the answer has come."""
         from asyncio import wait
 
-        host, task, execution = self.kept_by, self.task, self.execution
+        runtime, task, execution = self.kept_by.runtime, self.task, self.execution
         while not (token.answer.done() or self.has_come() or execution.done()):
-            parking = host.serving().parking
+            parking = runtime.serving().parking
             if parking is None:
                 await self.until_something(token.answer, execution)
                 continue

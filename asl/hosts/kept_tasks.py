@@ -13,6 +13,7 @@ from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import TOKEN, Awaited
 from asl.hosts.callbacks import Callback, Polled, shown
+from asl.hosts.calling import AgentCaller
 from asl.hosts.clock import WallClock
 from asl.hosts.tokens import Wait
 from asl.states.calls import Options
@@ -21,7 +22,7 @@ from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspen
 if TYPE_CHECKING:
     from asyncio import Future
 
-    from asl.hosts.durable import DurableHost
+    from asl.hosts.kept import JournalKeeping
 
 __all__ = ["KeptCallback", "KeptPolled", "KeptTask", "kept_agent"]
 
@@ -35,18 +36,19 @@ class KeptTask:
     ended: float | None = None
     """When its answer came or its time was over, None for just now."""
 
-    def __init__(self, host: DurableHost, task: Awaited, options: Options | None) -> None:
-        self.kept_by = host
+    def __init__(self, keeping: JournalKeeping, task: Awaited, options: Options | None) -> None:
+        self.kept_by = keeping
         self.task = task
         self.options = options
 
     def given(self) -> bool:
         """Whether the answer is there; raises the failure of a task whose time is over."""
-        host, task = self.kept_by, self.task
+        keeping, task = self.kept_by, self.task
+        runtime = keeping.runtime
         if task.outcome is not None:
             self.ended = task.outcome[0]
             return True
-        now, due, end = host.now(), task.due, host.deadline
+        now, due, end = runtime.now(), task.due, runtime.deadline
         if end is not None and end <= now and (due is None or end <= due):
             raise Expired
         if due is None or now < due:
@@ -63,19 +65,20 @@ class KeptTask:
         from asyncio import sleep
 
         await sleep(0)  # what the handler has answered by itself comes now
-        host, task = self.kept_by, self.task
+        keeping, task = self.kept_by, self.task
+        runtime = keeping.runtime
         while not (wait.answer.done() or self.has_come()):
-            parking = host.serving().parking
+            parking = runtime.serving().parking
             if parking is not None:
                 try:
                     await parking.wait(task.token, task.due, wait.answer)
                 except Suspended:
-                    host.awaited += ((task.key, task),)
+                    runtime.awaited += ((task.key, task),)
                     raise
-            elif host.serving().answerable():
+            elif runtime.serving().answerable():
                 await self.until_something(wait.answer)
             else:
-                host.awaited += ((task.key, task),)
+                runtime.awaited += ((task.key, task),)
                 raise Suspended
         return task.answer()
 
@@ -90,23 +93,24 @@ class KeptTask:
         from asyncio import FIRST_COMPLETED
         from asyncio import wait as first_of
 
-        host, due = self.kept_by, self.task.due
-        times = [] if due is None else [max(0.0, due - host.now())]
-        if isinstance(host.clock, WallClock):
+        runtime, due = self.kept_by.runtime, self.task.due
+        times = [] if due is None else [max(0.0, due - runtime.now())]
+        if isinstance(runtime.clock, WallClock):
             times.append(LOOK)
         await first_of(others, timeout=min(times, default=None), return_when=FIRST_COMPLETED)
 
     def keep(self, answer: Json, failure: Reported | None) -> None:
         """Keep what was answered at the desk of this run before anybody is thanked for it."""
-        host, task = self.kept_by, self.task
+        keeping, task = self.kept_by, self.task
+        runtime = keeping.runtime
         failed = None if failure is None else [failure.name, failure.cause]
-        task.outcome, task.status = [host.now(), answer, failed], "answered"
-        host.journal.put_outcome(task)
-        host.journal.flush()
+        task.outcome, task.status = [runtime.now(), answer, failed], "answered"
+        keeping.journal.put_outcome(task)
+        keeping.journal.flush()
 
     def signed(self) -> None:
         """Keep a sign of life that came at the desk of this run."""
-        self.task.beat = self.kept_by.now()
+        self.task.beat = self.kept_by.runtime.now()
         self.kept_by.journal.put_sign(self.task)
 
 
@@ -116,26 +120,27 @@ class KeptCallback(Callback, KeptTask):
     keeps_time = True
 
     def __init__(
-        self, host: DurableHost, task: Awaited, options: Options | None, handler: Agent
+        self, keeping: JournalKeeping, task: Awaited, options: Options | None, handler: Agent
     ) -> None:
-        Callback.__init__(self, host, handler)
-        KeptTask.__init__(self, host, task, options)
+        Callback.__init__(self, keeping.caller, handler)
+        KeptTask.__init__(self, keeping, task, options)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Call the handler if nobody has, and return the answer to the token."""
         assert call is not None
-        host, task, details = self.kept_by, self.task, {}
-        with host.serving().desk.waiting(call, host.clock, self) as wait:
+        keeping, task, details = self.kept_by, self.task, {}
+        runtime, caller = keeping.runtime, keeping.caller
+        with runtime.serving().desk.waiting(call, runtime.clock, self) as wait:
             known = task.taken is not None
             if not (known or self.given()):
-                details = shown(await host.reach(self.handler, payload, call), host.limit)
-            host.advance(call.at, "Submitted", details)
+                details = shown(await caller.reach(self.handler, payload, call), caller.limit)
+            runtime.advance(call.at, "Submitted", details)
             if known:
                 self.given()  # a limit that has passed is no matter of the event loop's timers
             else:
-                host.journal.look(task)
-                task.taken = host.now()
-                host.journal.put_sign(task)
+                keeping.journal.look(task)
+                task.taken = runtime.now()
+                keeping.journal.put_sign(task)
             return await self.heard(wait)
 
 
@@ -145,26 +150,26 @@ class KeptPolled(Polled, KeptTask):
     keeps_time = True
 
     def __init__(
-        self, host: DurableHost, task: Awaited, options: Options | None, activity: str
+        self, keeping: JournalKeeping, task: Awaited, options: Options | None, activity: str
     ) -> None:
         Polled.__init__(self, activity)
-        KeptTask.__init__(self, host, task, options)
+        KeptTask.__init__(self, keeping, task, options)
         self.told = False
 
-    async def answer(self, payload: Json, call: Call | None) -> Json:
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
         """Offer the task to the workers and return what the one who takes it answers."""
-        assert call is not None
-        caller, host, task = call, self.kept_by, self.task
-        desk = host.serving().desk
+        keeping, task = self.kept_by, self.task
+        runtime = keeping.runtime
+        desk = runtime.serving().desk
 
         def begun(worker: str | None) -> None:
-            caller.heartbeat()
-            task.taken = task.beat = host.now()
+            call.heartbeat()
+            task.taken = task.beat = runtime.now()
             task.worker = worker
-            host.journal.put_sign(task)
-            self.tell(caller)
+            keeping.journal.put_sign(task)
+            self.tell(call)
 
-        with desk.waiting(call, host.clock, self) as wait:
+        with desk.waiting(call, runtime.clock, self) as wait:
             self.tell(call)
             if not self.given() and task.taken is None:
                 desk.offer(self.activity, wait, payload, begun)
@@ -179,15 +184,15 @@ class KeptPolled(Polled, KeptTask):
         if task.taken is not None and not self.told:
             self.told = True
             details: dict[str, Json] = {} if task.worker is None else {"workerName": task.worker}
-            self.kept_by.advance(call.at, "Started", details, task.taken)
+            self.kept_by.runtime.advance(call.at, "Started", details, task.taken)
 
 
 def kept_agent(
-    host: DurableHost, task: Awaited, options: Options | None, agent: Messenger | Polled
+    keeping: JournalKeeping, task: Awaited, options: Options | None, agent: Messenger | Polled
 ) -> KeptCallback | KeptPolled:
     """Return who brings a kept task to its answer."""
     if isinstance(agent, Messenger):
-        return KeptCallback(host, task, options, agent.agent)
+        return KeptCallback(keeping, task, options, agent.agent)
     if task.kind == TOKEN:  # it was handed over: nobody is called
-        return KeptCallback(host, task, options, agent)
-    return KeptPolled(host, task, options, agent.activity)
+        return KeptCallback(keeping, task, options, agent)
+    return KeptPolled(keeping, task, options, agent.activity)

@@ -1,24 +1,37 @@
-"""What a host lives on: the clock, the event loop where it is needed, and what is to be closed."""
+"""What an execution runs on: its clock and deadline, the event loop, and what the run offers."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import StateError
+from asl.core.values import Json
 from asl.engine.agent import Agent
+from asl.engine.awaited import Awaited
+from asl.engine.checkpoints import Checkpoint
+from asl.engine.records import ADVANCED
+from asl.engine.result import Result
 from asl.hosts.clock import Clock
 from asl.hosts.driving import EventLoopWanted
 from asl.hosts.fork import Fork
-from asl.states.errors import Expired
-from asl.states.host import Frame
+from asl.hosts.keeping import NOTHING, Keeping
+from asl.hosts.middleware import Middleware
+from asl.hosts.services import Services
+from asl.states.decisions import Asked
+from asl.states.errors import Exhausted, Expired, Suspended
+from asl.states.host import Frame, Question
+from asl.states.objects import Bucket, ObjectFault
 
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.hosts.local import LocalHost
+    from asl.hosts.parking import Parking
 
-__all__ = ["MAX_NESTED", "LivingHost"]
+__all__ = ["MAX_NESTED", "RuntimeContext"]
 
 
 COUNTED: Final = sys.version_info >= (3, 13)
@@ -32,31 +45,91 @@ MONTH = 30 * 86_400.0
 """Seconds to a deadline within which no call of an agent lasts until then."""
 
 
-class LivingHost:
-    """The time, the event loop and the ends of one execution."""
+class RuntimeContext:
+    """The time, the event loop and the ends of one execution (protocol `asl.states.host.Runtime`).
 
-    # As with an execution: slots for what every host has.
-    __slots__ = ("__dict__", "clock", "deadline", "holds", "in_event_loop", "now")
-    clock: Clock
+    It is shared by all that performs the effects of the execution.
+    """
+
+    # As with an execution: slots for what every one has.
+    __slots__ = ("__dict__", "buckets", "clock", "in_event_loop", "now")
     now: Callable[[], float]
     """The epoch second that it is."""
-    in_event_loop: bool
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
-    deadline: float | None
+    keeping: Keeping = NOTHING
+    """What is told of all that has to outlive the process."""
+    services: Services | None = None
+    """What the run offers to its states beside agents, if anybody has asked for it."""
+    depth = 0
+    """How many executions have started one another down to this one."""
+    first: RuntimeContext | None = None
+    """That of the execution with which the run began, None for that one itself."""
+    deadline: float | None = None
     """The epoch second at which the execution times out, None for never."""
+    holds = False
+    """Whether there is anything to close."""
+    middleware: Sequence[Middleware] = ()
+    """Code of the user around each effect, the outermost first."""
     expired = False
     heeds = COUNTED
     """Whether anything may have told a part of the execution to end that its agents kept back."""
-    holds: bool
-    """Whether there is anything to close."""
     forks: tuple[Fork, ...] = ()
+    pending: tuple[tuple[str, Asked], ...] = ()
+    """What people were asked and have not decided, each with the key of the effect that waits."""
+    awaited: tuple[tuple[str, Awaited], ...] = ()
+    """The same of tasks that are answered by their token while nobody runs."""
     wake: float | None = None
     """The epoch second at which a suspended wait of the execution is over, None for none."""
-    first: LocalHost | None = None
-    """The host of the execution with which the run began, None for that one itself."""
+    checkpoints: tuple[Checkpoint, ...] = ()
+    """What the execution has saved."""
+    threads: asyncio.Semaphore | None = None
+    """Limits the plain functions that run at the same time."""
     _timer: asyncio.TimerHandle | None = None
     _closing: tuple[Agent, ...] = ()
+
+    def init(
+        self,
+        clock: Clock,
+        buckets: Mapping[str, Bucket] = MappingProxyType({}),
+        in_event_loop: bool = False,
+    ) -> Self:
+        """Set what each one has, and return it."""
+        self.clock = clock
+        self.now = clock.now
+        self.buckets = buckets
+        self.in_event_loop = in_event_loop
+        return self
+
+    def start_within(self, outer: RuntimeContext) -> None:
+        """Serve an execution that one of *outer* has started: share what belongs to the run."""
+        self.first, self.depth = outer.first or outer, outer.depth + 1
+        self.heeds = True  # a fork that has failed may stand around that
+
+    def serving(self) -> Services:
+        """Return what the run offers to its states."""
+        if self.services is None:
+            from asl.hosts.services import Services
+
+            # Threads may ask at once: what is made first is for all.
+            services: Services = vars(self).setdefault("services", Services())
+            return services
+        return self.services
+
+    @property
+    def parking(self) -> Parking | None:
+        """Where branches wait that need no process, None where they wait in the process."""
+        return None if self.services is None else self.services.parking
+
+    def bucket(self, name: str) -> Bucket:
+        """Return the bucket that the user has mapped; raises ObjectFault if there is none."""
+        if name not in self.buckets:
+            hint = did_you_mean(name, self.buckets)
+            raise ObjectFault(
+                f"no bucket {name!r} is mapped{f' ({hint})' if hint else ''}: run with "
+                f"buckets={{{name!r}: FOLDER}}, or --bucket {name}=FOLDER on the command line"
+            )
+        return self.buckets[name]
 
     async def event_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop, asking the driver for one at the first need."""
@@ -72,6 +145,7 @@ class LivingHost:
             self.keep_time()
         for fork in self.forks:
             fork.spread_soon()
+        self.keeping.enter_event_loop()
 
     def keep_time(self) -> None:
         """End the execution at its deadline, from now on by the event loop."""
@@ -115,10 +189,24 @@ class LivingHost:
         task = current_task()
         return task is not None and task.cancelling() > 0
 
+    def is_over(self) -> bool:
+        """Whether a failure, or the end of its time, ends a part of the execution."""
+        failures = (fork.failure for fork in self.forks)
+        own = (StateError, Exhausted, Expired)
+        return self.expired or any(isinstance(each, own) for each in failures)
+
+    def ends(self, stop: BaseException) -> bool:
+        """Whether what flies out of a part of the execution is its end: neither that of the
+        process nor a pause."""
+        if isinstance(stop, StateError | Exhausted | Expired):
+            return True
+        return self.is_over() and not isinstance(stop, Suspended)
+
     async def close(self) -> None:
         """End what agents still hold: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
+        self.keeping.close()
         self.clock.real_begins()
         try:
             for agent in self._closing:
@@ -126,17 +214,45 @@ class LivingHost:
         finally:
             self.clock.real_ends()
 
-    async def _sleep(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
+        """Let time pass on the clock of the execution."""
         await self.event_loop()
         import asyncio
 
         await asyncio.sleep(seconds)
 
-    async def pause(self, seconds: float) -> None:
-        """Let time pass within an effect."""
-        await self._sleep(seconds)
+    def advance(
+        self, at: Frame, what: str, details: dict[str, Json], time: float | None = None
+    ) -> None:
+        """Record that a request was taken, now or at another *time*."""
+        at.emit(
+            (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
+        )
 
-    def _keep(self, agent: Agent) -> None:
+    def new_request(self, at: Frame, key: str, question: Question) -> Asked:
+        """Return a new request by its key.
+
+        It is made now, also where what led to it has happened long before: the time for an answer
+        begins when people can see it.
+        """
+        now, execution = self.now(), at.execution
+        kind, body, plan = question
+        if self.deadline is not None:  # when it has passed, nobody is asked any more
+            plan = {**plan, "deadline": self.deadline - now}
+        return Asked.make(at.execution_id, key, kind, body, plan, now, execution.redrives)
+
+    def wait_for(self, execution: Result, key: str) -> NoReturn:
+        """Pause, as an execution does whose answer the effect of the *key* awaits."""
+        self.pending += tuple((key, asked) for asked in execution.waits.asked)
+        self.awaited += tuple((key, task) for task in execution.waits.tasks)
+        raise Suspended
+
+    def forget_requests(self, within: str) -> None:
+        """Ask nobody any more by the requests whose keys begin so."""
+        self.pending = tuple(each for each in self.pending if not each[0].startswith(within))
+        self.awaited = tuple(each for each in self.awaited if not each[0].startswith(within))
+
+    def close_later(self, agent: Agent) -> None:
         """Remember what has to be closed."""
         first = self.first or self
         if agent.holds and agent not in first._closing:

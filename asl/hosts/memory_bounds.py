@@ -7,14 +7,12 @@ what is still there.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from asl.core.errors import StateError
 from asl.engine.execution import Execution
 from asl.engine.truncation import MAX_HELD, ValueSizes, bound_records, bound_values
-
-if TYPE_CHECKING:
-    from asl.hosts.local import LocalHost
+from asl.hosts.life import RuntimeContext
 
 __all__ = ["MAX_BUILT", "bound_memory"]
 
@@ -23,7 +21,7 @@ MAX_BUILT: Final = MAX_HELD
 _HINT: Final = "let a distributed Map write them with ResultWriter, or return less from each item"
 
 
-def bound_memory(host: LocalHost, execution: Execution, now: float) -> None:
+def bound_memory(runtime: RuntimeContext, execution: Execution, now: float, limit: int) -> None:
     """Drop history that takes too much memory.
 
     Raises:
@@ -35,7 +33,7 @@ def bound_memory(host: LocalHost, execution: Execution, now: float) -> None:
         return
     work.built = 0
     bound_values(execution, now)
-    most = max(host.limit, MAX_HELD)
-    if not ValueSizes(most).add(chain.from_iterable(fork.held for fork in host.forks)):
+    most = max(limit, MAX_HELD)
+    if not ValueSizes(most).add(chain.from_iterable(fork.held for fork in runtime.forks)):
         cause = f"the results of items take more than {most} bytes: {_HINT}"
         raise StateError("States.DataLimitExceeded", cause)

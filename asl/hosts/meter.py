@@ -1,8 +1,7 @@
-"""The budget gate of a host: calls wait, slow down and pause as the ledger says (8.11)."""
+"""The budget gate: calls wait, slow down and pause as the ledger says (8.11)."""
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
@@ -13,7 +12,7 @@ from asl.engine.ledger import Ledger
 from asl.engine.limits import Account
 from asl.engine.reservations import LOST, UNUSED, Admission, Estimate, Pause, Reservation
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
-from asl.hosts.local import LocalHost
+from asl.hosts.local import LocalEffects
 from asl.states.calls import Options, Target
 from asl.states.errors import Exhausted, Suspended
 from asl.states.host import Question
@@ -21,40 +20,19 @@ from asl.states.host import Question
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Meter", "Waiting"]
+__all__ = ["Meter"]
 
 LATER = 1.0
 """Seconds after which it is checked again whether a call of another execution has ended."""
 
 
-class Waiting:
-    """The calls of a run that wait for others to end; they keep their order."""
-
-    def __init__(self) -> None:
-        self.outermost: deque[asyncio.Future[None]] = deque()
-        self.nested: deque[asyncio.Future[None]] = deque()
-        """Calls within others, which go first: the others end only after them."""
-
-    def wake(self) -> None:
-        """Let all nested calls, and the first of the outermost ones, try again."""
-        for turn in self.nested:
-            if not turn.done():
-                turn.set_result(None)
-        while self.outermost:
-            turn = self.outermost.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-
-
 class Meter:
-    """Holds the calls of a host's agents against a ledger."""
+    """Holds the calls of agents against a ledger."""
 
-    def __init__(self, host: LocalHost, ledger: Ledger) -> None:
-        self.host = host
+    def __init__(self, effects: LocalEffects, ledger: Ledger) -> None:
+        self.effects = effects
+        self.caller = effects.caller
         self.ledger = ledger
-        self.waiting = Waiting()
-        """Shared with the executions that start one another."""
         self.deciding: asyncio.Future[None] | None = None
         """While a handler answers a budget request."""
         self.asked = False
@@ -62,7 +40,7 @@ class Meter:
 
     async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
-        host, ledger = self.host, self.ledger
+        caller, ledger = self.caller, self.ledger
         model, estimate, parent = None, None, None
         if options is not None:
             model, parent = options.blocks.get("model"), options.within
@@ -70,7 +48,7 @@ class Meter:
                 estimate = _estimate(payload, options)
         parent = parent or ledger.calling.get(id(at))
         call: Admission = None
-        if not self.waiting.outermost or parent is not None:
+        if not self.ledger.waiting.outermost or parent is not None:
             call = ledger.admit(at, target.name, model, estimate, parent)
         if type(call) is not Reservation:
             call = await self._admitted(at, target, (model, estimate, parent), call)
@@ -82,15 +60,15 @@ class Meter:
                 options = _revised(options, call)
             if parent is not None and options is not None:
                 options.within = call
-            agent = host.find(target)
+            agent = caller.find(target)
             if call.entry and ledger.keeps:
-                await host.admitted(at)
+                await caller.keeping.admitted(at)
             own: Account = call.accounts[-1]
             if own.counted and own.frame is not None and own.frame is at:  # kept with the answer
                 counts = {name: call.count(name) for name in own.counted}
-                host.used(at, counts)
+                caller.keeping.used(at, counts)
             try:
-                result = await host.ask_agent(at, target, payload, options, agent, call.account)
+                result = await caller.ask_agent(at, target, payload, options, agent, call.account)
             except Suspended:  # it is made again, and reports then what it has used
                 raise
             except BaseException as error:
@@ -108,14 +86,14 @@ class Meter:
         finally:
             if call.held or call.under_way:
                 ledger.release(call)
-            self.waiting.wake()
+            self.ledger.waiting.wake()
 
     def _settle(self, at: Any, call: Reservation, target: Target, failed: bool = False) -> None:
         try:
             self.ledger.settle(call, target.state, failed)
         finally:
             if call.counted:
-                self.host.used(at, call.counted)
+                self.caller.keeping.used(at, call.counted)
 
     def take_late_answer(self, at: Any, call: Call) -> None:
         """Take note that the usage of a cancelled call is complete."""
@@ -141,7 +119,7 @@ class Meter:
         finally:
             if parent is not None:
                 self.ledger.show(parent)
-            self.waiting.wake()
+            self.ledger.waiting.wake()
 
     async def begin(self, call: Reservation) -> None:
         """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
@@ -157,22 +135,22 @@ class Meter:
         finally:
             if call.parent is not None:
                 self.ledger.show(call.parent)
-            self.waiting.wake()
+            self.ledger.waiting.wake()
 
     # Waiting
 
     async def _later(self, at: Any, parent: Reservation | None) -> None:
         """Wait for a while, in which a call of another execution may end."""
         if parent is None:
-            await self.host.pause(LATER)
+            await self.caller.runtime.pause(LATER)
         else:
             parent.below += 1
             self.ledger.show(parent)
             try:
-                await self.host.pause(LATER)
+                await self.caller.runtime.pause(LATER)
             finally:
                 parent.below -= 1
-        at.now = self.host.now()
+        at.now = self.caller.runtime.now()
 
     async def _turn(self, parent: Reservation | None, first: bool) -> None:
         """Wait until another call has ended.
@@ -181,16 +159,16 @@ class Meter:
             parent: The call within which the waiting one is made.
             first: Whether it has waited before, and goes in front of those that have not.
         """
-        loop = await self.host.event_loop()
+        loop = await self.caller.runtime.event_loop()
         turn = loop.create_future()
-        waiting = self.waiting
+        waiting = self.ledger.waiting
         if parent is None:
             (waiting.outermost.appendleft if first else waiting.outermost.append)(turn)
         else:
             waiting.nested.append(turn)
             parent.below += 1
             self.ledger.show(parent)
-        parking = self.host.serving().parking
+        parking = self.caller.runtime.serving().parking
         try:
             await (turn if parking is None else parking.stand_by(turn))
         except BaseException:
@@ -214,7 +192,7 @@ class Meter:
             details = {key: value for key, value in words.items() if value is not None}
             at.note("FallbackApplied", details)
         if call.delay:
-            await self.host.pause(call.delay)
+            await self.caller.runtime.pause(call.delay)
 
     # People
 
@@ -223,7 +201,7 @@ class Meter:
         if self.asked:
             raise Suspended
         if self.deciding is not None:
-            parking = self.host.serving().parking
+            parking = self.caller.runtime.serving().parking
             if parking is not None:
                 await parking.stand_by(self.deciding)
                 return
@@ -231,11 +209,11 @@ class Meter:
 
             await shield(self.deciding)  # one that is cancelled here does not end it for the others
             return
-        if self.host.in_event_loop:
-            self.deciding = (await self.host.event_loop()).create_future()
+        if self.caller.runtime.in_event_loop:
+            self.deciding = (await self.caller.runtime.event_loop()).create_future()
         try:
             question = Question("budget", self.ledger.question(at, pause), {})
-            decision = await self.host.decide(at, f"!budget.{self.ledger.questions}", question)
+            decision = await self.effects.decide(at, f"!budget.{self.ledger.questions}", question)
         except Suspended:
             self.asked = True
             raise

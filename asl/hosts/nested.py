@@ -12,12 +12,12 @@ from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
+from asl.hosts.calling import AgentCaller
 from asl.hosts.children import Begun
 from asl.hosts.jobs import Ending, Job, JobAnswer
 from asl.hosts.life import MAX_NESTED
-from asl.hosts.local import LocalHost
 from asl.hosts.run import Listener
-from asl.hosts.services import Service, Services, Started, host_of, refusal, uuid_of
+from asl.hosts.services import Service, Services, Started, refusal, uuid_of
 from asl.program import Program
 from asl.states.calls import Target
 from asl.states.errors import Raised
@@ -55,24 +55,23 @@ class Start(Service):
         self.sdk = ":aws-sdk:" in target.name
         self.express = target.base.endswith("startSyncExecution")
 
-    async def answer(self, payload: Json, call: Call | None) -> Json:
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
         """Start an execution, and wait for its end where the form says so."""
-        assert call is not None
-        host, services = host_of(call), self.services
+        services = self.services
         child = self._child(payload, call)
-        self._admit(host, child, call)
+        self._admit(caller, child, call)
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
         listener = call.at.listening()  # while the state is there
-        begun = host.begin_started(
+        begun = caller.keeping.begin_started(
             call.at,
             replace(child.program, name=workflow),
             Started(child.name, child.data, self.express, awaited, call.at.requestor),
         )
         if begun is None:
             raise self._taken(child, call)
-        began = host.now() if begun.started is None else begun.started
-        work = self._execution(host, child, begun, call, listener)
+        began = caller.runtime.now() if begun.started is None else begun.started
+        work = self._execution(caller, child, begun, call, listener)
         execution = services.start(child.id, work)
         execution.add_done_callback(lambda _: begun.leave())
         started = {"ExecutionArn": child.id, "StartDate": self._date(began)}
@@ -82,32 +81,32 @@ class Start(Service):
             services.count(execution)
             services.leave(execution)
             return started
-        host.advance(call.at, "Submitted", {"output": started})
+        caller.runtime.advance(call.at, "Submitted", {"output": started})
         job = Job(execution, payload, call.options, began)
         try:
-            result = await self._ending(host, child, job, call)
+            result = await self._ending(caller, child, job, call)
         except BaseException:  # cut off with its parent, whatever has cut that off; it flies on
-            over = call.deadline is not None and host.now() >= call.deadline
-            if begun.journal is not None and (over or host.is_over()):
-                begun.journal.put_end("ABORTED", host.now(), None, None, None)
+            over = call.deadline is not None and caller.runtime.now() >= call.deadline
+            if begun.journal is not None and (over or caller.runtime.is_over()):
+                begun.journal.put_end("ABORTED", caller.runtime.now(), None, None, None)
             raise
         if isinstance(result, JobAnswer):
             services.leave(execution)
-            host.detach(begun)
+            caller.keeping.detach(begun)
             return result.value()
         if result.status == "PAUSED":
-            host.wait_for(result, call.at.key)
+            caller.runtime.wait_for(result, call.at.key)
         if not result.ok:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
 
-    async def _ending(self, host: LocalHost, child: _Child, job: Job, call: Call) -> Ending:
+    async def _ending(self, caller: AgentCaller, child: _Child, job: Job, call: Call) -> Ending:
         """Wait for the end of an execution, or for the answer to the token that it was given."""
         if call.token not in child.text and call.token != child.name:
             return await job.execution
         self.services.count(job.execution)
         try:
-            return await host.await_job(call, job)
+            return await caller.keeping.await_job(caller, call, job)
         except BaseException:  # as one that awaits the execution itself would; it flies on
             from asyncio import wait
 
@@ -117,7 +116,7 @@ class Start(Service):
 
     async def _execution(
         self,
-        host: LocalHost,
+        caller: AgentCaller,
         child: _Child,
         begun: Begun,
         call: Call,
@@ -127,7 +126,7 @@ class Start(Service):
         if begun.result is not None:
             return begun.result
         at, id = call.at, child.workflow_id
-        work = begun.run(host, at, child.name, id, express=self.express, listener=listener)
+        work = begun.run(caller, at, child.name, id, express=self.express, listener=listener)
         result = await work
         if begun.journal is not None:
             begun.journal.put_result(result, call.deadline)
@@ -175,10 +174,10 @@ class Start(Service):
             message = f"Invalid State Machine Execution Input: '{fault}'"
             raise self._refused(call, "InvalidExecutionInput", message) from None
 
-    def _admit(self, host: LocalHost, child: _Child, call: Call) -> None:
+    def _admit(self, caller: AgentCaller, child: _Child, call: Call) -> None:
         """Refuse a name that is taken, and executions without end."""
         taken = self.services.started
-        if host.depth >= MAX_NESTED or len(taken) >= MAX_STARTED:
+        if caller.runtime.depth >= MAX_NESTED or len(taken) >= MAX_STARTED:
             raise self._refused(
                 call,
                 "ExecutionLimitExceeded",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from asl.core.values import Json
 from asl.engine.pools import SharedBudgets
 from asl.expr.templates import SUFFIX
-from asl.hosts.local import LocalHost
+from asl.hosts.calling import AgentCaller
 from asl.hosts.pools import shared_budgets_of
 from asl.states.blocks.policy import WINDOWS, Limit
 from asl.states.errors import Raised
@@ -111,16 +111,16 @@ class _Excess(NamedTuple):
 class Counted:
     """A call that counts, until it has ended."""
 
-    __slots__ = ("entry", "host", "names", "time", "watched")
+    __slots__ = ("caller", "entry", "names", "time", "watched")
 
     def __init__(
         self,
-        host: LocalHost,
+        caller: AgentCaller,
         entry: str,
         names: Sequence[tuple[str, ...]],
         watched: Mapping[str, Counting],
     ) -> None:
-        self.host = host
+        self.caller = caller
         self.entry = entry
         self.names = names
         """What it counts as: its tool, and `REQUESTS` where it reaches the network."""
@@ -163,7 +163,7 @@ class Rates:
 
     async def begin(
         self,
-        host: LocalHost,
+        caller: AgentCaller,
         at: Any,
         tool: str,
         names: Sequence[tuple[str, ...]],
@@ -175,7 +175,7 @@ class Rates:
         *watched* says what has to be known of the calls of which workflow.
         """
         self.number += 1
-        call = Counted(host, f"{at.execution_id} {at.key}#{self.number}", names, watched)
+        call = Counted(caller, f"{at.execution_id} {at.key}#{self.number}", names, watched)
         if call.watched:
             await self._admitted(call, tool, demands)
         return call
@@ -194,7 +194,7 @@ class Rates:
         turn: _Turn | None = None
         try:
             while True:
-                call.time = now = call.host.now()
+                call.time = now = call.caller.runtime.now()
                 following = not self._is_next(turn, demands)
                 excess = self._taken(call, demands, following)
                 for each in excess:
@@ -206,7 +206,7 @@ class Rates:
                     turn = _Turn(demands)
                     self.waiting.append(turn)
                 finite = [each.until for each in excess if each.until < inf]
-                await self._woken(call.host, turn, max(finite) - now if finite else None)
+                await self._woken(call.caller, turn, max(finite) - now if finite else None)
         finally:
             if turn is not None:
                 self.waiting.remove(turn)
@@ -260,7 +260,7 @@ class Rates:
 
     def _change(self, call: Counted, workflow: str, act: Any) -> None:
         """Change what is on the tab of a workflow: times by names, and calls under way."""
-        watched, now = call.watched[workflow], call.host.now()
+        watched, now = call.watched[workflow], call.caller.runtime.now()
         own = f"{call.entry.partition(' ')[0]} "
         first = (workflow, own) not in self.seen
         self.seen.add((workflow, own))
@@ -277,7 +277,7 @@ class Rates:
             act(calls, entries)
             return {"calls": calls, "open": entries}
 
-        _tabs(call.host).change(f"Tools {workflow}", make)
+        _tabs(call.caller).change(f"Tools {workflow}", make)
 
     def _excess(
         self,
@@ -318,9 +318,9 @@ class Rates:
                 return False
         return True
 
-    async def _woken(self, host: LocalHost, turn: _Turn, seconds: float | None) -> None:
+    async def _woken(self, caller: AgentCaller, turn: _Turn, seconds: float | None) -> None:
         """Return when something has changed, or so many seconds have passed."""
-        loop = await host.event_loop()
+        loop = await caller.runtime.event_loop()
         turn.woken = loop.create_future()
         timer = None if seconds is None else loop.call_later(max(0.0, seconds), turn.wake)
         try:
@@ -334,8 +334,8 @@ class Rates:
             turn.wake()
 
 
-def _tabs(host: LocalHost) -> SharedBudgets:
-    return host.serving().tabs or shared_budgets_of(host.clock)
+def _tabs(caller: AgentCaller) -> SharedBudgets:
+    return caller.runtime.serving().tabs or shared_budgets_of(caller.runtime.clock)
 
 
 def _queues(demands: list[Demand]) -> set[tuple[str, str]]:

@@ -19,8 +19,8 @@ from asl.expr.intrinsics.objects import merged
 from asl.expr.likeness import likeness, words
 from asl.expr.limits import within_limits
 from asl.expr.times import format_timestamp, parse_duration
-from asl.hosts.services import Service, host_of
-from asl.states.host import Frame
+from asl.hosts.calling import AgentCaller
+from asl.hosts.services import Service
 
 __all__ = ["Remembering"]
 
@@ -41,16 +41,14 @@ class Remembering(Service):
         """By the backends that documents name."""
         self.blocking = any(getattr(each, "remote", False) for each in given.values())
 
-    def answer(self, payload: Json, call: Call | None) -> Any:
-        """Carry a request out; where that takes long, the host asks in a thread."""
+    def answer(self, payload: Json, call: Call | None) -> Json:
+        """Carry a request out that may take long: this is called in a thread."""
         assert call is not None
-        now = host_of(call).now()
-        if self.blocking:
-            return self.do(call.at, payload, now)
-        return self._done(call.at, payload, now)
+        return self.do(call.at, payload, call.performer.now())
 
-    async def _done(self, at: Frame, request: Json, now: float) -> Json:
-        return self.do(at, request, now)
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+        """Carry a request out."""
+        return self.do(call.at, payload, caller.now())
 
     def do(self, at: Any, request: Json, now: float) -> Json:
         """Carry a request of a machine out; raises StateError for a memory that is not there."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import NotJson
 from asl.core.values import Json, detached, excerpt
 from asl.engine.agent import Call
-from asl.hosts.calling import CallingHost
+from asl.hosts.calling import AgentCaller
 from asl.states.blocks.progress import Plan, clamped, update
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class Inbox:
 class Reports:
     """The progress of one call."""
 
-    def __init__(self, host: CallingHost, call: Call, plan: Plan) -> None:
-        self.host = host
+    def __init__(self, caller: AgentCaller, call: Call, plan: Plan) -> None:
+        self.caller = caller
         self.call = call
         self.plan = plan
         self.count = 0
@@ -65,7 +65,7 @@ class Reports:
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
         """Return an answer, and tell of the progress before it."""
-        self.inbox.loop = await self.host.event_loop()
+        self.inbox.loop = await self.caller.runtime.event_loop()
         self.call.watcher = self._take
         try:
             return await answer(*given)
@@ -83,14 +83,14 @@ class Reports:
     def _deal(self, reports: list[tuple[Json, str]]) -> None:
         at = self.call.at
         for percentage, message in reports:
-            at.now = now = self.host.now()
+            at.now = now = self.caller.runtime.now()
             share = clamped(percentage)
             if share is None:
                 reason = f"a percentage is a number, not {_shown(percentage)}"
                 at.note("ProgressWarning", {"reason": reason})
             else:
                 update(at, self.plan, share, message, now)
-        self.host.progressed(at)
+        self.caller.keeping.progressed(at)
 
 
 def _shown(percentage: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.tools import Offers
-from asl.hosts.local import LocalHost
+from asl.hosts.life import RuntimeContext
 from asl.hosts.rates import Counting, Rates, counting
 from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, overlaid
 
@@ -83,7 +83,7 @@ def topmost(execution: Any) -> Any:
     return execution
 
 
-def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level, ...]:
+def rights_of(runtime: RuntimeContext, at: Any, own: Rules | None = None) -> tuple[Level, ...]:
     """Return all policies that bind a state of a machine, the outermost first.
 
     Raises StateError for computed fields that do not fit.
@@ -100,7 +100,7 @@ def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level
     for scope in (each for each in at.scopes if each.of_tools):
         rules = None if scope.tools is None else scope.tools(execution.input, at)
         scopes.append((rules, scope.document))
-    room = host.serving().tools
+    room = runtime.serving().tools
     counts = room.counting(program.document)
     levels = []
     for number, (below, document) in enumerate(scopes):
@@ -122,13 +122,13 @@ def rights_of(host: LocalHost, at: Any, own: Rules | None = None) -> tuple[Level
     return (*outer, *levels)
 
 
-def needs_consent(host: LocalHost, at: Any, own: Rules | None) -> bool:
+def needs_consent(runtime: RuntimeContext, at: Any, own: Rules | None) -> bool:
     """Return whether any tool call of an agent may need consent; *own* are its state's rules."""
-    execution, services = topmost(at.execution), host.services
+    execution, services = topmost(at.execution), runtime.services
     operator = None if services is None else services.policy
     levels = () if operator is None else operator.levels
     if own is not None or execution.program.tools is not None or execution.rights or at.scopes:
-        levels = (*levels, *rights_of(host, at, own))
+        levels = (*levels, *rights_of(runtime, at, own))
     return any(level.policy.consents for level in levels)
 
 

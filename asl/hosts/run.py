@@ -1,4 +1,4 @@
-"""One execution from start to end on the in-memory host."""
+"""One execution from start to end."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from asl.engine.agent import Find
 from asl.engine.events import Event
 from asl.engine.execution import ANYBODY, UNSPENT, Execution, Identity, Spent
 from asl.engine.frame import Frame
-from asl.engine.interpreter import interpret
+from asl.engine.interpreter import begin, interpret
 from asl.engine.result import Result, Waits
+from asl.hosts.calling import AgentCaller
 from asl.hosts.clock import Clock
-from asl.hosts.local import LocalHost
+from asl.hosts.life import RuntimeContext
+from asl.hosts.local import LocalEffects
 from asl.hosts.services import Services
 from asl.program import Program
 from asl.states.blocks.budget import Amounts
@@ -48,7 +50,7 @@ async def execute(
     listener: Listener | None = None,
     in_event_loop: bool = False,
     services: Services | None = None,
-    parent: LocalHost | None = None,
+    parent: RuntimeContext | None = None,
     within: Frame | None = None,
     counted: Spent = UNSPENT,
     begins: Callable[[Execution], object] | None = None,
@@ -64,9 +66,9 @@ async def execute(
     where it has a method `within`, for that of an execution that a state starts.
     *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
     for when it is needed. *services* are what the run offers to its states.
-    *parent* is the host of the execution that starts this one; *within* is its machine whose budget
-    holds here, too, *counted* what of the spending was counted there already, and *begins* is given
-    the execution, whatever becomes of it.
+    *parent* is what the execution runs on that starts this one; *within* is its machine whose
+    budget holds here, too, *counted* what of the spending was counted there already, and *begins*
+    is given the execution, whatever becomes of it.
     With a *journal* it is kept there, and goes on from what is there; *past* is what it goes on
     from where there is no journal.
 
@@ -75,27 +77,26 @@ async def execute(
     if foreign:
         data = detached(data)
     history: list[Any] = []
-    host = LocalHost() if journal is None else _durable()
-    host.init(find, clock, program.profile.max_payload, buckets, in_event_loop)
-    now, began = host.now, identity.started
-    if began is None:
-        began = now()
-    execution = Execution().init(program, data, began, history, identity, drawn_name)
-    frame = Frame().init(execution, host, program.machine.start, data, began)
+    runtime = RuntimeContext().init(clock, buckets, in_event_loop)
+    caller = AgentCaller().init(runtime, find, program.profile.max_payload)
+    effects = LocalEffects().init(runtime, caller, history.extend)
+    frame = begin(program, data, effects, identity, drawn_name, history)
+    execution, now = frame.execution, runtime.now
+    began = execution.started
     if begins is not None:
         begins(execution)
     limited = program.profile.quotas is not NO_QUOTAS
     if program.timeout is not None or identity.limit is not None or limited:
-        host.deadline = execution.deadline
-        if in_event_loop and host.deadline is not None:
-            host.keep_time()
+        runtime.deadline = execution.deadline
+        if in_event_loop and runtime.deadline is not None:
+            runtime.keep_time()
     delivery = None
     if listener is not None or program.sends:
         listener, delivery = _listened(execution, listener, services)
     if services is not None or parent is not None:
-        _share(host, execution, services, parent)
+        _share(effects, execution, services, parent)
     if journal is not None or past is not None:
-        _go_on(host, frame, journal, past)
+        _go_on(effects, frame, journal, past)
     if limited:
         _count_events(execution)
     status, output, failure, cut = "SUCCEEDED", None, None, False
@@ -107,15 +108,15 @@ async def execute(
         ceiling = None if services is None or services.policy is None else services.policy.budget
         borrows = within is not None and within.execution.ledger is not None
         if program.budgeted or borrows or ceiling is not None:
-            _watch(host, frame, past, within, counted, None if borrows else ceiling)
+            _watch(effects, frame, past, within, counted, None if borrows else ceiling)
         output = await interpret(frame)
         if execution.counter is not None:
             execution.counter.insist()
     except BaseException as stop:
-        cut = not (host.expired or isinstance(stop, _ENDS))
+        cut = not (runtime.expired or isinstance(stop, _ENDS))
         if cut:
             raise
-        status, failure = _come_to(host, frame, stop)
+        status, failure = _come_to(effects, frame, stop)
     finally:
         ended = max(now(), began)
         if execution.ledger is not None:
@@ -123,25 +124,27 @@ async def execute(
             if not goes_on:
                 execution.ledger.close(ended)
         # The history refers to the frames, those to the execution: it must let go of the history.
-        execution.emit, execution.history = _ended, []
-        if services is not None or host.holds:
-            await _close(host, services, cut)
+        execution.emit = effects.record = _ended
+        execution.history = []
+        if services is not None or runtime.holds:
+            await _close(runtime, services, cut)
     if status == "TIMED_OUT":
-        host.leave(frame, failed=False)
-    elif foreign and not fits(output, host.limit):
-        status, output, failure = "FAILED", None, _too_large(host.limit)
+        runtime.keeping.leave(frame, failed=False)
+    elif foreign and not fits(output, caller.limit):
+        status, output, failure = "FAILED", None, _too_large(caller.limit)
     result = Result().init(execution, history, status, ended, output, failure)
-    if host.checkpoints:
-        result.checkpoints = host.checkpoints
+    if runtime.checkpoints:
+        result.checkpoints = runtime.checkpoints
     if services is not None and services.started and parent is None:
         result.started = tuple(services.results())
     if status == "PAUSED":
-        result.waits = Waits([each for _, each in host.pending], [each for _, each in host.awaited])
-        result.wake = host.wake
+        asked, tasks = [each for _, each in runtime.pending], [each for _, each in runtime.awaited]
+        result.waits = Waits(asked, tasks)
+        result.wake = runtime.wake
     elif listener is not None:
         listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
     if delivery is not None:
-        await _delivered(delivery, host, clock)
+        await _delivered(delivery, runtime, clock)
         result.deliveries = delivery.report()
     return result
 
@@ -166,54 +169,71 @@ def _refuse_unenforceable(execution: Execution, services: Services) -> None:
 
 
 def _share(
-    host: LocalHost, execution: Execution, services: Services | None, parent: LocalHost | None
+    effects: LocalEffects,
+    execution: Execution,
+    services: Services | None,
+    parent: RuntimeContext | None,
 ) -> None:
     """Give an execution what belongs to its run."""
     if services is not None:
-        host.services = services
+        runtime = effects.runtime
+        runtime.services, runtime.middleware = services, services.middleware
+        if services.middleware:
+            effects.direct = None
         if services.prices is not None:
             execution.prices = services.prices
     if parent is not None:
-        host.started_by(parent)
+        effects.runtime.start_within(parent)
 
 
-def _go_on(host: LocalHost, frame: Frame, journal: Journal | None, past: Past | None) -> None:
+def _go_on(effects: LocalEffects, frame: Frame, journal: Journal | None, past: Past | None) -> None:
     """Keep an execution, and let it stand where it has come to before."""
     if journal is not None:
-        host.keep(journal, frame)
+        _keep(effects, frame, journal)
     if past is not None:
         past.resume(frame, frame.execution.history)
-        host.checkpoints = tuple(past.checkpoints)
+        effects.runtime.checkpoints = tuple(past.checkpoints)
+
+
+def _keep(effects: LocalEffects, frame: Frame, journal: Journal) -> None:
+    """Perform each effect once, and keep its answer in a journal."""
+    from asl.hosts.durable import JournaledEffects
+    from asl.hosts.kept import JournalKeeping
+
+    keeping = effects.runtime.keeping = JournalKeeping(journal, effects, frame)
+    frame.effects = JournaledEffects(effects, keeping)
 
 
 _ENDS = (StateError, Suspended, Expired)
 """What ends an execution and not its caller."""
 
 
-def _come_to(host: LocalHost, frame: Frame, stop: BaseException) -> tuple[str, StateError | None]:
+def _come_to(
+    effects: LocalEffects, frame: Frame, stop: BaseException
+) -> tuple[str, StateError | None]:
     """Let an execution end without success; return its status, and the error that it failed with.
 
     Whatever flies out of one whose time is over is the host's cancellation.
     """
     if isinstance(stop, StateError):
-        host.leave(frame, failed=True)
+        effects.runtime.keeping.leave(frame, failed=True)
         return "FAILED", stop
     if isinstance(stop, Suspended):
-        host.suspend(frame)
+        effects.suspend(frame)
         return "PAUSED", None
-    if host.expired:
+    if effects.runtime.expired:
         uncancel()
     return "TIMED_OUT", StateError("States.Timeout", None)
 
 
-async def _close(host: LocalHost, services: Services | None, cut: bool) -> None:
+async def _close(runtime: RuntimeContext, services: Services | None, cut: bool) -> None:
     """End what the execution has begun beside its machines; the first one of a run ends all."""
     try:
-        if services is not None and host.first is None:
+        if services is not None and runtime.first is None:
             await services.settle(cut)
     finally:
-        if host.holds:
-            await host.close()
+        if runtime.holds:
+            await runtime.close()
 
 
 def _listened(
@@ -246,7 +266,7 @@ def _too_large(limit: int) -> StateError:
 
 
 def _watch(
-    host: LocalHost,
+    effects: LocalEffects,
     frame: Frame,
     past: Past | None,
     within: Frame | None,
@@ -258,7 +278,7 @@ def _watch(
     from asl.hosts.pools import shared_budgets_of
     from asl.states.blocks.budget import Limits
 
-    execution, services = frame.execution, host.serving()
+    execution, services = frame.execution, effects.runtime.serving()
     budget = execution.program.budget
     limits = Limits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
@@ -266,15 +286,14 @@ def _watch(
         ledger.hold(ceiling)
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
-    host.watch(ledger)
+    effects.watch(ledger)
     around = None if within is None else within.execution.ledger
     if limits.windows or limits.pool is not None:
-        budgets = services.tabs or shared_budgets_of(host.clock)
+        budgets = services.tabs or shared_budgets_of(effects.runtime.clock)
         lenders = () if around is None or within is None else around.accounts(within)
         ledger.share(budgets, services.pools, lenders, frame.now)
     if around is not None and within is not None:
         ledger.borrow(around, within, counted, frame.now)
-        host.wait_with(within.host)
     ledger.show_limit()
 
 
@@ -320,16 +339,16 @@ def _both(one: Listener | None, other: Listener) -> Listener:
     return listen
 
 
-async def _delivered(delivery: Delivery, host: LocalHost, clock: Clock) -> None:
+async def _delivered(delivery: Delivery, runtime: RuntimeContext, clock: Clock) -> None:
     """Return when the channels have had their time to take what is on its way."""
-    if not host.in_event_loop:
+    if not runtime.in_event_loop:
         delivery.close()
         return
     from asl.hosts.threads import run_in_thread
 
     clock.real_begins()
     try:
-        await run_in_thread(await host.event_loop(), delivery.close)
+        await run_in_thread(await runtime.event_loop(), delivery.close)
     finally:
         clock.real_ends()
 
@@ -337,12 +356,6 @@ async def _delivered(delivery: Delivery, host: LocalHost, clock: Clock) -> None:
 def drawn_name() -> str:
     """Return a name that no other execution has."""
     return urandom(16).hex()
-
-
-def _durable() -> LocalHost:
-    from asl.hosts.durable import DurableHost
-
-    return DurableHost()
 
 
 def _ended(record: Record) -> None:

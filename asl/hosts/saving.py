@@ -6,25 +6,25 @@ from math import inf
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
-from asl.engine.checkpoints import Checkpoint, Storage, record_of
+from asl.engine.checkpoints import Checkpoint, Names, Storage, record_of
 from asl.engine.frame import Frame
 from asl.engine.written import written_spending
-from asl.hosts.local import LocalHost
+from asl.hosts.life import RuntimeContext
 from asl.states.errors import Raised
 from asl.states.host import Saving
 
 __all__ = ["saved"]
 
 OWN = "default"
-"""The storage that every host has: with the execution itself."""
+"""The storage that is always there: with the execution itself."""
 
 
-def saved(host: LocalHost, at: Frame, saving: Saving) -> Checkpoint:
-    """Return a new checkpoint; it stands in its storage, unless that is the host's own."""
-    storage = None if saving.storage == OWN else _storage(host, saving.storage)
+def saved(runtime: RuntimeContext, names: Names, at: Frame, saving: Saving) -> Checkpoint:
+    """Return a new checkpoint; it stands in its storage, unless that is the execution's own."""
+    storage = None if saving.storage == OWN else _storage(runtime, saving.storage)
     execution = at.execution
-    at.now = created = host.now()
-    id, name = host.names.new(execution.id, saving.name)
+    at.now = created = runtime.now()
+    id, name = names.new(execution.id, saving.name)
     data = saving.leave(record_of(id, name, created))
     checkpoint = Checkpoint(
         id=id,
@@ -49,12 +49,12 @@ def saved(host: LocalHost, at: Frame, saving: Saving) -> Checkpoint:
             # A storage is foreign code: anything it raises is its failure.
             message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
             raise Raised("States.TaskFailed", message) from error
-    host.names.take(id, name)
+    names.take(id, name)
     return checkpoint
 
 
-def _storage(host: LocalHost, name: str) -> Storage:
-    storages = host.serving().storages
+def _storage(runtime: RuntimeContext, name: str) -> Storage:
+    storages = runtime.serving().storages
     try:
         return storages[name]
     except KeyError:

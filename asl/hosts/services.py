@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.once import once
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call, Find, Tokens
+from asl.engine.checkpoints import Storage
 from asl.engine.execution import Price
 from asl.engine.memory import Memory
+from asl.engine.pools import SharedBudgets
 from asl.engine.result import Result
 from asl.engine.tools import Offers
+from asl.hosts.middleware import Middleware
 from asl.program import Program
 from asl.states.calls import Target
 from asl.states.errors import Raised, Suspended
@@ -25,11 +28,9 @@ if TYPE_CHECKING:
     from asyncio import Task
     from decimal import Decimal
 
-    from asl.engine.checkpoints import Storage
-    from asl.engine.pools import SharedBudgets
+    from asl.hosts.calling import AgentCaller
     from asl.hosts.children import Begun
     from asl.hosts.delivery import Sinks
-    from asl.hosts.local import LocalHost
     from asl.hosts.operator_policy import OperatorPolicy
     from asl.hosts.parking import Parking
     from asl.hosts.remembering import Remembering
@@ -67,7 +68,7 @@ class Keeper(Protocol):
         ...
 
 
-__all__ = ["Keeper", "Notify", "Service", "Services", "Started", "host_of", "refusal"]
+__all__ = ["Keeper", "Notify", "Service", "Services", "Started", "refusal"]
 
 
 class Started(NamedTuple):
@@ -135,6 +136,9 @@ class Services:
 
     policy: OperatorPolicy | None = None
     """What the operator allows every document, None for anything."""
+
+    middleware: Sequence[Middleware] = ()
+    """Code of the caller around each effect, the outermost first."""
 
     boxes: Mapping[str, Offers] = MappingProxyType({})
     """What tells of the tools that the caller gave, by their names."""
@@ -283,10 +287,9 @@ class Service(Agent):
 
     needs_loop = True
 
-
-def host_of(call: Call) -> LocalHost:
-    """Return the host that performs a call."""
-    return cast("LocalHost", call.at.host)
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+        """Answer a call that *caller* performs."""
+        raise NotImplementedError
 
 
 def refusal(call: Call, service: str, code: str, message: str) -> Raised:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, whole_text
 from asl.engine.agent import Call
-from asl.hosts.calling import CallingHost
+from asl.hosts.calling import AgentCaller
 from asl.hosts.reporting import Inbox
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
 from asl.states.calls import Options, Target
@@ -35,8 +35,8 @@ class Stream:
 
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, host: CallingHost, call: Call, plan: Plan) -> None:
-        self.host = host
+    def __init__(self, caller: AgentCaller, call: Call, plan: Plan) -> None:
+        self.caller = caller
         self.call = call
         self.plan = plan
         self.shown = Shown(plan)
@@ -54,7 +54,7 @@ class Stream:
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
         """Return an answer, and pass on what is said before it."""
-        self.loop = self.inbox.loop = await self.host.event_loop()
+        self.loop = self.inbox.loop = await self.caller.runtime.event_loop()
         self.call.listener = self.take
         try:
             try:
@@ -83,7 +83,8 @@ class Stream:
         """Show the rest of an answer that is there."""
         self.inbox.empty()
         if self.plan.guarded:
-            self.host.unshown(self.call.at, "".join(self.everything))
+            said = self.call.at.said = "".join(self.everything)
+            self.caller.keeping.unshown(self.call.at, said)
             return
         if not self.length:
             with suppress(StateError):  # an answer that is too large is refused as such
@@ -105,10 +106,10 @@ class Stream:
     def take(self, text: str) -> None:
         """Take what an agent says, in whatever thread; raises StateError for too much."""
         self.length += len(text)
-        if self.length > self.host.limit:
+        if self.length > self.caller.limit:
             self.excess = Raised(
                 "States.DataLimitExceeded",
-                f"{self.call.target.name} says more than {self.host.limit} characters",
+                f"{self.call.target.name} says more than {self.caller.limit} characters",
             )
             raise self.excess
         self.inbox.put(whole_text(text))
@@ -125,7 +126,7 @@ class Stream:
     def _tell(self, chunks: Iterable[dict[str, Json]]) -> None:
         at = self.call.at
         for details in chunks:
-            at.now = self.host.now()
+            at.now = self.caller.runtime.now()
             at.note(CHUNK, details)
             if "OnChunk" in self.plan.callbacks and "OnChunk" not in self.deaf:
                 self._queue(details)
@@ -170,15 +171,13 @@ class Stream:
         agent = self.plan.callbacks.get(kind)
         if agent is None or kind in self.deaf:
             return
-        from asl.hosts.calling import CallingHost
-
         at, state = self.call.at, self.call.state_name
         target = Target("agent", agent, state, aside=True)
         options = Options(PATIENCE, None, state)
         if self.call.tool_rules is not None:  # it may use no more than the agent
             options.blocks["tools"] = self.call.tool_rules
         try:
-            await CallingHost.invoke(self.host, at, target, {"state": state, **details}, options)
+            await self.caller.invoke(at, target, {"state": state, **details}, options)
         except StateError as error:
             if error.name == "States.Timeout":
                 self.deaf.add(kind)

@@ -1,18 +1,16 @@
 """Child executions that may take only so long."""
 
-from typing import cast
-
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.records import BROKEN
-from asl.hosts.life import LivingHost
+from asl.hosts.life import RuntimeContext
 
 __all__ = ["interpret_in_time"]
 
 
-async def interpret_in_time(frame: Frame) -> Json:
+async def interpret_in_time(runtime: RuntimeContext, frame: Frame) -> Json:
     """Run a child as `interpret` does; an execution of its own fails when its time is over.
 
     Raises:
@@ -23,17 +21,16 @@ async def interpret_in_time(frame: Frame) -> Json:
     end = frame.execution.deadline if own else None
     if end is None:
         return await interpret(frame)
-    host = cast("LivingHost", frame.host)
-    await host.event_loop()
+    await runtime.event_loop()
     from asyncio import timeout
 
     try:
-        async with timeout(max(0.0, end - host.now())) as limit:
+        async with timeout(max(0.0, end - runtime.now())) as limit:
             return await interpret(frame)
     except TimeoutError as late:
         if not limit.expired():
             raise
         error = StateError("States.Timeout", None)
-        frame.now = host.now()
+        frame.now = runtime.now()
         frame.execution.emit((BROKEN, frame.now, frame, frame.visit, frame.step, error))
         raise error from late

@@ -7,6 +7,7 @@ since what is tested is that the state would be retried.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from io import BytesIO
 from typing import Any, BinaryIO
 
@@ -27,13 +28,15 @@ from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.records import CAUGHT, RETRIED, each_record
 from asl.engine.result import Result
+from asl.hosts.calling import AgentCaller
 from asl.hosts.clock import Clock
 from asl.hosts.driving import drive
-from asl.hosts.local import LocalHost
+from asl.hosts.life import RuntimeContext
+from asl.hosts.local import LocalEffects
 from asl.hosts.run import drawn_name
 from asl.program import Catcher, Retrier, Work
 from asl.states.errors import Raised
-from asl.states.host import ABSENT
+from asl.states.host import ABSENT, Record
 from asl.states.host import Frame as StateFrame
 from asl.states.iteration import too_many_failed
 from asl.states.objects import Bucket, ObjectFault, StoredObject
@@ -117,10 +120,8 @@ def tested(
     if context is not None:
         check_context(subject.state, context)
     trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration, role)
-    bench = _Bench().init(find, clock, trial.program.profile.max_payload)
-    bench.reading = configuration.get("mapItemReaderData")
     known = detached(dict(variables))
-    return trial.run(bench, detached(data), known, context, inspect=level != "INFO")
+    return trial.run(find, clock, detached(data), known, context, inspect=level != "INFO")
 
 
 def _check_configuration(configuration: Mapping[str, Json]) -> None:
@@ -220,20 +221,25 @@ class _Given:
         return iter(())
 
 
-class _Bench(LocalHost):
-    """The host of one trial: it does not wait for a retry, and reads what it was given."""
+class _AnyBucket(dict[str, Bucket]):
+    """Buckets by any name, in which every object is what was given for reading."""
 
-    reading: Json = None
+    def __init__(self, reading: Json) -> None:
+        super().__init__()
+        self.reading = reading
 
-    def bucket(self, name: str) -> Bucket:
-        """Return a bucket in which every object is what was given for reading."""
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Bucket:
         return _Given(self.reading)
 
-    async def sleep_until(self, at: StateFrame, when: float) -> None:
-        """Wait, unless it is for a retry."""
-        if at.step.type != "Wait":
-            raise _Retriable
-        await super().sleep_until(at, when)
+
+def _record(flat: list[Any], record: Record) -> None:
+    """Take a record; the state is not run again."""
+    flat.extend(record)
+    if record[0] is RETRIED:
+        raise _Retriable
 
 
 # The trial
@@ -282,7 +288,8 @@ class _Trial:
 
     def run(
         self,
-        bench: _Bench,
+        find: Find,
+        clock: Clock,
         data: Json,
         variables: dict[str, Json],
         context: Mapping[str, Json] | None,
@@ -290,22 +297,28 @@ class _Trial:
     ) -> StateResult:
         """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
         flat: list[Any] = []
-        started = bench.now()
+        runtime = RuntimeContext().init(
+            clock, _AnyBucket(self.configuration.get("mapItemReaderData"))
+        )
+        caller = AgentCaller().init(runtime, find, self.program.profile.max_payload)
+        started = runtime.now()
         execution = _Tried().init(self.program, data, started, flat, _EXPRESS, drawn_name)
         execution.context, execution.role = context, self.role
-        frame = Frame().init(execution, bench, self.step, data, started, variables)
+        execution.emit = partial(_record, flat)
+        effects = LocalEffects().init(runtime, caller, execution.emit)
+        frame = Frame().init(execution, effects, self.step, data, started, variables)
         if self.subject.in_map:
             frame.item = data
         self._count_retries(frame)
         output, status, failure = None, "SUCCEEDED", None
         try:
-            output = drive(_interpreted(frame, bench), bench.clock)
+            output = drive(_interpreted(frame, runtime), clock)
         except _Retriable:
             status = "RETRIABLE"
         except StateError as error:
             status, failure = "FAILED", error
         status, failure, handled = self._handled(flat, status, failure)
-        result = Result().init(execution, flat, status, bench.now(), output, failure)
+        result = Result().init(execution, flat, status, runtime.now(), output, failure)
         inspection = self._inspected(frame, data, variables) | handled if inspect else {}
         names = result.visited
         following = self.stands_for[names[1]] if len(names) > 1 else None
@@ -399,12 +412,12 @@ class _Trial:
         return self.subject.state.get("Result", seen.get("afterParameters"))
 
 
-async def _interpreted(frame: Frame, bench: _Bench) -> Json:
+async def _interpreted(frame: Frame, runtime: RuntimeContext) -> Json:
     try:
         return await interpret(frame)
     finally:
-        if bench.holds:
-            await bench.close()
+        if runtime.holds:
+            await runtime.close()
 
 
 def _handler(handlers: Sequence[Retrier | Catcher], error: StateError) -> int | None:

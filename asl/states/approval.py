@@ -31,7 +31,7 @@ def compile_approval(compiler: Compiler, step: Step) -> None:
     ask = _question(compiler)
 
     async def work(data: Json, frame: StateFrame) -> Json:
-        return await frame.host.ask(frame, ask(data, frame))
+        return await frame.effects.request(frame, ask(data, frame))
 
     step.work = work
     route = _Route(compiler, step)

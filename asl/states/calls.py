@@ -1,11 +1,12 @@
 """Calls: whom a state calls, and what comes with a call beside its payload."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from asl.core.values import Json
 
-__all__ = ["Options", "Part", "Request", "Target", "is_function"]
+__all__ = ["Handover", "Invocation", "Lookup", "Options", "Part", "Target", "is_function"]
 
 _INTEGRATION = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
 _ACTIVITY = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
@@ -137,16 +138,27 @@ class Options:
         return f"state '{self.state}': no {what} within {seconds:g} s"
 
 
-class Request:
+class Invocation(NamedTuple):
+    """A call of an agent or of the handler of a resource, whose answer is awaited."""
+
+    target: Target
+    payload: Json
+    options: Options | None = None
+
+
+class Handover(NamedTuple):
     """What is asked of somebody who answers later: by task token, or from within a job.
 
-    *payload* goes to whom *target* names. The answer belongs to the token of the present attempt
-    (`Frame.token`), so that a store can keep the request and the machine need not wait in memory.
+    The answer belongs to the token of the present attempt (`Frame.token`), so that a store can keep
+    the request and the machine need not wait in memory.
     """
 
-    __slots__ = ("options", "payload", "target")
+    target: Target
+    payload: Json
+    options: Options | None = None
 
-    def __init__(self, target: Target, payload: Json, options: Options | None = None) -> None:
-        self.target = target
-        self.payload = payload
-        self.options = options
+
+class Lookup(NamedTuple):
+    """Makes sure that every one of some targets can be called, before the first is."""
+
+    targets: Sequence[Target]

@@ -38,7 +38,7 @@ def compile_checkpoint(compiler: Compiler, step: Step) -> None:
             _leaving(finish, raw, frame),
         )
         try:
-            return await frame.host.save(frame, saving)
+            return await frame.effects.checkpoint(frame, saving)
         except StateError:
             frame.variables = before
             raise
@@ -96,7 +96,7 @@ def automatic(written: Mapping[str, Json]) -> Between | None:
         if is_due(transitions + 1, frame.now - latest):
             data = frame.data
             saving = Saving(None, storage, lifetime, frame.step.name, lambda record: data)
-            await frame.host.save(frame, saving)
+            await frame.effects.checkpoint(frame, saving)
             frame.unsaved = frame.visit, 0, frame.now
         else:
             frame.unsaved = frame.visit, transitions + 1, latest

@@ -10,7 +10,7 @@ from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.program import Machine
-from asl.states.calls import Options, Part, Target
+from asl.states.calls import Invocation, Lookup, Options, Part, Target
 from asl.states.forks import Fan
 from asl.states.host import Frame
 from asl.states.limits import Limits
@@ -57,7 +57,7 @@ async def take_turn(frame: Frame, target: Target, turn: Mapping[str, Json]) -> J
     if left is not None and left <= 0:
         raise StateError("States.Timeout", options.cause("answer", timeout))
     frame.note("DebateTurnStarted", turn["who"])
-    answer = await frame.host.invoke(frame, target, turn["parameters"], options)
+    answer = await frame.effects.call(frame, Invocation(target, turn["parameters"], options))
     frame.note("DebateTurn", {**turn["who"], "response": _response(answer)})
     return answer
 
@@ -97,9 +97,8 @@ class Debate:
         """Hold the debate and return its result; raises StateError where an agent fails."""
         terms = self.terms
         named = dict.fromkeys([*terms.agents, terms.arbiter, terms.breaker])
-        await self.frame.host.resolve(
-            self.frame, [self._target(name) for name in named if name is not None]
-        )
+        targets = [self._target(name) for name in named if name is not None]
+        await self.frame.effects.call(self.frame, Lookup(targets))
         await self._discuss()
         tally = self._tally()
         decision = await self._decide(tally)
@@ -159,7 +158,7 @@ class Debate:
             agent = speakers[index]
             return frame.child(index, self.machines[agent], self._turn(agent, number, total))
 
-        joined = await frame.host.fork(frame, Fan(len(speakers), child))
+        joined = await frame.effects.fan_out(frame, Fan(len(speakers), child))
         for agent, answer in zip(speakers, joined.values, strict=True):
             self._took(agent, number, answer)
 

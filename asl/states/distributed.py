@@ -14,7 +14,7 @@ from asl.expr.frame import Evaluate
 from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
 from asl.states.blocks.progress import compile_following, counted
-from asl.states.calls import Target
+from asl.states.calls import Invocation, Target
 from asl.states.errors import Suspended
 from asl.states.forks import Fan, Joined, Run, Source
 from asl.states.host import ABSENT, Frame
@@ -97,7 +97,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             run.pause()
             raise
         except BaseException as stop:
-            if frame.host.ends(stop):
+            if frame.effects.runtime.ends(stop):
                 frame.note("MapRunAborted", {})
             raise
         finally:
@@ -113,10 +113,10 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
 async def _run_all(frame: Frame, fan: Fan, failures: "_Failures", results: Results) -> Joined:
     """Run the children to their end, and complete the results whatever becomes of them."""
     try:
-        joined = await frame.host.fork(frame, fan)
+        joined = await frame.effects.fan_out(frame, fan)
         failures.check()
     except BaseException as stop:
-        if frame.host.ends(stop):  # otherwise all of them come again
+        if frame.effects.runtime.ends(stop):  # otherwise all of them come again
             with suppress(StateError):  # what happened first is what is told
                 results.close()
         raise
@@ -131,7 +131,7 @@ def _none(items: float) -> float:
 async def _ask(frame: Frame, handler: Target, dataset: Dataset) -> None:
     """Let a handler of the `Resource` read what lies in no bucket, if there is one."""
     try:
-        answer = await frame.host.invoke(frame, handler, dataset.arguments)
+        answer = await frame.effects.call(frame, Invocation(handler, dataset.arguments))
     except StateError as error:
         if error.name != "States.AgentNotFound":
             raise StateError("States.ItemReaderFailed", str(error)) from error

@@ -1,21 +1,35 @@
 """What a state may ask of the world, and the frame through which it asks.
 
-The interpreter and the state types know these protocols only. A host answers: in memory, on a
-virtual clock, on disk or inside another engine.
+The interpreter and the state types know these protocols only. Whoever implements `Effects` answers:
+in memory, on a virtual clock, on disk or inside another engine.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Scope, Step
-from asl.states.calls import Options, Request, Target
+from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.forks import Fan, Joined, Run
 from asl.states.objects import Bucket
 
-__all__ = ["ABSENT", "Child", "Frame", "Host", "Question", "Record", "Saving"]
+__all__ = [
+    "ABSENT",
+    "CallEffect",
+    "Child",
+    "DirectCalls",
+    "Effects",
+    "Frame",
+    "Question",
+    "Record",
+    "Runtime",
+    "Saving",
+    "ServiceCall",
+]
 
 ABSENT: Json = object()
 """Stands where there is nothing, and no JSON value could say so: a raw result, an item."""
@@ -33,6 +47,16 @@ class Question(NamedTuple):
     """What they are shown; it holds all by which an answer is judged."""
     plan: Mapping[str, Json]
     """What happens without an answer; times in seconds after the request was made."""
+
+
+class ServiceCall(NamedTuple):
+    """A request to what the run itself offers, such as its `memory`."""
+
+    service: str
+    payload: Json
+
+
+CallEffect: TypeAlias = Invocation | Handover | Lookup | ServiceCall
 
 
 class Child(NamedTuple):
@@ -67,6 +91,11 @@ class Workload(Protocol):
     busy: int
     """Steps of work since others could run."""
 
+    @property
+    def redrives(self) -> int:
+        """How often the execution went on after its end."""
+        ...
+
     def take_items(self, count: int) -> None:
         """Count items of a Map; raises StateError (States.Runtime) for too many."""
         ...
@@ -79,7 +108,7 @@ class Workload(Protocol):
 class Frame(ExpressionFrame, Protocol):
     """The running machine as a state type and a host see it."""
 
-    host: "Host"
+    effects: Effects
     step: Step
     data: Json
     visit: int
@@ -145,7 +174,7 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     @property
-    def place(self) -> "tuple[str | int, ...]":
+    def place(self) -> tuple[str | int, ...]:
         """The same as names of states and indices of branches or items, outermost first."""
         ...
 
@@ -191,7 +220,7 @@ class Frame(ExpressionFrame, Protocol):
         """Say that the effect under way is a fork; it is, before its first child is made."""
         ...
 
-    def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
+    def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> Frame:
         """Return the frame of a machine that this one forks."""
         ...
 
@@ -218,7 +247,7 @@ class Frame(ExpressionFrame, Protocol):
         """Return what may still be spent, by `workflow` and `state`."""
         ...
 
-    def before_start(self) -> "Frame":
+    def before_start(self) -> Frame:
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
         ...
 
@@ -228,20 +257,15 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
 
-class Host(Protocol):
-    """Performs effects. Each method returns the answer or raises StateError, and sets `at.now`."""
+class Runtime(Protocol):
+    """What effects are performed with: the clock, and what the run has at hand."""
 
-    heeds: bool
-    """Whether anything may have told a part of the execution to end that its agents kept back."""
-
-    async def resolve(self, at: Frame, targets: Sequence[Target]) -> None:
-        """Make sure that every one of *targets* can be called, before the first is."""
+    def now(self) -> float:
+        """Return the epoch second that it is."""
         ...
 
-    async def invoke(
-        self, at: Frame, target: Target, payload: Json, options: Options | None = None
-    ) -> Json:
-        """Call an agent or a resource handler and return its raw result."""
+    def bucket(self, name: str) -> Bucket:
+        """Return the bucket that the user has mapped; raises ObjectFault if there is none."""
         ...
 
     def ends(self, stop: BaseException) -> bool:
@@ -249,11 +273,18 @@ class Host(Protocol):
         process nor a pause."""
         ...
 
+
+class DirectCalls(Protocol):
+    """A short way for Tasks that need nothing but an agent's answer.
+
+    Between the three methods the interpreter awaits the agent itself.
+    """
+
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Call the agent of a Task that has a `call`, given its raw input.
 
         Returns what the agent is awaited by, with nothing in between: `answered` takes what comes
-        of it, `blamed` what it raises. None where the host has more to do; the work does it.
+        of it, `blamed` what it raises. None where there is more to do; the work does it.
         """
         ...
 
@@ -265,48 +296,58 @@ class Host(Protocol):
         """Return what an exception of an agent is to its state; raises one that is not its own."""
         ...
 
-    async def serve(self, at: Frame, service: str, payload: Json) -> Json:
-        """Ask what the run itself offers, such as its `memory`."""
+
+class Effects(Protocol):
+    """Performs what states ask of the world.
+
+    Each method returns the answer or raises StateError, and sets `at.now` to the time of it.
+    A coroutine may be closed instead of awaited to its end: the execution is given up then.
+    """
+
+    @property
+    def runtime(self) -> Runtime:
+        """The clock, and what the run has at hand."""
         ...
 
-    def remember(self, at: Frame, request: Json) -> Json:
-        """Carry out at once what an agent asks of the memory during its call; from any thread."""
+    @property
+    def direct(self) -> DirectCalls | None:
+        """The short way for simple calls, None where every call goes through `call`."""
         ...
 
-    async def receive(self, at: Frame, request: Request) -> Json:
-        """Hand a request over, record that it was taken, and return the answer when it comes."""
+    def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
+        """Call an agent, a resource or a service, or hand a task over; return the raw result."""
         ...
 
-    async def ask(self, at: Frame, question: Question) -> Json:
+    def timer(self, at: Frame, when: float) -> Awaitable[None]:
+        """Return when the clock has reached *when* (epoch seconds)."""
+        ...
+
+    def request(self, at: Frame, question: Question) -> Awaitable[Json]:
         """Ask people and return their decision, or the automatic one (`asl.states.decisions`).
 
         Raises Suspended as long as there is none.
         """
         ...
 
-    async def start(self, at: Frame, child: Child) -> Json:
+    def child(self, at: Frame, child: Child) -> Awaitable[Json]:
         """Run another workflow as an execution of its own and return its output.
 
         Raises the error that it failed with, Suspended while it waits for people.
         """
         ...
 
-    async def save(self, at: Frame, saving: Saving) -> Json:
-        """Save the execution and return the data to go on with."""
-        ...
-
-    async def sleep_until(self, at: Frame, when: float) -> None:
-        """Return when the clock has reached *when* (epoch seconds)."""
-        ...
-
-    async def fork(self, at: Frame, fan: Fan) -> Joined:
+    def fan_out(self, at: Frame, fan: Fan) -> Awaitable[Joined]:
         """Run the children of *fan*; the first failure beyond the tolerated ones is raised."""
         ...
 
-    def bucket(self, name: str) -> Bucket:
-        """Return the bucket that the user has mapped; raises ObjectFault if there is none."""
+    def checkpoint(self, at: Frame, saving: Saving) -> Awaitable[Json]:
+        """Save the execution and return the data to go on with."""
         ...
 
-    async def tick(self, at: Frame) -> None:
-        """Stay cancellable: called after every bounded stretch of pure states."""
+    def yield_(self, at: Frame) -> Awaitable[None]:
+        """Let others run, and stay cancellable: called after every bounded stretch of work."""
+        ...
+
+    def record(self, record: Record) -> object:
+        """Take an entry of the history; observation only."""
         ...

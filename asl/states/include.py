@@ -41,7 +41,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
             made.scope, made.filled = scope, machine.filled
             return made
 
-        joined = await frame.host.fork(frame, Fan(1, child))
+        joined = await frame.effects.fan_out(frame, Fan(1, child))
         return joined.values[0]
 
     def track(data: Json, frame: Any) -> Tracking | None:

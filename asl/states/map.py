@@ -96,7 +96,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         )
         if tolerance is not None:
             fan.failed = _tolerating(tolerance(effective, frame)(len(items)))
-        joined = await frame.host.fork(frame, fan)
+        joined = await frame.effects.fan_out(frame, fan)
         if follows:
             counted(frame, len(items) - joined.failed, joined.failed)
         if not joined.failed:

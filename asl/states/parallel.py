@@ -27,7 +27,7 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
         def child(index: int) -> Frame:
             return frame.child(index, branches[index], shared)
 
-        joined = await frame.host.fork(frame, Fan(len(branches), child))
+        joined = await frame.effects.fan_out(frame, Fan(len(branches), child))
         if follows:
             counted(frame, len(branches), 0)
         return joined.values

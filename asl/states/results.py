@@ -292,7 +292,7 @@ def _written(run: Run, frame: Frame, place: Json, config: Mapping[str, Json]) ->
             f"ResultWriter needs 'Bucket' and 'Prefix' as texts, not {excerpt(place, 200)}",
         )
     try:
-        bucket = frame.host.bucket(name)
+        bucket = frame.effects.runtime.bucket(name)
     except ObjectFault as fault:
         raise StateError("States.ResultWriterFailed", str(fault)) from None
     return Written(run, bucket, name, prefix, config)

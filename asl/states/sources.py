@@ -59,7 +59,7 @@ def _reader(compiler: Compiler) -> Callable[[Json, Frame], Source]:
         return Dataset(
             reader,
             arguments(effective, frame),
-            frame.host.bucket,
+            frame.effects.runtime.bucket,
             int(most(effective, frame)) if most else 0,
             profile.max_payload,
             profile.aws,

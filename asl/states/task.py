@@ -13,7 +13,7 @@ from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import compile_call
 from asl.states.blocks.feedback import compile_feedback
 from asl.states.blocks.memory import INSERTIONS
-from asl.states.calls import Options, Request, Target
+from asl.states.calls import Handover, Invocation, Options, Target
 from asl.states.host import Frame
 from asl.states.limits import check_limits, compile_limits
 
@@ -65,17 +65,19 @@ def _options(compiler: Compiler, effective_input: Evaluate) -> _Options | None:
 
 def _work(target: Target, payload: Evaluate, options: _Options | None) -> Work:
     if _answered_later(target):
-        return lambda data, frame: frame.host.receive(
+        return lambda data, frame: frame.effects.call(
             frame,
-            Request(
+            Handover(
                 target, payload(data, frame), None if options is None else options(data, frame)
             ),
         )
     if options is None:
-        return lambda data, frame: frame.host.invoke(frame, target, payload(data, frame))
+        return lambda data, frame: frame.effects.call(
+            frame, Invocation(target, payload(data, frame))
+        )
     limits = options
-    return lambda data, frame: frame.host.invoke(
-        frame, target, payload(data, frame), limits(data, frame)
+    return lambda data, frame: frame.effects.call(
+        frame, Invocation(target, payload(data, frame), limits(data, frame))
     )
 
 

@@ -25,7 +25,7 @@ def compile_wait(compiler: Compiler, step: Step) -> None:
         wake = when(effective_input(data, frame), frame)
         if wake - frame.now > MAX_DELAY:
             raise StateError("States.Runtime", "Wait state delay is too long.")
-        return frame.host.sleep_until(frame, wake)
+        return frame.effects.timer(frame, wake)
 
     leave = compiler.leave()
     step.work = work

@@ -33,7 +33,7 @@ def compile_workflow_state(compiler: Compiler, step: Step) -> None:
         )
         details = {"workflowId": workflow, "execution": child.name, "input": child.data}
         frame.note("WorkflowStarted", details)
-        return await frame.host.start(frame, child)
+        return await frame.effects.child(frame, child)
 
     step.work = work
     step.finish = compiler.finish()

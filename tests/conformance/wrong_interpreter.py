@@ -113,7 +113,7 @@ DOCUMENT_BUGS: Mapping[str, Callable[[State], None]] = {
 }
 
 _retry_delay = interpreter._retry_delay
-_fork = LocalHost.fork
+_fork = LocalHost.fan_out
 
 
 def shared_retry_count(frame: Any, retriers: Any, error: Any) -> float | None:
@@ -137,7 +137,7 @@ def unrounded(function: str, position: int, value: Any) -> Any:
 
 ENGINE_BUGS: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "shared-retry-count": lambda: patch.object(interpreter, "_retry_delay", shared_retry_count),
-    "results-backwards": lambda: patch.object(LocalHost, "fork", backwards),
+    "results-backwards": lambda: patch.object(LocalHost, "fan_out", backwards),
     "math-add-unrounded": lambda: patch.object(numeric, "rounded", unrounded),
 }
 

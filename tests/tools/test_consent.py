@@ -373,7 +373,7 @@ def test_a_request_on_which_nothing_depends_is_withdrawn(tmp_path: Path) -> None
 
     async def hasty(parameters: Json, call: asl.Call) -> Json:
         waiting = asyncio.ensure_future(call.tools.call("delete", {"path": "a"}))
-        while not call.at.host.pending:
+        while not call.at.effects.runtime.pending:
             await asyncio.sleep(0)
         waiting.cancel()
         return "done"

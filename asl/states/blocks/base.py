@@ -15,7 +15,7 @@ from asl.expr.paths import Path
 from asl.expr.references import place
 from asl.program import Work
 from asl.states.base import Compiler, Node
-from asl.states.calls import Options, Target
+from asl.states.calls import Invocation, Options, Target
 from asl.states.host import Frame
 from asl.states.settings import Settings
 
@@ -79,7 +79,7 @@ class Attempt:
         if self.options is not None and "tools" in self.options.blocks:
             options = Options(None, None)  # it may use no more than the agent of the state
             options.blocks["tools"] = self.options.blocks["tools"]
-        return await self.frame.host.invoke(self.frame, target, payload, options)
+        return await self.frame.effects.call(self.frame, Invocation(target, payload, options))
 
 
 Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[Json]]
@@ -251,4 +251,4 @@ def _call(attempt: Attempt) -> Awaitable[Json]:
         left = options.left(frame.now)
         if left is not None and left <= 0:
             raise StateError("States.Timeout", options.cause("answer", options.timeout))
-    return frame.host.invoke(frame, attempt.target, attempt.payload, options)
+    return frame.effects.call(frame, Invocation(attempt.target, attempt.payload, options))

@@ -8,6 +8,7 @@ from asl.core.values import Json, compact
 from asl.expr.frame import Frame
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings
+from asl.states.host import ServiceCall
 
 __all__ = ["CACHE", "CACHE_RESULT", "CACHE_TTL", "use_cache"]
 
@@ -34,13 +35,13 @@ def use_cache(compiler: Compiler, inner: Perform) -> Perform:
         if plan is None:
             return await inner(attempt)
         place = {"namespace": _namespace(plan.scope, attempt), "key": _key(plan.key, attempt)}
-        found = await frame.host.serve(frame, "memory", {"do": "recall", **place})
+        found = await frame.effects.call(frame, ServiceCall("memory", {"do": "recall", **place}))
         if found:
             frame.note("CacheHit", {"scope": plan.scope, "key": place["key"]})
             return found[0]
         result = await inner(attempt)
         kept = {"do": "keep", **place, "value": result, "ttl": plan.ttl}
-        await frame.host.serve(frame, "memory", kept)
+        await frame.effects.call(frame, ServiceCall("memory", kept))
         return result
 
     return perform

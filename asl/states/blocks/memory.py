@@ -15,7 +15,7 @@ from asl.expr.templates import SUFFIX
 from asl.program import Finish
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings, settings_within
-from asl.states.host import Frame
+from asl.states.host import Frame, ServiceCall
 from asl.states.settings import Settings
 
 __all__ = [
@@ -168,7 +168,7 @@ def _asked(compiler: Compiler, form: str) -> _Ask:
             request |= {"do": "recent", "limit": found.count("Limit") or 10}
             request["order"] = found.word("Order", ("asc", "desc")) or "desc"
             request["filter"] = {} if filter is None else filter(data, frame)
-        entries = await frame.host.serve(frame, "memory", request)
+        entries = await frame.effects.call(frame, ServiceCall("memory", request))
         return entries, [entry["key"] for entry in entries]
 
     return ask
@@ -229,7 +229,7 @@ def _names(found: Settings, field: str) -> list[str]:
 
 async def _found(namespace: str | None, keys: list[str], frame: Frame) -> dict[str, Json]:
     request: Json = {"do": "read", "namespace": namespace, "keys": [*keys]}
-    found: dict[str, Json] = await frame.host.serve(frame, "memory", request)
+    found: dict[str, Json] = await frame.effects.call(frame, ServiceCall("memory", request))
     return found
 
 
@@ -261,7 +261,7 @@ def compile_write(compiler: Compiler, inserts: tuple[Finish, ...] = ()) -> Write
             documents = chosen, output, data
         requests = [entry.request(space, documents, chosen, frame) for entry in entries]
         for request in requests:
-            await frame.host.serve(frame, "memory", request)
+            await frame.effects.call(frame, ServiceCall("memory", request))
         frame.note("MemoryWritten", {"keys": [request["key"] for request in requests]})
 
     return write

@@ -34,9 +34,9 @@ def _beside_its_answers(self: Any, path: str, kept: str | None) -> None:
     """Let the answers stand that a position makes past."""
 
 
-def _free_of_charge(self: StoreJournal, path: str, position: Any) -> int:
+def _free_of_charge(self: StoreJournal, path: str, position: Any, kept: Any = None) -> int:
     """Forget in a position what had been spent when it was taken."""
-    return _put_position(self, path, {**position, "usage": ["0", 0]})
+    return _put_position(self, path, {**position, "usage": ["0", 0]}, kept)
 
 
 def _in_pieces(self: SqliteConnection, writes: Sequence[Any], check: Any) -> None:
@@ -47,7 +47,7 @@ def _in_pieces(self: SqliteConnection, writes: Sequence[Any], check: Any) -> Non
 
 def _as_of_now(self: Frame, position: Any) -> None:
     """Go on as if the machine had come to its state just now."""
-    _restore(self, {**position, "now": self.host.now()})  # type: ignore[attr-defined]
+    _restore(self, {**position, "now": self.effects.runtime.now()})  # type: ignore[attr-defined]
 
 
 def _as_if_new(self: StoreJournal) -> None:
