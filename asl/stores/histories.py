@@ -45,7 +45,7 @@ class History:
     requests: set[str] = field(default_factory=set)
     """The requests that must be in the store: those since the last redrive."""
     submitted: set[str] = field(default_factory=set)
-    """The machines whose Task has reached its service, and has not ended since."""
+    """The machines whose Task waits for its token, as far as the history tells."""
     checkpoints: int = 0
     large: set[str] = field(default_factory=set)
     """The hashes of the large values that its steps refer to."""
@@ -82,7 +82,7 @@ class History:
         if kind == WHOLE and event == REDRIVEN:
             self.requests.clear()
             self.submitted.clear()
-        elif kind == ADVANCED and event == SUBMITTED:
+        elif kind == ADVANCED and event == SUBMITTED and not _is_execution(record[5]):
             self.submitted.add(machine)
         elif kind == NOTED and event == CREATED:
             self.checkpoints += 1
@@ -91,6 +91,12 @@ class History:
             self.requests.add(details["requestId"])
             if "digest" in details:  # older stores keep none
                 self.digests[details["requestId"]] = details["digest"]
+
+
+def _is_execution(details: Json) -> bool:
+    """Whether what a Task has reached is an execution, which needs no answer by token."""
+    output = details.get("json", {}).get("output")
+    return type(output) is dict and "ExecutionArn" in output
 
 
 def read_histories(session: Session, report: Callable[[str], object]) -> dict[int, History]:
