@@ -92,7 +92,7 @@ def _template(template: Json, pointer: str) -> Iterator[Finding]:
                 "V-ST-11",
                 f"{text!r} stays text, as its key does not end in {SUFFIX!r}",
                 place,
-                f'write "{key}{SUFFIX}" for what it stands for',
+                f'write "{key}{SUFFIX}": {compact(text)}',
             )
         elif key is not None and (expression := _inserted(text)) is not None:
             yield Finding(
