@@ -16,7 +16,7 @@ from asl.core.errors import AslError
 from asl.program import Step
 from asl.states import STATE_TYPES
 from asl.states.base import Compiler, Node, Outline, StateType, text_of
-from asl.states.calls import Target
+from asl.states.calls import Invocation, Target
 from asl.states.host import Frame
 from asl.states.registry import Registry
 from asl.states.schemas import known_fields
@@ -34,7 +34,7 @@ def compile_echo(compiler: Compiler, step: Step) -> None:
     target, payload = Target("agent", compiler.state["Agent"], compiler.name), compiler.payload()
 
     async def work(data: Json, frame: Frame) -> Json:
-        return await frame.host.invoke(frame, target, payload(data, frame))
+        return await frame.effects.call(frame, Invocation(target, payload(data, frame)))
 
     step.work = work
     step.finish = compiler.finish()

@@ -18,7 +18,7 @@ from asl.conformance.local import observe
 from asl.conformance.serve import serve
 from asl.engine import interpreter
 from asl.expr.intrinsics import numeric
-from asl.hosts.local import LocalHost
+from asl.hosts.local import LocalEffects
 
 State = dict[str, Any]
 
@@ -113,7 +113,7 @@ DOCUMENT_BUGS: Mapping[str, Callable[[State], None]] = {
 }
 
 _retry_delay = interpreter._retry_delay
-_fork = LocalHost.fan_out
+_fork = LocalEffects.fan_out
 
 
 def shared_retry_count(frame: Any, retriers: Any, error: Any) -> float | None:
@@ -123,7 +123,7 @@ def shared_retry_count(frame: Any, retriers: Any, error: Any) -> float | None:
     return _retry_delay(frame, retriers, error)
 
 
-async def backwards(self: LocalHost, at: Any, fan: Any) -> Any:
+async def backwards(self: LocalEffects, at: Any, fan: Any) -> Any:
     """The results of branches and items come in another order."""
     joined = await _fork(self, at, fan)
     joined.values.reverse()
@@ -137,7 +137,7 @@ def unrounded(function: str, position: int, value: Any) -> Any:
 
 ENGINE_BUGS: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "shared-retry-count": lambda: patch.object(interpreter, "_retry_delay", shared_retry_count),
-    "results-backwards": lambda: patch.object(LocalHost, "fan_out", backwards),
+    "results-backwards": lambda: patch.object(LocalEffects, "fan_out", backwards),
     "math-add-unrounded": lambda: patch.object(numeric, "rounded", unrounded),
 }
 
