@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from asl.core.document import Document
     from asl.core.profile import Profile
     from asl.dialects.base import Conversion
+    from asl.effects.clock import Clock, VirtualClock, WallClock
+    from asl.effects.middleware import Effect, Middleware, Proceed
+    from asl.effects.tokens import TaskTokens
+    from asl.effects.trial import StateResult
     from asl.engine.agent import Agent, Call
     from asl.engine.checkpoints import (
         Checkpoint,
@@ -75,10 +79,6 @@ if TYPE_CHECKING:
     from asl.executions.handle import Handle
     from asl.graphs.difference import Difference
     from asl.graphs.planning import Plan
-    from asl.hosts.clock import Clock, VirtualClock, WallClock
-    from asl.hosts.middleware import Effect, Middleware, Proceed
-    from asl.hosts.tokens import TaskTokens
-    from asl.hosts.trial import StateResult
     from asl.program import Program
     from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
     from asl.states.decisions import AnswerRefused, request_digest
@@ -170,12 +170,12 @@ _LAZY = {
     "CheckpointIncompatible": "asl.engine.checkpoints",
     "CheckpointNotFound": "asl.engine.checkpoints",
     "CheckpointRefused": "asl.engine.checkpoints",
-    "Clock": "asl.hosts.clock",
+    "Clock": "asl.effects.clock",
     "Conversion": "asl.dialects.base",
     "Diagnostic": "asl.core.diagnostics",
     "Difference": "asl.graphs.difference",
     "Document": "asl.core.document",
-    "Effect": "asl.hosts.middleware",
+    "Effect": "asl.effects.middleware",
     "Event": "asl.engine.events",
     "ExecutionBusy": "asl.executions",
     "ExecutionExists": "asl.executions",
@@ -185,26 +185,26 @@ _LAZY = {
     "Handle": "asl.executions.handle",
     "Memory": "asl.engine.memory",
     "MemoryEntry": "asl.engine.memory",
-    "Middleware": "asl.hosts.middleware",
+    "Middleware": "asl.effects.middleware",
     "NotResumable": "asl.engine.checkpoints",
     "Plan": "asl.graphs.planning",
-    "Proceed": "asl.hosts.middleware",
+    "Proceed": "asl.effects.middleware",
     "Profile": "asl.core.profile",
     "Program": "asl.program",
     "Report": "asl.core.diagnostics",
     "RequestNotFound": "asl.executions",
     "Result": "asl.engine.result",
     "Severity": "asl.core.diagnostics",
-    "StateResult": "asl.hosts.trial",
+    "StateResult": "asl.effects.trial",
     "StepFunctions": "asl.client",
     "Store": "asl.executions",
     "StoreBackend": "asl.stores.backend",
     "StoreDamaged": "asl.stores.errors",
     "StoreError": "asl.stores.errors",
-    "TaskTokens": "asl.hosts.tokens",
+    "TaskTokens": "asl.effects.tokens",
     "Tool": "asl.agents.tool",
-    "VirtualClock": "asl.hosts.clock",
-    "WallClock": "asl.hosts.clock",
+    "VirtualClock": "asl.effects.clock",
+    "WallClock": "asl.effects.clock",
     "aresume": "asl.runs",
     "arun": "asl.runs",
     "give_feedback": "asl.runs",

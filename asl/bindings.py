@@ -17,21 +17,21 @@ from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents import compile
+from asl.effects.clock import Clock, VirtualClock, WallClock
+from asl.effects.middleware import Middleware
+from asl.effects.prices import Prices
+from asl.effects.services import Services
 from asl.engine.agent import Find
 from asl.engine.checkpoints import Storage
 from asl.engine.events import Event
 from asl.engine.memory import Memory
-from asl.hosts.clock import Clock, VirtualClock, WallClock
-from asl.hosts.middleware import Middleware
-from asl.hosts.prices import Prices
-from asl.hosts.services import Services
 from asl.program import Program
 from asl.states.objects import Bucket
 from asl.stores.folder import Folder
 
 if TYPE_CHECKING:
-    from asl.hosts.operator_policy import OperatorPolicy
-    from asl.hosts.tokens import TaskTokens
+    from asl.effects.operator_policy import OperatorPolicy
+    from asl.effects.tokens import TaskTokens
 
 __all__ = [
     "NO_INPUT",
@@ -136,7 +136,7 @@ _NAMED: Final[Mapping[str, str]] = {
 
 
 class Bound(NamedTuple):
-    """The bindings of one run, ready for its hosts."""
+    """The bindings of one run, ready for its effects."""
 
     find: Find
     services: Services
@@ -213,7 +213,7 @@ def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) 
     """Gather what a run offers to its states; what they may start is compiled as the run's own."""
     tokens, workflows = bindings.get("tokens"), bindings.get("workflows")
     if tokens is not None:
-        from asl.hosts.tokens import TaskTokens
+        from asl.effects.tokens import TaskTokens
 
         if not isinstance(tokens, TaskTokens):
             raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
@@ -267,7 +267,7 @@ def _policy(policy: object) -> OperatorPolicy:
     if not isinstance(policy, str | os.PathLike | Mapping):
         found = type(policy).__name__
         raise AslError(f"'policy' must be the path of a policy or a mapping, got {found}")
-    from asl.hosts.operator_policy import read_policy
+    from asl.effects.operator_policy import read_policy
 
     return read_policy(policy)
 
@@ -296,7 +296,7 @@ def _sends(services: Services) -> bool:
 
 def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, Any]:
     """Return what takes the events of channels; raises AslError where a channel has nobody."""
-    from asl.hosts.delivery import delivery_of, named_sink
+    from asl.effects.delivery import delivery_of, named_sink
 
     found = {
         name: named_sink(sink) if isinstance(sink, str) else sink

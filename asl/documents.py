@@ -261,8 +261,8 @@ def plan(
     what budgets set aside for a call; without a limit there is none. `prices` are those of `run`.
     Raises InvalidDocument for a document with errors.
     """
+    from asl.effects.prices import Prices
     from asl.graphs.planning import planned
-    from asl.hosts.prices import Prices
 
     loaded = document_of(document)
     check(loaded, profile=profile).raise_for_errors()
@@ -325,7 +325,7 @@ async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any)
         return work(workflow, *arguments)
     from asyncio import get_running_loop
 
-    from asl.hosts.threads import run_in_thread
+    from asl.effects.threads import run_in_thread
 
     prepared: Prepared = await run_in_thread(get_running_loop(), work, workflow, *arguments)
     return prepared

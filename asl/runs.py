@@ -22,21 +22,21 @@ from asl.core.errors import AslError
 from asl.core.profile import NO_QUOTAS, Profile
 from asl.core.values import Json, detached
 from asl.documents import document_of, prepare, profile_of, program_of, with_siblings
+from asl.effects.clock import Clock, VirtualClock, WallClock
+from asl.effects.driving import drive
+from asl.effects.middleware import Middleware
+from asl.effects.run import execute
 from asl.engine.events import Event
 from asl.engine.execution import ROLE, Identity
 from asl.engine.memory import Memory
 from asl.engine.result import Result
-from asl.hosts.clock import Clock, VirtualClock, WallClock
-from asl.hosts.driving import drive
-from asl.hosts.middleware import Middleware
-from asl.hosts.run import execute
 from asl.program import Program
 
 if TYPE_CHECKING:
     import os
 
-    from asl.hosts.tokens import TaskTokens
-    from asl.hosts.trial import StateResult
+    from asl.effects.tokens import TaskTokens
+    from asl.effects.trial import StateResult
 
 __all__ = ["aresume", "arun", "give_feedback", "load_mocks", "resume", "run", "test_state"]
 
@@ -191,7 +191,7 @@ async def _in_thread(work: Coroutine[Any, Any, Result], clock: Clock) -> Result:
     """Drive an execution on an event loop of its own, in a thread."""
     from asyncio import get_running_loop
 
-    from asl.hosts.threads import run_in_thread
+    from asl.effects.threads import run_in_thread
 
     result: Result = await run_in_thread(get_running_loop(), drive, work, clock)
     return result
@@ -440,7 +440,7 @@ def test_state(
     A state that fails is a result. Raises InvalidTest for what AWS refuses to test, InvalidDocument
     for a definition with errors, and AslError for other misuse.
     """
-    from asl.hosts.trial import tested
+    from asl.effects.trial import tested
 
     loaded, chosen_profile = document_of(definition), profile_of(profile)
     chosen = clock_of(clock)

@@ -14,9 +14,9 @@ from asl.agents.registry import Registry
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_text import PLATFORM, loads
 from asl.dialects import yaml_writer
-from asl.hosts.clock import WallClock
-from asl.hosts.driving import drive
-from asl.hosts.run import execute
+from asl.effects.clock import WallClock
+from asl.effects.driving import drive
+from asl.effects.run import execute
 from benchmarks.workloads import Sides, Workload, program
 
 Json = Any

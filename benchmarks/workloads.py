@@ -23,12 +23,12 @@ from asl.agents.registry import Registry
 from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
+from asl.effects.clock import WallClock
+from asl.effects.driving import drive
+from asl.effects.run import execute
 from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.expr.jsonata import parse
-from asl.hosts.clock import WallClock
-from asl.hosts.driving import drive
-from asl.hosts.run import execute
 from asl.program import Program
 
 Json = Any

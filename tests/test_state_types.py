@@ -17,7 +17,7 @@ from asl.program import Step
 from asl.states import STATE_TYPES
 from asl.states.base import Compiler, Node, Outline, StateType, text_of
 from asl.states.calls import Invocation, Target
-from asl.states.host import Frame
+from asl.states.effects import Frame
 from asl.states.registry import Registry
 from asl.states.schemas import known_fields
 

@@ -27,8 +27,8 @@ from asl.program import Program
 
 if TYPE_CHECKING:
     from asl.bindings import Bindings as RunBindings
+    from asl.effects.delivery import Sinks
     from asl.executions import Store
-    from asl.hosts.delivery import Sinks
 
 __all__ = [
     "AGENT",
@@ -289,7 +289,7 @@ def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
 
 def _sinks(pairs: Iterable[str]) -> "Sinks":
     """Return the sinks that `CHANNEL=WHERE` pairs name; the last one wins."""
-    from asl.hosts.delivery import named_sink
+    from asl.effects.delivery import named_sink
 
     named = dict(pair(each, "CHANNEL=WHERE", "--sink") for each in pairs)
     return {channel: named_sink(where, (Path(),)) for channel, where in named.items()}

@@ -18,10 +18,10 @@ from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.printable import printable
 from asl.core.values import Json, is_number
+from asl.effects.clock import Clock
 from asl.engine.events import Event
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.times import epoch, is_timestamp
-from asl.hosts.clock import Clock
 
 __all__ = ["Activity", "Progress", "Spoken", "duration", "looked_up", "wake"]
 

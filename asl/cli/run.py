@@ -28,11 +28,11 @@ from asl.core.errors import AslError, ExpressionFault, InvalidDocument
 from asl.core.pointers import tokens
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.effects.clock import Clock
+from asl.effects.run import Listener
 from asl.engine.events import Event
 from asl.engine.execution import Execution
 from asl.engine.result import Result
-from asl.hosts.clock import Clock
-from asl.hosts.run import Listener
 from asl.program import Program
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
 
 
 def _clock(virtual_time: bool, start: str | None) -> "Clock":
-    from asl.hosts.clock import VirtualClock, WallClock
+    from asl.effects.clock import VirtualClock, WallClock
 
     if start is None:
         return VirtualClock() if virtual_time else WallClock()

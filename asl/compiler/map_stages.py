@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from asl.compiler.state import StateCompiler
 from asl.core.values import Json
-from asl.states.host import Frame
+from asl.states.effects import Frame
 from asl.states.iteration import compile_items, compile_tolerance, is_distributed
 from asl.states.numbers import number
 from asl.states.sources import compile_batcher, compile_source, input_of

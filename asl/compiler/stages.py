@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from asl.compiler.map_stages import map_stages
 from asl.compiler.state import StateCompiler
 from asl.core.values import Json
-from asl.states.host import Frame
+from asl.states.effects import Frame
 
 __all__ = ["input_stages", "result_stages"]
 

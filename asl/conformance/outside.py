@@ -9,9 +9,9 @@ from typing import cast
 from asl.agents.scripted import ScriptedAgent
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
+from asl.effects.clock import Clock
+from asl.effects.tokens import Kept, TaskTokens, Wait
 from asl.engine.agent import Call
-from asl.hosts.clock import Clock
-from asl.hosts.tokens import Kept, TaskTokens, Wait
 
 __all__ = ["Outside"]
 

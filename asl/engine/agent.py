@@ -1,4 +1,4 @@
-"""What an agent is to a host, and what it learns about the call it answers (Specification 7)."""
+"""What an agent is to whoever calls it, and what it learns about the call (Specification 7)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from asl.core.values import Json, detached, whole_text
 from asl.engine.memory import MemoryView
 from asl.engine.tools import Bounds
 from asl.states.calls import Options, Part, Target
+from asl.states.effects import Frame
 from asl.states.errors import Raised
-from asl.states.host import Frame
 
 __all__ = [
     "Agent",
@@ -114,7 +114,7 @@ class Call:
     """Takes reports of progress, where anybody wants to know; says whether a report is a sign of
     life."""
     slot: Any = None
-    """Its place among the calls in threads (`asl.hosts.threads.Slot`), None outside of them."""
+    """Its place among the calls in threads (`asl.effects.threads.Slot`), None outside of them."""
     performer: Performer
     client_context: Json = None
     """The decoded `ClientContext` of a request for a Lambda function, None without one."""
@@ -122,7 +122,7 @@ class Call:
     _memory: MemoryView | None = None
     _broker: Any = None
     place: Any = None
-    """Its place in a turn that people may pause (`asl.hosts.agent_turn.TurnPlace`), None where no
+    """Its place in a turn that people may pause (`asl.effects.agent_turn.TurnPlace`), None where no
     tool needs consent."""
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:

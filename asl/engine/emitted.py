@@ -14,7 +14,7 @@ from asl.states.blocks.audit import without
 from asl.states.blocks.events import Hook
 from asl.states.blocks.feedback import Ask
 from asl.states.blocks.progress import EMITTED
-from asl.states.host import ABSENT, Record
+from asl.states.effects import ABSENT, Record
 
 __all__ = ["after_error", "after_event"]
 

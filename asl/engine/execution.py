@@ -12,7 +12,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, excerpt, is_number
 from asl.core.work import STEP_BYTES, WorkMeter
 from asl.program import Program
-from asl.states.host import Record
+from asl.states.effects import Record
 
 if TYPE_CHECKING:
     from asl.engine.following import Follower

@@ -1,4 +1,4 @@
-"""The frame: what one machine in flight is, as its states, expressions and host see it."""
+"""The frame: what one machine in flight is, as its states, expressions and effects see it."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -13,8 +13,8 @@ from asl.engine.records import NOTED
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
+from asl.states.effects import ABSENT, Effects, Record
 from asl.states.forks import Entry, Run
-from asl.states.host import ABSENT, Effects, Record
 
 __all__ = ["NO_VARIABLES", "Frame"]
 
@@ -23,7 +23,7 @@ NO_VARIABLES: dict[str, Json] = {}
 
 
 class Frame:
-    """One machine in flight; strictly sequential (protocol `asl.states.host.Frame`).
+    """One machine in flight; strictly sequential (protocol `asl.states.effects.Frame`).
 
     `visit` counts the states that this machine has entered and never restarts, so that
     `(path, visit)` names a state's visit for ever. `variables` holds the machine's own variables

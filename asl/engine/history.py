@@ -29,7 +29,7 @@ from asl.engine.visits import advance, life_after
 from asl.expr.frame import Variables
 from asl.program import Step
 from asl.states.calls import Options
-from asl.states.host import ABSENT, Record
+from asl.states.effects import ABSENT, Record
 
 __all__ = ["Expander"]
 

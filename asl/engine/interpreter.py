@@ -1,7 +1,7 @@
 """The one loop that runs every machine: the workflow, each branch, each iteration.
 
 It walks the longest stretch of pure states synchronously, awaits only where a state reaches the
-world, and owns Retry and Catch. It awaits nothing but effects (`asl.states.host.Effects`), and
+world, and owns Retry and Catch. It awaits nothing but effects (`asl.states.effects.Effects`), and
 agents that these have called for it; it knows no clock, no event loop and no randomness of its own,
 so that anything can drive it.
 """
@@ -16,8 +16,8 @@ from asl.engine.execution import ANYBODY, Execution, Identity
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Program, Retrier, Step
+from asl.states.effects import ABSENT, Effects
 from asl.states.errors import Reported
-from asl.states.host import ABSENT, Effects
 
 __all__ = ["UNFINISHED", "at_once", "begin", "interpret"]
 

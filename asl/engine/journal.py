@@ -1,4 +1,4 @@
-"""The journal: what a host keeps of an execution so that it survives, as plain JSON.
+"""The journal: what is kept of an execution so that it survives, as plain JSON.
 
 An execution is a tree of machines. Each machine has at most one *position* (where it stood when a
 state began) and the *answers* of the effects since then. Recovery runs a machine from its position
@@ -15,7 +15,7 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.result import Result
 from asl.program import Program
 from asl.states.decisions import Asked
-from asl.states.host import Record
+from asl.states.effects import Record
 
 if TYPE_CHECKING:
     from asl.engine.record_reading import RecordReader

@@ -18,8 +18,8 @@ from asl.engine.frame import NO_VARIABLES, Frame, digest
 from asl.engine.records import NOTED, TOLD, WHOLE
 from asl.program import Machine
 from asl.states.blocks.audit import without
+from asl.states.effects import Record
 from asl.states.forks import Entry, Fan, Source
-from asl.states.host import Record
 
 __all__ = ["MapRun"]
 

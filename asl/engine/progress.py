@@ -24,7 +24,7 @@ from asl.states.blocks.progress import (
     told_of,
 )
 from asl.states.blocks.progress import Told as SoFar
-from asl.states.host import ABSENT, Record
+from asl.states.effects import ABSENT, Record
 
 __all__ = ["Aggregates", "Told", "status"]
 

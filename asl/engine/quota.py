@@ -16,7 +16,7 @@ from asl.engine.records import (
     STRETCH,
 )
 from asl.program import Step
-from asl.states.host import ABSENT, Record
+from asl.states.effects import ABSENT, Record
 
 __all__ = ["HistoryCounter"]
 

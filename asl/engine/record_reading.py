@@ -14,7 +14,7 @@ from asl.engine.written import read_error, read_usage, written_error
 from asl.expr.frame import assigned
 from asl.program import Machine, Program, Step
 from asl.states.calls import Options
-from asl.states.host import ABSENT, Record
+from asl.states.effects import ABSENT, Record
 
 __all__ = ["RecordReader", "read_beginning"]
 

@@ -13,7 +13,7 @@ from asl.expr.frame import Variables
 from asl.expr.references import member_of
 from asl.program import Step
 from asl.states.calls import Options
-from asl.states.host import ABSENT, Record
+from asl.states.effects import ABSENT, Record
 
 __all__ = ["tells_next", "written_record", "written_whole"]
 

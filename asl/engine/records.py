@@ -12,7 +12,7 @@ idle (a quarter of the cost of a Map was its walks over tuples).
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from asl.states.host import Record
+from asl.states.effects import Record
 
 STRETCH = "stretch"
 """`first step, data, variables, usage, length, data now, variables now`: pure states that ran in

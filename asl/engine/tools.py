@@ -1,4 +1,4 @@
-"""What tools are to agents and hosts: offered by a toolbox, used through a broker (8.9)."""
+"""What tools are to agents and to runs: offered by a toolbox, used through a broker (8.9)."""
 
 from __future__ import annotations
 

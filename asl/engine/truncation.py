@@ -15,7 +15,7 @@ from asl.engine.events import TRUNCATED
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.records import each_record
-from asl.states.host import Record
+from asl.states.effects import Record
 
 __all__ = ["MAX_HELD", "MAX_RECORDED", "ValueSizes", "bound_records", "bound_values"]
 

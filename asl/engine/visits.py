@@ -10,7 +10,7 @@ from asl.engine.events import CREATED
 from asl.engine.execution import Execution, Usage
 from asl.engine.frame import Frame
 from asl.program import Step
-from asl.states.host import Record
+from asl.states.effects import Record
 
 __all__ = ["advance", "life_after", "visited", "visited_before"]
 

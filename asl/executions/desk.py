@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import monotonic, sleep
 
 from asl.core.values import Json
+from asl.effects.tokens import Desk, TaskDoesNotExist, TaskTimedOut
 from asl.engine.awaited import Awaited
 from asl.executions.kept import Kept
-from asl.hosts.tokens import Desk, TaskDoesNotExist, TaskTimedOut
 from asl.states.errors import Reported
 from asl.stores.requests import BY_ID, FOR, addressed, find_tasks, owner_of, put_outcome, put_sign
 from asl.stores.session import Session

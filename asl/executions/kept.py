@@ -21,7 +21,7 @@ from asl.executions.errors import ExecutionNotFound
 from asl.program import Program
 from asl.states.blocks.streaming import CHUNK
 from asl.states.decisions import Asked
-from asl.states.host import Record
+from asl.states.effects import Record
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import Stored, find_execution, numbers_below, read_value
 from asl.stores.journal import StoreJournal

@@ -19,13 +19,13 @@ from typing import Final
 
 from asl.bindings import Bindings, Bound
 from asl.core.errors import AslError, StateError
+from asl.effects.clock import Clock, WallClock, steady_seconds
+from asl.effects.parking import Parking
 from asl.engine.agent import Agent, Find
 from asl.engine.result import Result
 from asl.executions.errors import ExecutionBusy
 from asl.executions.kept import Kept
 from asl.executions.running import Running
-from asl.hosts.clock import Clock, WallClock, steady_seconds
-from asl.hosts.parking import Parking
 from asl.states.calls import Target
 from asl.states.errors import Suspended
 from asl.stores.errors import StoreDamaged, StoreError

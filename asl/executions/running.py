@@ -14,6 +14,9 @@ from typing import Any, Protocol
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encoded, json_equal
+from asl.effects.children import Begun
+from asl.effects.clock import Clock
+from asl.effects.services import Started
 from asl.engine.blame import is_cancellation
 from asl.engine.journal import STARTED, WHOLE_PATH
 from asl.engine.record_writing import written_whole
@@ -25,12 +28,9 @@ from asl.executions.exclusion import hold
 from asl.executions.forking import Entry
 from asl.executions.kept import UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
-from asl.hosts.children import Begun
-from asl.hosts.clock import Clock
-from asl.hosts.services import Started
 from asl.program import Program
+from asl.states.effects import ABSENT, Child
 from asl.states.errors import Cancelled
-from asl.states.host import ABSENT, Child
 from asl.stores.executions import (
     BIND,
     ENDED,
@@ -385,8 +385,8 @@ class Running:
         in_event_loop: bool,
         claim: Claim | None = None,
     ) -> Result:
-        from asl.hosts.garbage import rarely
-        from asl.hosts.run import execute, uncancel
+        from asl.effects.garbage import rarely
+        from asl.effects.run import execute, uncancel
         from asl.stores.pools import StoreBudgets
 
         bound.services.keeper = self
@@ -433,7 +433,7 @@ class Running:
             result.checkpoints = self.kept.checkpoints(stored)
         return result
 
-    # Executions that others start (protocol `asl.hosts.services.Keeper`)
+    # Executions that others start (protocol `asl.effects.services.Keeper`)
 
     @property
     def tokens(self) -> StoreTokens:
@@ -444,7 +444,7 @@ class Running:
         self, journal: StoreJournal, key: str, child: Child, find: Callable[[], Program]
     ) -> Begun:
         """Begin an execution that a state of another one starts and waits for, or find it begun."""
-        from asl.hosts.children import Begun
+        from asl.effects.children import Begun
 
         kept = self.kept
         known = find_execution(self.session, child.name)
@@ -484,7 +484,7 @@ class Running:
     def _begin_started(
         self, journal: StoreJournal, key: str, program: Program, child: Started
     ) -> Begun:
-        from asl.hosts.children import Begun
+        from asl.effects.children import Begun
 
         parent = None
         if child.awaited:
@@ -505,7 +505,7 @@ class Running:
 
     def _elsewhere(self, name: str) -> Begun:
         """Return an execution of its own that somebody else goes on with."""
-        from asl.hosts.children import Begun
+        from asl.effects.children import Begun
 
         known = self.kept.get(name)
         program = self.kept.program(known)
@@ -514,7 +514,7 @@ class Running:
 
     def _found(self, known: Stored) -> Begun:
         """Return an execution as it stands, begun anew where that which has started it was."""
-        from asl.hosts.children import Begun
+        from asl.effects.children import Begun
 
         kept = self.kept
         if known.status in UNSUCCESSFUL and self._redriven_since(known):

@@ -24,6 +24,8 @@ from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, detached
 from asl.documents import prepare, program_of, with_siblings
+from asl.effects.clock import Clock
+from asl.effects.driving import Driver
 from asl.engine.checkpoints import Checkpoint, Storage
 from asl.engine.events import Event
 from asl.engine.result import Result
@@ -33,10 +35,8 @@ from asl.executions.desk import StoreTokens
 from asl.executions.exclusion import is_left_behind, left_behind
 from asl.executions.kept import EventFeed, Kept
 from asl.executions.running import Running
-from asl.hosts.clock import Clock
-from asl.hosts.driving import Driver
 from asl.program import Program
-from asl.states.host import ABSENT
+from asl.states.effects import ABSENT
 from asl.stores.backend import StoreBackend
 from asl.stores.backends import backend_at
 from asl.stores.checkpoints import read_checkpoints

@@ -103,7 +103,7 @@ class Plan:
 def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int) -> Plan:
     """Return what a sound document may do; no more than *limit* ways are listed.
 
-    *prices* tell what a token of a model costs (`asl.hosts.prices.Prices`).
+    *prices* tell what a token of a model costs (`asl.effects.prices.Prices`).
     """
     document = _known(document)
     machine = graph_of(document)

@@ -19,8 +19,8 @@ from asl.states.approval_terms import (
 )
 from asl.states.base import Compiler, Outline, StateType, Tone, Transitions, expression_text
 from asl.states.durations import unfit
-from asl.states.host import Frame as StateFrame
-from asl.states.host import Question
+from asl.states.effects import Frame as StateFrame
+from asl.states.effects import Question
 from asl.states.settings import Settings
 
 EDITED = "$.editedContent"

@@ -10,8 +10,8 @@ from asl.expr.times import parse_duration
 from asl.program import Between, Finish, Step
 from asl.states.base import Compiler, Node, StateType, text_of
 from asl.states.durations import duration
-from asl.states.host import Frame as StateFrame
-from asl.states.host import Saving
+from asl.states.effects import Frame as StateFrame
+from asl.states.effects import Saving
 
 __all__ = ["CHECKPOINT", "automatic"]
 

@@ -10,7 +10,7 @@ from asl.program import Step, Work
 from asl.states.base import Compiler, Node, Outline, StateType
 from asl.states.calls import Target
 from asl.states.debating import ARBITER, STYLES, VISIBLE, Debate, Terms, take_turn
-from asl.states.host import Frame
+from asl.states.effects import Frame
 from asl.states.limits import check_limits, compile_limits
 from asl.states.numbers import MAX_SECONDS
 from asl.states.settings import Settings

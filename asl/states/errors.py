@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from asl.core.errors import StateError
 
 if TYPE_CHECKING:
-    from asl.states.host import Frame
+    from asl.states.effects import Frame
 
 __all__ = [
     "Cancelled",

@@ -7,7 +7,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 
 if TYPE_CHECKING:
-    from asl.states.host import Frame
+    from asl.states.effects import Frame
 
 __all__ = ["Entry", "Fan", "Joined", "Run", "Source"]
 

@@ -10,7 +10,7 @@ from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import parse_path
 from asl.expr.references import conflicting
 from asl.states.base import Compiler
-from asl.states.host import Frame
+from asl.states.effects import Frame
 from asl.states.numbers import Number, number
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Data in buckets: what a distributed Map asks of the place where its files lie.
 
 The names are those of S3: a bucket holds objects by their keys. What a bucket really is (a folder,
-a store in the cloud, a dictionary) is an adapter's business; a host gives it by its name.
+a store in the cloud, a dictionary) is an adapter's business; the runtime gives it by its name.
 """
 
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ from asl.expr.frame import Evaluate, constant
 from asl.program import Finish, Step, Work
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks.memory import INSERTIONS, compile_read, compile_write
-from asl.states.host import Frame
+from asl.states.effects import Frame
 
 
 def compile_pass(compiler: Compiler, step: Step) -> None:

@@ -14,7 +14,7 @@ from asl.states.blocks.base import compile_call
 from asl.states.blocks.feedback import compile_feedback
 from asl.states.blocks.memory import INSERTIONS
 from asl.states.calls import Handover, Invocation, Options, Target
-from asl.states.host import Frame
+from asl.states.effects import Frame
 from asl.states.limits import check_limits, compile_limits
 
 

@@ -10,7 +10,7 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import Instant, epoch, instant, instant_of_java, seconds_of
 from asl.program import Step
 from asl.states.base import Compiler, Node, Outline, StateType, expression_text
-from asl.states.host import Frame as StateFrame
+from asl.states.effects import Frame as StateFrame
 from asl.states.numbers import number
 
 MAX_DELAY = 2_147_483_647

@@ -8,7 +8,7 @@ from asl.core.values import Json, type_name
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType, text_of
 from asl.states.durations import duration
-from asl.states.host import Child, Frame
+from asl.states.effects import Child, Frame
 
 
 def compile_workflow_state(compiler: Compiler, step: Step) -> None:

@@ -19,8 +19,8 @@ from asl.engine.records import STRETCH, TOLD
 from asl.engine.result import Result
 from asl.program import Program
 from asl.states.decisions import Asked
+from asl.states.effects import Record
 from asl.states.errors import Cancelled
-from asl.states.host import Record
 from asl.stores import live, requests
 from asl.stores.alive import Alive
 from asl.stores.backend import Write

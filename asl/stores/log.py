@@ -24,7 +24,7 @@ from asl.core.values import Json, encoded
 from asl.engine.journal import WHOLE_PATH
 from asl.engine.record_reading import RecordReader
 from asl.engine.records import NOTED
-from asl.states.host import Record
+from asl.states.effects import Record
 from asl.stores.backend import Write
 from asl.stores.errors import StoreDamaged
 from asl.stores.session import Session

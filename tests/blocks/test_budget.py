@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
-from asl.hosts.clock import VirtualClock
-from asl.hosts.prices import Prices
+from asl.effects.clock import VirtualClock
+from asl.effects.prices import Prices
 from tests.deaths import Died, lived
 from tests.examples import examples
 from tests.sql import rows

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
-from asl.hosts.clock import VirtualClock
+from asl.effects.clock import VirtualClock
 from asl.stores.pools import StoreBudgets
 from tests.sql import rows
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import asl
-from asl.hosts.clock import VirtualClock
-from asl.hosts.kept import FAIL_POINTS
+from asl.effects.clock import VirtualClock
+from asl.effects.journal_keeping import FAIL_POINTS
 
 Json = Any
 

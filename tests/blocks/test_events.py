@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.hosts import delivery
+from asl.effects import delivery
 from tests.deaths import Died
 
 Json = Any

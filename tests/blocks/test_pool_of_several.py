@@ -9,9 +9,9 @@ import pytest
 import asl
 from asl.bindings import bind
 from asl.documents import program_of
+from asl.effects.clock import VirtualClock
+from asl.effects.run import execute
 from asl.engine.execution import Identity
-from asl.hosts.clock import VirtualClock
-from asl.hosts.run import execute
 from tests.blocks.test_budget_concurrency import POOL, SIZES, Documents, World
 
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 import asl as front_door
 from asl.cli.main import cli
+from asl.effects.clock import VirtualClock
 from asl.executions import Store
-from asl.hosts.clock import VirtualClock
 from asl.stores.workers import Workers
 from tests.sql import execute
 

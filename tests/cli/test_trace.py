@@ -8,7 +8,7 @@ import pytest
 
 from asl.cli.progress import Progress
 from asl.core.document import Document, read
-from asl.hosts.clock import VirtualClock
+from asl.effects.clock import VirtualClock
 
 from .conftest import Asl
 

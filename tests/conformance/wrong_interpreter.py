@@ -16,9 +16,9 @@ from unittest.mock import patch
 from asl.conformance import Case
 from asl.conformance.local import observe
 from asl.conformance.serve import serve
+from asl.effects.local import LocalEffects
 from asl.engine import interpreter
 from asl.expr.intrinsics import numeric
-from asl.hosts.local import LocalEffects
 
 State = dict[str, Any]
 

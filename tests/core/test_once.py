@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from asl.core.once import once
-from asl.hosts.services import Services
+from asl.effects.services import Services
 
 
 class Whole:

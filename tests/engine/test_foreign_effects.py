@@ -127,6 +127,6 @@ def test_the_foreign_effects_are_foreign() -> None:
         "asl.core.errors",
         "asl.states.calls",
         "asl.states.forks",
-        "asl.states.host",
+        "asl.states.effects",
         "asl.states.objects",
     }

@@ -6,9 +6,9 @@ import pytest
 
 import asl
 from asl.core.profile import DEFAULT
+from asl.effects import memory_bounds
 from asl.engine import truncation
 from asl.engine.events import Event
-from asl.hosts import memory_bounds
 
 TEXT = "x" * 10_000
 PASS = {"Type": "Pass", "End": True}

@@ -13,12 +13,12 @@ from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.patterns import matches
 from asl.core.profile import AWS
+from asl.effects.clock import VirtualClock
+from asl.effects.driving import drive
+from asl.effects.run import execute
 from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.expr.times import epoch
-from asl.hosts.clock import VirtualClock
-from asl.hosts.driving import drive
-from asl.hosts.run import execute
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "corpus" / "aws" / "open.jsonl"
 NOT_YET = {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.hosts import prices
+from asl.effects import prices
 
 Json = Any
 DOCUMENT = {

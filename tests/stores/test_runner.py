@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import pytest
 
 import asl
+from asl.effects.clock import VirtualClock
 from asl.executions.exclusion import hold
 from asl.executions.runner import Runner
-from asl.hosts.clock import VirtualClock
 from asl.stores.statements import Select
 from asl.stores.tables import LIVE
 from asl.stores.workers import LEASE, Workers

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.hosts.clock import VirtualClock
+from asl.effects.clock import VirtualClock
 from tests.deaths import instants
 from tests.stores.conftest import Place
 

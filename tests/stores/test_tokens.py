@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import asl
+from asl.effects.tokens import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
 from asl.executions import BindingsMissing, Store
-from asl.hosts.tokens import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
 from asl.stores.statements import Select
 from asl.stores.tables import REQUEST
 from tests.stores.conftest import Place

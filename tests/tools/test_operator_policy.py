@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import asl
 from asl.cli.main import cli
-from asl.hosts.operator_policy import read_policy
+from asl.effects.operator_policy import read_policy
 
 from .workflows import task
 

@@ -16,7 +16,7 @@ from asl.expr.references import place
 from asl.program import Work
 from asl.states.base import Compiler, Node
 from asl.states.calls import Invocation, Options, Target
-from asl.states.host import Frame
+from asl.states.effects import Frame
 from asl.states.settings import Settings
 
 __all__ = [

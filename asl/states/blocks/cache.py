@@ -8,7 +8,7 @@ from asl.core.values import Json, compact
 from asl.expr.frame import Frame
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings
-from asl.states.host import ServiceCall
+from asl.states.effects import ServiceCall
 
 __all__ = ["CACHE", "CACHE_RESULT", "CACHE_TTL", "use_cache"]
 

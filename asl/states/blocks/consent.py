@@ -11,7 +11,7 @@ from asl.states.approval_terms import (
     options_of,
     waiting_plan,
 )
-from asl.states.host import Frame, Question
+from asl.states.effects import Frame, Question
 from asl.states.settings import Settings
 
 __all__ = ["REQUIRE_APPROVAL", "ConsentRule", "consent_rules"]

@@ -1,7 +1,7 @@
 """Events and RealTime: what a document wants to be told of, and where to (Specification 8.14).
 
 An event that a state emits follows from the history, as progress does: whoever reads the history
-derives it. Delivery to channels is the host's business (`asl.hosts.delivery`).
+derives it. Delivery to channels is the host's business (`asl.effects.delivery`).
 """
 
 from collections.abc import Callable, Iterator, Mapping

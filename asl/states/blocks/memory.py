@@ -15,7 +15,7 @@ from asl.expr.templates import SUFFIX
 from asl.program import Finish
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings, settings_within
-from asl.states.host import Frame, ServiceCall
+from asl.states.effects import Frame, ServiceCall
 from asl.states.settings import Settings
 
 __all__ = [

@@ -19,7 +19,7 @@ from asl.expr.times import format_timestamp
 from asl.program import Finish
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Destination, Perform, given
-from asl.states.host import Frame
+from asl.states.effects import Frame
 from asl.states.machines import machines_of
 from asl.states.settings import Settings
 

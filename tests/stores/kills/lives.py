@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from asl import VirtualClock, compile
+from asl.effects import machine_log
 from asl.executions import Store
-from asl.hosts import machine_log
 from tests.stores.kills.broken import VARIANTS
 from tests.stores.kills.scenes import CHILD, SCENES, answer, pause
 

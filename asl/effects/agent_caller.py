@@ -1,0 +1,377 @@
+"""Calling agents: what they get and give, their time, and what becomes of their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from asl.core.errors import NotJson, StateError, cause_for, lost
+from asl.core.values import Json, handed_over, plain_copy, received
+from asl.effects.keeping import Keeping
+from asl.effects.middleware import Effect, effect_of, perform
+from asl.effects.runtime import RuntimeContext
+from asl.effects.services import Service
+from asl.engine.agent import Agent, Call, Find
+from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
+from asl.engine.execution import USAGE_KEYS
+from asl.program import Step
+from asl.states.calls import Options, Target
+from asl.states.effects import Frame
+from asl.states.errors import HeartbeatMissed, Raised, Suspended
+
+if TYPE_CHECKING:
+    from asl.effects.agent_turn import AgentTurn
+    from asl.effects.broker import Broker
+    from asl.effects.meter import Meter
+    from asl.effects.tokens import TaskTokens
+
+__all__ = ["Account", "AgentCaller"]
+
+REPORTED = frozenset({"progress", "stream"})
+"""What is told of a call on which the agent may report."""
+MAX_THREADS = 64
+"""Plain functions that may run at the same time, each in a thread of its own; those that wait for a
+tool do not count."""
+
+Account: TypeAlias = Callable[[str, Json], object]
+"""Counts the usage that a raw result reports, by the name of the state."""
+
+
+class AgentCaller:
+    """Calls the agents of one execution (protocol `asl.engine.agent.Performer`)."""
+
+    __slots__ = ("__dict__", "find", "limit", "meter", "now", "runtime")
+    runtime: RuntimeContext
+    find: Find
+    """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
+    limit: int
+    """Bytes that an agent's answer may have."""
+    meter: Meter | None
+    """Watches over what agents spend, where anything limits it."""
+
+    def init(self, runtime: RuntimeContext, find: Find, limit: int) -> Self:
+        """Set what each one has, and return it."""
+        self.runtime = runtime
+        self.now = runtime.now
+        self.find = find
+        self.limit = limit
+        self.meter = None
+        return self
+
+    @property
+    def keeping(self) -> Keeping:
+        """What is told of all that has to outlive the process."""
+        return self.runtime.keeping
+
+    def pause(self, seconds: float) -> Awaitable[None]:
+        """Let time pass on the clock of the execution."""
+        return self.runtime.pause(seconds)
+
+    def desk(self) -> TaskTokens:
+        """Return the desk of the run, where task tokens are answered."""
+        return self.runtime.serving().desk
+
+    def count_effect(self, at: Frame) -> None:
+        """Count an effect, unless whoever keeps the execution does."""
+        if not self.keeping.keeps:
+            at.count_effect()
+
+    def invoke(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None = None,
+        agent: Agent | None = None,
+        account: Account | None = None,
+    ) -> Coroutine[Any, Any, Json]:
+        """Call an agent; whatever it raises becomes an error of the state.
+
+        What the agent gets and what it returns are copies: neither side can change the other's.
+        *agent* is the one to call, otherwise it is found. *account* counts the usage that it
+        reports, by the name of the state; otherwise the machine does.
+        """
+        self.count_effect(at)
+        if agent is None:
+            if self.meter is not None and target.kind == "agent":
+                return self.meter.call(at, target, payload, options)
+            agent = self.find(target)
+        return self.ask_agent(at, target, payload, options, agent, account)
+
+    def ask_agent(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None,
+        agent: Agent,
+        account: Account | None,
+    ) -> Coroutine[Any, Any, Json]:
+        """Call this agent, whatever limits the calls of agents."""
+        if self.runtime.middleware:
+            return self._ask_within(at, target, payload, options, agent, account)
+        return self._ask_agent(at, target, payload, options, agent, account)
+
+    async def _ask_within(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None,
+        agent: Agent,
+        account: Account | None,
+    ) -> Json:
+        """Call this agent within the middleware of the run."""
+
+        async def ask(effect: Effect) -> Json:
+            return await self._ask_agent(at, target, effect.payload, options, agent, account)
+
+        await self.runtime.event_loop()
+        effect = effect_of(at, target.kind, target.name, payload)
+        answer = await perform(self.runtime.middleware, effect, ask)
+        return received(answer, self.limit, target.label, at.execution.count_received)
+
+    async def _ask_agent(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None,
+        agent: Agent,
+        account: Account | None,
+    ) -> Json:
+        own = handed_over(payload, self.limit, target.label)
+        call = Call(at, target, options)
+        turn = None if agent.direct is not None else self._turn(call)
+        try:
+            if turn is not None:
+                answer = await turn.run(partial(self._answer, agent, own, call, options))
+            elif options is None or REPORTED.isdisjoint(options.blocks):
+                try:
+                    answer = await self._ask(agent, own, call, options)
+                finally:
+                    call.end()
+            else:
+                answer = await self._followed(call, options)(agent, own, call, options)
+        except Suspended:  # it is made again, and reports then what it has used
+            raise
+        except BaseException as error:  # foreign code; what is not its own flies on
+            if call.usage is not None:
+                (account or at.account)(target.state, call.usage)
+                if call.answered and self.meter is not None:
+                    self.meter.take_late_answer(at, call)
+            if is_fault(error) and isinstance(agent, Service):
+                raise
+            blamed = self.blamed(at, target, error, account)
+            raise blamed from cause_for(blamed, error)
+        return self.answered(at, target, answer, account)
+
+    async def _answer(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Json:
+        """Return the answer to a call that is part of a turn."""
+        if options is None or REPORTED.isdisjoint(options.blocks):
+            return await self._ask_and_end(agent, payload, call, options)
+        return await self._followed(call, options)(agent, payload, call, options)
+
+    def _turn(self, call: Call) -> AgentTurn | None:
+        """Return the turn that a call begins, None where no tool of it needs consent."""
+        from asl.effects.rights import needs_consent
+
+        if call.place is not None or not needs_consent(self.runtime, call.at, call.tool_rules):
+            return None
+        from asl.effects.agent_turn import AgentTurn, TurnPlace
+
+        turn = AgentTurn(self, call)
+        call.place = TurnPlace(turn, None)
+        return turn
+
+    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
+        """Call an agent that needs nothing but its parameters, where nothing limits the call."""
+        if self.meter is not None or not self.runtime.in_event_loop:
+            return None
+        # What is called out of a slot is loaded first: as a method it would be looked up at length.
+        target, find, payload = step.call, self.find, step.payload
+        direct = find(target).direct
+        if direct is None:
+            return None
+        assert payload is not None  # where there is a call
+        return direct(handed_over(payload(data, at), self.limit, target.label))
+
+    def answered(
+        self, at: Frame, target: Target, answer: Json, account: Account | None = None
+    ) -> Json:
+        """Return a copy of what an agent answered, and count the usage that it reports."""
+        now = self.now
+        at.now = now()
+        result = plain_copy(answer)  # nearly always enough
+        if result is None:
+            try:
+                count = at.execution.count_received
+                result = received(answer, self.limit, target.label, count)
+            except (StateError, NotJson) as error:
+                failure = lost(named(error, target))  # with what it says of its usage
+                raise failure from cause_for(failure, error)
+        if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
+            (account or at.account)(target.state, result)
+        runtime = self.runtime
+        if runtime.heeds and runtime.in_event_loop:
+            runtime.heed(at)
+        return result
+
+    def blamed(
+        self, at: Frame, target: Target, error: BaseException, account: Account | None = None
+    ) -> StateError:
+        """Return what an exception of an agent is to its state; raises one that is not its own."""
+        at.now = self.now()
+        error = alone(error)
+        if is_own(error):
+            raise error
+        blamed = named(error, target) if isinstance(error, StateError | NotJson) else None
+        if blamed is not None and blamed.usage is not None:
+            (account or at.account)(target.state, blamed.usage)
+        if self.runtime.heeds and self.runtime.in_event_loop:
+            self.runtime.heed(at)
+        if blamed is not None:
+            return blamed
+        # The agent is foreign code: anything it raises is its failure, and so is a cancellation
+        # that nobody asked for.
+        if not is_cancellation(error):
+            return Raised("States.TaskFailed", described(error))
+        if self.runtime.in_event_loop and self.runtime.is_cancelled():
+            raise error
+        return Raised("States.TaskFailed", "the agent cancelled itself")
+
+    def _ask(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Awaitable[Json]:
+        if agent.holds:
+            self.runtime.close_later(agent)
+        if options is not None and options.limited:
+            return self._in_time(agent, payload, call, options)
+        call.attach(self)
+        return self.reach(agent, payload, call)
+
+    async def _ask_and_end(
+        self, agent: Agent, payload: Json, call: Call, options: Options | None
+    ) -> Json:
+        try:
+            return await self._ask(agent, payload, call, options)
+        finally:
+            call.end()
+
+    def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
+        """Return what gets an answer and passes on what is reported before it."""
+        answer: Callable[..., Awaitable[Json]] = self._ask_and_end
+        if "progress" in options.blocks:
+            from asl.effects.reporting import Reports
+
+            answer = partial(Reports(self, call, options.blocks["progress"]).follow, answer)
+        if "stream" in options.blocks:
+            from asl.effects.streaming import Stream
+
+            answer = partial(Stream(self, call, options.blocks["stream"]).follow, answer)
+        return answer
+
+    def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
+        """Have an agent answer, in the way that it needs."""
+        call.agent = agent
+        answer: Awaitable[Json]
+        if agent.blocking or agent.real or not self.runtime.in_event_loop:
+            answer = self._reach(agent, payload, call)
+        else:
+            answer = self._answered_by(agent, payload, call)
+        if self.meter is None or not self.runtime.in_event_loop:
+            return answer
+        from asl.effects.late_answers import await_answer
+
+        return await_answer(answer, call)
+
+    async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
+        runtime = self.runtime
+        if agent.blocking:
+            services = runtime.services
+            asks = agent.takes_call and services is not None and bool(services.boxes)
+            if not (runtime.in_event_loop or runtime.forks or runtime.is_due_soon or asks):
+                return agent.answer(payload, call)
+            return await self._in_thread(agent, payload, call)
+        if agent.needs_loop and not runtime.in_event_loop:
+            await runtime.event_loop()
+        if not agent.real:
+            return await self._answered_by(agent, payload, call)
+        runtime.clock.real_begins()
+        try:
+            return await agent.answer(payload, call)
+        finally:
+            runtime.clock.real_ends()
+
+    def _answered_by(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
+        """Return what an agent is awaited by: foreign code, or a service of the run."""
+        if isinstance(agent, Service):
+            return agent.serve(self, payload, call)
+        answer: Awaitable[Json] = agent.answer(payload, call)
+        return answer
+
+    def remember(self, at: Frame, request: Json) -> Json:
+        """Carry out at once what an agent asks of the memory."""
+        return self.runtime.serving().remembering.do(at, request, self.now())
+
+    def broker(self, call: Call) -> Broker:
+        """Return the tools of a call."""
+        from asl.effects.broker import Broker
+
+        agent = call.agent
+        return Broker(self, call, agent is not None and (agent.real or agent.blocking))
+
+    async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
+        runtime = self.runtime
+        loop = runtime.loop = await runtime.event_loop()
+        from asyncio import Semaphore
+
+        from asl.effects.threads import Slot, run_in_thread
+
+        first = runtime.first or runtime
+        if first.threads is None:
+            first.threads = Semaphore(MAX_THREADS)
+        slot = call.slot = Slot(first.threads)
+        try:
+            await slot.take()
+            runtime.clock.real_begins()
+            try:
+                return await run_in_thread(loop, agent.answer, payload, call)
+            finally:
+                runtime.clock.real_ends()
+        finally:
+            slot.end()
+
+    async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
+        """Call with the limits of the state; they count from the agent's start."""
+        loop = await self.runtime.event_loop()
+        from asyncio import timeout
+
+        from asl.effects.limits import has_passed, punctual
+
+        # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
+        first_beat = None if isinstance(agent, Service) else options.heartbeat
+        self.keeping.begin_attempt(call, options)
+        if options.began is None:  # further calls of the same attempt have what is left
+            options.began = self.now()
+        try:
+            async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:
+
+                def renew() -> None:
+                    if not (call.cancelled or options.heartbeat is None or pulse.expired()):
+                        pulse.reschedule(loop.time() + options.heartbeat)
+
+                call.attach(self, lambda: loop.call_soon_threadsafe(renew))
+                answer = self.reach(agent, payload, call)
+                return await (answer if agent.keeps_time else punctual(answer, whole, pulse))
+        except TimeoutError:
+            if has_passed(whole):
+                cause = options.cause("answer", options.timeout)
+                raise lost(Raised("States.Timeout", cause)) from None
+            if pulse.expired():
+                cause = options.cause("sign of life", options.heartbeat)
+                raise lost(HeartbeatMissed(cause)) from None
+            raise

@@ -1,0 +1,224 @@
+"""The turn of an agent whose tools need people's consent: it can pause, and be repeated (8.9).
+
+Foreign code cannot be frozen. So while people are asked, the call of the agent is cancelled, and
+made again when they have decided. What its tools had answered by then, and what its model had, is
+recorded under the key of the effect and given again instead of being done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.agent_caller import AgentCaller
+from asl.engine.agent import Call
+from asl.engine.blame import is_cancellation, is_own
+from asl.states.effects import Question
+from asl.states.errors import Suspended
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["DEADLINE", "REQUESTS", "TOLD", "AgentTurn", "ToolUse", "TurnPlace"]
+
+REQUESTS: Final = "!tool."
+"""Follows the key of an effect in the keys of its tool calls, and of their requests."""
+TOLD: Final = "!told"
+"""Ends the key under which it is recorded which events of a turn are in the history."""
+DEADLINE: Final = "!deadline"
+"""Ends the key under which the deadline of a repeated call is recorded."""
+BREATHS: Final = 16
+"""Turns of the event loop in which an agent may begin another call before it is paused."""
+
+
+class ToolUse:
+    """A tool call under way, and those within it."""
+
+    __slots__ = ("around", "waits", "within")
+
+    def __init__(self, around: ToolUse | None) -> None:
+        self.around = around
+        self.within = 0
+        """The number of calls under way directly within it."""
+        self.waits = False
+        """Whether it waits for people."""
+
+
+class TurnPlace(NamedTuple):
+    """Where a call stands in a turn: within a tool call, or as the agent itself."""
+
+    turn: AgentTurn
+    use: ToolUse | None
+
+
+class AgentTurn:
+    """One call of an agent, with all tool calls in it.
+
+    It is paused once none of its tool calls does anything but wait for people.
+    """
+
+    def __init__(self, caller: AgentCaller, call: Call) -> None:
+        self.caller = caller
+        self.call = call
+        self.at = call.at
+        self.key = call.at.key
+        self.pausing = False
+        self._numbers: dict[str, int] = {}
+        self._told: Mapping[str, int] = {}
+        """How many events were put into the history before, by what they are about."""
+        self._noted: dict[str, int] = {}
+        """How many there are by now."""
+        self._open = 0
+        """Requests without a decision."""
+        self._busy = 0
+        """Tool calls that neither wait for people nor for a call within them."""
+        self._breaths = 0
+        self._task: asyncio.Task[Any] | None = None
+
+    async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
+        """Return the agent's answer; raises Suspended while people have to decide first."""
+        loop = await self.caller.runtime.event_loop()
+        self._told = self.caller.keeping.begin_turn(self)
+        if await self.caller.keeping.awaits_consent(self):
+            self._suspend()
+        from asyncio import current_task
+
+        self._loop, self._task = loop, current_task()
+        assert self._task is not None
+        self._cancelling = self._task.cancelling()
+        try:
+            found = await answer()
+        except BaseException as error:  # of foreign code, which a pause has cancelled perhaps
+            if self.pausing and not is_own(error):
+                self._pause(error)
+            self._end(withdraw=not (is_own(error) or is_cancellation(error)))
+            raise
+        if self.pausing:
+            self._pause(None)
+        self._end(withdraw=True)
+        return found
+
+    def _pause(self, error: BaseException | None) -> NoReturn:
+        """Raise Suspended for the cancellation by which the turn is paused."""
+        assert self._task is not None
+        task, self._task = self._task, None
+        if task.uncancel() > self._cancelling and error is not None:  # from outside, too
+            raise error
+        self._suspend()
+
+    def _suspend(self) -> NoReturn:
+        self.caller.keeping.pause_turn(self, {**self._told, **self._noted})
+        raise Suspended from None
+
+    def _end(self, *, withdraw: bool) -> None:
+        """End the turn; an agent that has answered, or failed, may have left requests open."""
+        self._task = None
+        if withdraw:
+            self._withdraw()
+
+    def _withdraw(self) -> None:
+        """Close the requests of a turn that has ended: nothing depends on them any more."""
+        runtime = self.caller.runtime
+        runtime.keeping.withdraw(f"{self.key}{REQUESTS}", runtime.now())
+        runtime.forget_requests(f"{self.key}{REQUESTS}")
+
+    # Records
+
+    def note(self, source: str, event: str, details: dict[str, Json], time: float) -> None:
+        """Put an event into the history, unless it was put there before the turn was paused.
+
+        Args:
+            source: What it is about; its events come in the same order each time.
+            event: The name of the event.
+            details: Its details.
+            time: When it happened, in epoch seconds.
+        """
+        self._noted[source] = number = self._noted.get(source, 0) + 1
+        if number > self._told.get(source, 0):
+            self.at.now = max(self.at.now, time)
+            self.at.note(event, details)
+
+    def number(self, what: str) -> int:
+        """Return how often the same was asked for in this turn, this time included."""
+        self._numbers[what] = number = self._numbers.get(what, 0) + 1
+        return number
+
+    def recorded(self, name: str) -> Json:
+        """Return what was recorded under a name before the turn was paused, None for nothing."""
+        return self.caller.keeping.recorded(f"{self.key}{name}")
+
+    async def record(self, name: str, value: Json) -> None:
+        """Record a value for a repetition of the turn, durably."""
+        await self.caller.keeping.record(self.at, f"{self.key}{name}", value)
+
+    async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
+        """Return the result of *perform*, or the one that the turn had before it was paused."""
+        name = f"!{what}.{self.number(what)}"
+        found = self.recorded(name)
+        if found is None:
+            found = [await perform()]
+            await self.record(name, found)
+        return found[0]
+
+    # Tool calls
+
+    def begin(self, around: ToolUse | None) -> ToolUse:
+        """Count a tool call that begins, within another one if *around* is given."""
+        if around is not None:
+            self._busy -= not around.within
+            around.within += 1
+        self._busy += 1
+        return ToolUse(around)
+
+    def end(self, use: ToolUse) -> None:
+        """Count a tool call that has ended."""
+        self._busy -= not use.waits
+        if use.around is not None:
+            use.around.within -= 1
+            self._busy += not use.around.within
+        self._pause_if_idle()
+
+    async def ask(self, use: ToolUse, name: str, question: Question) -> Json:
+        """Return people's decision on a tool call.
+
+        Without one the turn is paused: then this is cancelled. Raises StateError where the
+        decision fails the call.
+        """
+        key, plan, deadline = f"{self.key}{name}", dict(question.plan), self.call.deadline
+        if deadline is not None:
+            plan["limit"] = deadline - self.caller.runtime.now()
+            if self.number(DEADLINE) == 1:
+                await self.record(DEADLINE, deadline)
+        self._open += 1
+        try:
+            asked = self.caller.runtime.new_request(self.at, key, question._replace(plan=plan))
+            decision = await self.caller.keeping.consent(self, asked)
+        except Suspended:
+            use.waits = True
+            self._busy -= 1
+            self._pause_if_idle()
+            await self._loop.create_future()
+            raise  # nothing ends that wait but the cancellation of the turn
+        except StateError:
+            self._open -= 1
+            raise
+        self._open -= 1
+        return decision
+
+    def _pause_if_idle(self) -> None:
+        """Pause the turn soon, unless something is done until then."""
+        if self._open and not (self._busy or self._breaths or self.pausing):
+            self._breaths = BREATHS
+            self._loop.call_soon(self._breathe)
+
+    def _breathe(self) -> None:
+        self._breaths -= 1
+        if self._busy or self._task is None:
+            self._breaths = 0
+        elif self._breaths:
+            self._loop.call_soon(self._breathe)
+        else:
+            self.pausing = True
+            self._task.cancel()

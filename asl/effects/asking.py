@@ -1,0 +1,357 @@
+"""Asking people: the handler that answers at once, the notices while nobody does, the pause."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json, received
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.agent_turn import AgentTurn
+from asl.effects.parking import Parking
+from asl.engine.agent import Agent, Call
+from asl.engine.blame import alone, described, is_fault
+from asl.engine.written import read_error
+from asl.expr.times import format_timestamp
+from asl.states.calls import Target
+from asl.states.decisions import SYSTEM_USER, AnswerRefused, Asked, Notice
+from asl.states.effects import Frame
+from asl.states.errors import Expired, Raised, Suspended
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Asking", "QuietAsking", "ToolAsking"]
+
+ESCALATED = "ApprovalEscalated"
+REQUESTED = "ApprovalRequested"
+PATIENCE = 30.0
+"""Seconds that sending one notification may take."""
+
+
+class Asking:
+    """One request on its way to a decision.
+
+    Everything that it tells the history depends on the request and the time of the decision alone,
+    so that a repetition tells the same.
+    """
+
+    def __init__(self, caller: AgentCaller, at: Frame, asked: Asked) -> None:
+        self.caller = caller
+        self.at = at
+        self.asked = asked
+        self.number = 0
+        """How many notices have come up, the request itself included."""
+        self.coming: Iterator[Notice] = asked.notices()
+        self.notice: Notice | None = None
+        """The next one."""
+
+    parks = True
+    """Whether the branch may wait in place while others have something to do."""
+
+    async def decision(self) -> Json:
+        """Return the decision; raises Suspended while there is none, StateError where it fails."""
+        await self.begin()
+        over = await self.catch_up(self.caller.runtime.now())
+        if over is not None:
+            return await self.over(over)
+        services = self.caller.runtime.services
+        handler = None if services is None else services.approvals
+        if handler is not None:
+            try:
+                decision = await self._asked(handler)
+            except StateError:
+                if self.asked.status == "open":  # the handler's fault
+                    self.at.now, self.asked.status = self.caller.runtime.now(), "closed"
+                raise
+            if decision is not None:
+                return decision
+        if self.parks and services is not None and services.parking is not None:
+            return await self._parked(services.parking)
+        raise self._suspended()
+
+    async def _parked(self, parking: Parking) -> Json:
+        """Wait for the decision while other branches have something to do."""
+        caller, asked = self.caller, self.asked
+        while True:
+            recorded = caller.keeping.recorded_decision(asked)
+            if recorded is not None:
+                _, given, decision, *_ = recorded
+                self.decided(decision, max(given, self._now))
+                return decision
+            notice = self.notice
+            try:
+                due = None if notice is None else asked.created + notice.after
+                await parking.wait(asked.id, due)
+            except Suspended:
+                raise self._suspended() from None
+            over = await self.catch_up(caller.runtime.now())
+            if over is not None:
+                return await self.over(over)
+
+    def _suspended(self) -> Suspended:
+        """Let people decide later."""
+        self.caller.runtime.pending += ((self.asked.key, self.asked),)
+        return Suspended()
+
+    async def begin(self) -> None:
+        """Say that the request was made."""
+        asked = self.asked
+        self._reach(asked.created)
+        details = {"requestId": asked.id, "prompt": asked.body["prompt"]}
+        self._note(REQUESTED, {**details, "digest": asked.content_digest})
+        channels = asked.body.get("notifications", {}).get("Channels", ())
+        at_once = [each for each in channels if "OnlyAfter" not in each]
+        await self._tell("request", {"channels": at_once} if at_once else {})
+        self.notice = next(self.coming, None)
+
+    @property
+    def _now(self) -> float:
+        """The time of what was told last."""
+        return self.at.now
+
+    def _reach(self, time: float) -> None:
+        """Set the time of the machine to that of what is told next."""
+        self.at.now = time
+
+    def _note(self, event: str, details: dict[str, Json]) -> None:
+        """Put an event about the request into the history."""
+        self.at.note(event, details)
+
+    async def catch_up(self, now: float) -> Notice | None:
+        """Let happen what is due; returns the notice that ends the waiting, if it is."""
+        while (notice := self.notice) is not None and self.asked.created + notice.after <= now:
+            if notice.final:
+                return notice
+            await self._noted(notice)
+        return None
+
+    async def _noted(self, notice: Notice) -> None:
+        self._reach(self.asked.created + notice.after)
+        if notice.event:
+            self._note(notice.event, {"requestId": self.asked.id, **notice.details})
+        await self._tell("escalation" if notice.event else "reminder", notice.details)
+        self.notice = next(self.coming, None)
+
+    async def _tell(self, kind: str, details: dict[str, Json]) -> None:
+        """Send a notification, unless an earlier process has; its failure stands in the history."""
+        self.number += 1
+        asked, number = self.asked, self.number
+        if number > asked.told:
+            now = self._now
+            failure = await self._sent(kind, {**self._origin(now), **details})
+            self._reach(now)
+            asked.told = number
+            if failure is not None:
+                asked.unheard[number] = failure
+            self.caller.keeping.told(asked)
+        if number in asked.unheard:
+            cause = asked.unheard[number]
+            self._note("NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause})
+
+    def _origin(self, now: float) -> dict[str, Json]:
+        """Return the time of a notification, and the workflow and execution of its request."""
+        execution: Any = self.at.execution
+        origin: dict[str, Json] = {
+            "time": format_timestamp(now),
+            "workflow": execution.workflow,
+            "execution": execution.name,
+        }
+        services = self.caller.runtime.services
+        link = None if services is None else services.request_link
+        return origin if link is None else {**origin, "link": link(self.asked.id)}
+
+    async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
+        """Send a notification; return why that failed, None where it did not."""
+        services = self.caller.runtime.services
+        if services is None or services.notify is None:
+            return None
+        try:
+            said = services.notify(kind, self.asked.shown, details)
+            if isawaitable(said):
+                await self._in_time(said)
+        except BaseException as error:
+            # The notifier is foreign code: whatever it raises must not harm the execution.
+            if not isinstance(error, StateError | NotJson) and not is_fault(error):
+                raise
+            return described(error)
+        return None
+
+    async def _in_time(self, sending: Awaitable[object]) -> None:
+        caller = self.caller
+        await caller.runtime.event_loop()
+        from asyncio import timeout
+
+        caller.runtime.clock.real_begins()
+        try:
+            async with timeout(PATIENCE):
+                await sending
+        finally:
+            caller.runtime.clock.real_ends()
+
+    async def over(self, notice: Notice) -> Json:
+        """Return what follows when the time is over: an answer that was given before, or none.
+
+        An answer counts by the time at which it was given, also if it is found later.
+        """
+        recorded = self.caller.keeping.recorded_decision(self.asked)
+        if recorded is None:
+            return await self.ended(notice)
+        _, given, decision, *_ = recorded
+        self.decided(decision, max(given, self._now))
+        return decision
+
+    async def ended(self, notice: Notice) -> Json:
+        """Let the notice that ends the waiting decide; raises StateError where it fails."""
+        self._reach(self.asked.created + notice.after)
+        if notice.expires:
+            self.asked.status = "closed"
+            raise Expired
+        self._note(notice.event, {"requestId": self.asked.id, **notice.details})
+        if notice.event == ESCALATED:  # a level that approves by itself tells people, too
+            await self._tell("escalation", notice.details)
+        self.asked.status = "timeout"
+        if notice.fails:
+            cause = f"{self._subject}: no decision within {notice.after:g} s"
+            raise StateError("States.Timeout", cause)
+        return notice.decision
+
+    @property
+    def _subject(self) -> str:
+        """What fails without a decision."""
+        return f"state '{self.asked.body['state']}'"
+
+    def decided(self, decision: Json, now: float) -> None:
+        """Say that people have decided."""
+        self._reach(now)
+        record = decision["record"]
+        keys = ("approval", "approver", SYSTEM_USER)
+        details = {key: record[key] for key in keys if key in record}
+        details["digest"] = decision.get("digest", self.asked.digest)  # older stores keep none
+        self._note("ApprovalDecided", {"requestId": self.asked.id, **details})
+
+    # Handlers
+
+    async def _asked(self, handler: Agent) -> Json:
+        """Ask a handler until there is a decision; None where it leaves it for later."""
+        asked = self.asked
+        while True:
+            answer = await self._answer(handler)
+            if isinstance(answer, Notice):
+                return await self.over(answer)
+            if answer is None:
+                return None
+            now = self.caller.runtime.now()
+            try:
+                verdict = asked.judged(answer, now, "handler")
+            except AnswerRefused as refusal:
+                name = "States.Permissions" if refusal.forbidden else "States.InvalidApproval"
+                raise StateError(name, str(refusal)) from None
+            if verdict.decision is not None:
+                asked.received, asked.status = verdict.received, "answered"
+                self.decided(verdict.decision, now)
+                return verdict.decision
+            if verdict.received == asked.received:
+                return None  # nothing has changed, so asking again would not end
+            asked.received = verdict.received
+
+    async def _answer(self, handler: Agent) -> Any:
+        """Return what the handler answers, or the notice that comes first and ends the waiting."""
+        if self.notice is None or (handler.blocking and not self.caller.runtime.in_event_loop):
+            return await self._reached(handler)
+        loop = await self.caller.runtime.event_loop()
+        task = loop.create_task(self._reached(handler), name="asl-approval")
+        try:
+            return await self._first(task)
+        finally:
+            task.cancel()
+
+    async def _first(self, task: asyncio.Task[Any]) -> Any:
+        from asyncio import wait
+
+        while (notice := self.notice) is not None:
+            due = self.asked.created + notice.after
+            done, _ = await wait({task}, timeout=max(0.0, due - self.caller.runtime.now()))
+            if done and self.caller.runtime.now() < due:
+                break
+            if notice.final:
+                task.add_done_callback(_seen)
+                return notice
+            await self._noted(notice)
+        return await task
+
+    async def _reached(self, handler: Agent) -> Any:
+        caller, at, state = self.caller, self.at, self.asked.body["state"]
+        call = Call(at, Target("approval", state, state), None)
+        call.attach(caller)
+        try:
+            answer = await caller.reach(handler, self.asked.shown, call)
+            return received(answer, caller.limit, state)
+        except NotJson as error:
+            raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
+        except BaseException as raised:
+            # The handler is foreign code: anything it raises is its failure.
+            failure = alone(raised)
+            if isinstance(failure, StateError):
+                raise Raised(failure.name, failure.cause) from raised
+            if not is_fault(failure):
+                raise
+            raise Raised("States.TaskFailed", described(failure)) from raised
+
+
+class QuietAsking(Asking):
+    """A request of which the history does not tell: that of a budget, which no state makes."""
+
+    def _note(self, event: str, details: dict[str, Json]) -> None:
+        """Leave the history as it is."""
+
+
+class ToolAsking(Asking):
+    """A request for consent to a tool call, which is part of an agent's turn."""
+
+    parks = False  # the turn as a whole does
+
+    def __init__(self, caller: AgentCaller, turn: AgentTurn, asked: Asked) -> None:
+        super().__init__(caller, turn.at, asked)
+        self.turn = turn
+        self.time = asked.created
+
+    @property
+    def _now(self) -> float:
+        return self.time
+
+    def _reach(self, time: float) -> None:
+        """Set the time of what is told next; the machine may be further by other requests."""
+        self.time = time
+
+    def _note(self, event: str, details: dict[str, Json]) -> None:
+        """Put an event about the request into the history, once."""
+        self.turn.note(self.asked.key, event, details, self.time)
+
+    async def repeated(self, answer: Json) -> Json:
+        """Return a decision that was given before; raises StateError for one that failed.
+
+        Args:
+            answer: Kind, time, decision and error, as a journal has them.
+        """
+        _, given, decision, error = answer[:4]
+        await self.begin()
+        over = await self.catch_up(given)
+        if over is not None:
+            return await self.ended(over)
+        if error is not None:
+            raise read_error(error)
+        self.decided(decision, given)
+        return decision
+
+    @property
+    def _subject(self) -> str:
+        return f"tool {self.asked.body['tool']!r}"
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    """Take note of what came too late."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,115 @@
+"""Answers by task token: the wait of a state, the tasks of activities, and states that answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json, received
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.services import Service, refusal
+from asl.effects.tokens import TokenError, Wait
+from asl.engine.agent import Agent, Call, Tokens
+from asl.states.errors import Raised
+from asl.states.numbers import MAX_SECONDS
+
+__all__ = ["Answer", "Callback", "Polled", "shown"]
+
+
+class Callback(Agent):
+    """A handler that passes a request on, then the wait for the answer to its token."""
+
+    needs_loop = True
+
+    def __init__(self, caller: AgentCaller, handler: Agent) -> None:
+        self.caller = caller
+        self.handler = handler
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Call the handler, drop what it answers, and return the answer to the token."""
+        assert call is not None
+        caller = self.caller
+        with caller.runtime.serving().desk.waiting(call, caller.runtime.clock) as wait:
+            taken = await caller.reach(self.handler, payload, call)
+            caller.runtime.advance(call.at, "Submitted", shown(taken, caller.limit))
+            if not (wait.answer.done() or self._can_end(call)):
+                raise Raised("States.Timeout", _unanswered(call))
+            return await _answered(wait, call)
+
+    def _can_end(self, call: Call) -> bool:
+        """Whether there is anybody who could answer, or a limit to the waiting."""
+        limited = call.limited or self.caller.runtime.deadline is not None
+        return limited or self.handler.takes_call or self.caller.runtime.serving().answerable()
+
+
+class Polled(Service):
+    """An activity whose workers ask for its tasks at the desk."""
+
+    def __init__(self, activity: str) -> None:
+        self.activity = activity
+
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+        """Offer the task to the workers and return what the one who takes it answers."""
+
+        def begun(worker: str | None) -> None:
+            call.heartbeat()
+            caller.runtime.advance(
+                call.at, "Started", {} if worker is None else {"workerName": worker}
+            )
+
+        desk = caller.runtime.serving().desk
+        with desk.waiting(call, caller.runtime.clock) as wait:
+            desk.offer(self.activity, wait, payload, begun)
+            return await _answered(wait, call)
+
+
+class Answer(Service):
+    """The `sendTask...` calls of AWS's SDK: a state that answers another's token."""
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+        """Answer at the desk of the run, or at that of the store for another execution in it."""
+        services = caller.runtime.serving()
+        given: Mapping[str, Json] = payload if type(payload) is dict else {}
+        token = given.get("TaskToken", "")
+        desk: Tokens = services.desk
+        if services.keeper is not None and not services.desk.waits(token):
+            desk = services.keeper.tokens
+        try:
+            if self.action == "sendTaskSuccess":
+                desk.send_task_success(token, given.get("Output", ""))
+            elif self.action == "sendTaskFailure":
+                desk.send_task_failure(token, given.get("Error"), given.get("Cause"))
+            else:
+                desk.send_task_heartbeat(token)
+            return {}
+        except TokenError as error:
+            raise refusal(call, "Sfn", type(error).__name__, str(error)) from error
+
+
+async def _answered(wait: Wait, call: Call) -> Json:
+    from asyncio import timeout
+
+    try:
+        async with timeout(MAX_SECONDS):
+            return await wait.answer
+    except TimeoutError:
+        raise Raised("States.Timeout", _unanswered(call)) from None
+
+
+def _unanswered(call: Call) -> str:
+    return (
+        f"state '{call.state_name}': nobody answers the task token {call.token}. Answer it by "
+        "send_task_success or send_task_failure of a desk (asl.TaskTokens, given as tokens=...) or "
+        "of the handler's call.tokens, mock the state, or give it TimeoutSeconds"
+    )
+
+
+def shown(taken: Json, limit: int) -> dict[str, Json]:
+    """Return what history shows of a handler's own answer, which nobody else reads."""
+    try:
+        return {"output": received(taken, limit, "")}
+    except (NotJson, StateError):
+        return {}

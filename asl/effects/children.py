@@ -1,0 +1,213 @@
+"""Executions that Workflow states start and wait for (Specification 6.13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.rights import rights_of
+from asl.effects.run import Listener, execute
+from asl.effects.runtime import MAX_NESTED
+from asl.effects.services import Services
+from asl.engine.amounts import beyond, spending
+from asl.engine.execution import UNSPENT, Execution, Identity, Spent, execution_id
+from asl.engine.frame import Frame
+from asl.engine.journal import Journal
+from asl.engine.result import Result
+from asl.program import Program
+from asl.states.effects import Child
+from asl.states.errors import Exhausted, Raised
+
+__all__ = ["Begun", "run_child"]
+
+
+def _nothing() -> None:
+    """Let others at what is kept nowhere, or guarded by whoever has started it."""
+
+
+class Begun(NamedTuple):
+    """An execution that is to go on, from its start or from where it is kept."""
+
+    program: Program
+    data: Json
+    started: float | None = None
+    """When it was started, None for now."""
+    journal: Journal | None = None
+    """Where it is kept, None for nowhere."""
+    result: Result | None = None
+    """What it has come to, None for one that is to be run."""
+    redrives: int = 0
+    redriven: float | None = None
+    """How often it went on after its end, and when it last did."""
+    leave: Callable[[], object] = _nothing
+    """Lets others at it; called when it runs no more."""
+
+    def run(
+        self,
+        caller: AgentCaller,
+        at: Any,
+        name: str,
+        workflow_id: str,
+        *,
+        express: bool = False,
+        limit: float | None = None,
+        listener: Listener | None = None,
+        within: Frame | None = None,
+        counted: Spent = UNSPENT,
+        begins: Callable[[Execution], object] | None = None,
+    ) -> Coroutine[Any, Any, Result]:
+        """Run it for the machine *at*, on the clock and with the agents of that one."""
+        services = caller.runtime.serving()
+        return execute(
+            self.program,
+            self.data,
+            services.find,
+            caller.runtime.clock,
+            Identity(
+                name=name,
+                workflow_id=workflow_id,
+                express=express,
+                requestor=at.requestor,
+                started=self.started,
+                limit=limit,
+                redrives=self.redrives,
+                redriven=self.redriven,
+                rights=rights_of(caller.runtime, at),
+            ),
+            buckets=caller.runtime.buckets,
+            listener=listener,
+            in_event_loop=True,
+            services=services,
+            parent=caller.runtime,
+            journal=self.journal,
+            within=within,
+            counted=counted,
+            begins=begins,
+        )
+
+
+async def run_child(caller: AgentCaller, at: Any, child: Child) -> Json:
+    """Run an execution of another workflow; return its output.
+
+    Raises the error that it failed with, and Suspended while it waits for people.
+    """
+    await caller.runtime.event_loop()
+    caller.runtime.insist_on_time()
+    if caller.runtime.depth >= MAX_NESTED:
+        message = f"executions start one another more than {MAX_NESTED} deep"
+        raise StateError("States.Runtime", message)
+    services = caller.runtime.serving()
+    begun = caller.keeping.begin_child(at, child, lambda: _registered(services, child.workflow))
+    result = begun.result
+    if result is None:
+        result = await _executed(caller, at, child, begun)
+        if begun.journal is not None:
+            begun.journal.put_result(result)
+    at.now = caller.runtime.now()
+    try:
+        caller.runtime.heed(at)
+    except BaseException:  # the state has been cut off
+        _leave(caller, at, child, result.execution)
+        raise
+    if result.status == "PAUSED":
+        _leave(caller, at, child, result.execution)
+        caller.runtime.wait_for(result, at.key)
+    _absorb(caller, at, child, result.execution, result.ok, begun.result is not None)
+    if result.ok:
+        return result.value
+    raise _failure(at.step.name, child, result)
+
+
+def _registered(services: Services, id: str) -> Program:
+    """Return a workflow that the run may start; its name is the one that it is asked for by."""
+    known = services.workflows or {}
+    if id not in known:
+        hint = did_you_mean(id, known)
+        raise services.missing(
+            StateError(
+                "States.WorkflowNotFound",
+                f"no workflow {id!r} is registered{f' ({hint})' if hint else ''}: run with "
+                f"workflows={{{id!r}: DOCUMENT}}, or --workflow {id}=FILE on the command line",
+            )
+        )
+    return replace(known[id], name=id)
+
+
+async def _executed(caller: AgentCaller, at: Any, child: Child, begun: Begun) -> Result:
+    """Run it as a task of its own; what is cut off has spent what it has."""
+    made: list[Execution] = []
+    workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
+    work = begun.run(
+        caller,
+        at,
+        child.name,
+        workflow_id,
+        limit=child.timeout,
+        listener=at.listening(),
+        within=at,
+        counted=caller.keeping.counted(child),
+        begins=made.append,
+    )
+    try:
+        return await caller.runtime.serving().start(
+            execution_id(workflow_id, child.name, False), work
+        )
+    except BaseException:  # however it was cut off, what it has spent until then counts
+        for execution in made:
+            _leave(caller, at, child, execution)
+        raise
+
+
+def _leave(caller: AgentCaller, at: Any, child: Child, execution: Execution) -> None:
+    """Count what one has spent that has not ended; nobody may go on with it.
+
+    Whoever does, meets a limit that this exceeds.
+    """
+    if execution.spent == caller.keeping.counted(child):
+        return
+    with suppress(StateError, Exhausted):
+        _absorb(caller, at, child, execution)
+    caller.keeping.keep_spending()
+
+
+def _absorb(
+    caller: AgentCaller,
+    at: Any,
+    child: Child,
+    execution: Execution,
+    done: bool = False,
+    found: bool = False,
+) -> None:
+    """Count what it has spent since that was last counted.
+
+    Raises as a call of an agent does where that exceeds a limit. One that is *done* spends nothing
+    any more; one that was *found* at its end, as another process left it, has borrowed nothing
+    here.
+    """
+    spent, before = execution.spent, caller.keeping.counted(child)
+    used = at.execution.absorb(at.step.name, spent, before)
+    if not done:  # it may go on
+        caller.keeping.count(child, spent)
+    if caller.meter is not None:
+        if execution.ledger is not None:
+            execution.ledger.give_back()
+        caller.keeping.used(at, spending(used))
+        caller.meter.ledger.absorb(at, used, beyond(spent.assumed, before.assumed), found)
+
+
+def _failure(state: str, child: Child, result: Result) -> StateError:
+    """Return the error of a child that has not succeeded: its own."""
+    if result.status == "TIMED_OUT":
+        limit = "" if child.timeout is None else f" within {child.timeout:g} s"
+        cause = f"state '{state}': the execution {child.name!r} did not end{limit}"
+        return Raised("States.Timeout", cause)
+    if result.status == "ABORTED" and result.error is None:
+        cause = result.cause or f"the execution {child.name!r} was stopped"
+        return Raised("States.TaskFailed", cause)
+    return Raised(result.error, result.cause)

@@ -1,0 +1,134 @@
+"""Running a coroutine to its end, on an event loop only where it needs one.
+
+An execution starts on no event loop at all. The first effect that has to wait asks for one, and
+the very same coroutine goes on there; so a run that never waits needs none and imports none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from os import getpid
+from threading import get_ident
+from types import coroutine
+from typing import Any, TypeVar
+
+from asl.effects.clock import Clock
+
+__all__ = ["Driver", "EventLoopWanted", "drive"]
+
+T = TypeVar("T")
+
+
+class EventLoopWanted:
+    """What a coroutine yields to whoever drives it when it cannot go on without an event loop."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield self
+
+
+class Driver:
+    """Runs coroutines to their ends.
+
+    The event loop that one has needed is kept for the next one in its thread, unless anything is
+    left on it. A process that is forked leaves those of its parent alone: they share what they
+    listen to.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[tuple[int, int], _EventLoop] = {}
+        """By process and thread."""
+        self._is_closed = False
+
+    def drive(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end, on an event loop only from where it asks for one."""
+        try:
+            work.send(None)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
+        # Nobody else has it meanwhile: an agent may start an execution, in a thread of its own.
+        mine = getpid(), get_ident()
+        loop = self._kept.pop(mine, None) or _EventLoop(self._clock)
+        found: list[T] = []
+        left = True
+        try:
+            left = loop.run(_resumed(work, found))
+        finally:
+            if left or self._is_closed or mine in self._kept:
+                loop.close()
+            else:
+                self._kept[mine] = loop
+        return found[0]
+
+    def close(self) -> None:
+        """End the event loops that are kept; that of a run under way ends with it."""
+        self._is_closed = True
+        for process, thread in [*self._kept]:
+            if process == getpid():
+                self._kept.pop((process, thread)).close()
+
+
+class _EventLoop:
+    """An event loop that a signal wakes, even one that comes the instant before it waits."""
+
+    def __init__(self, clock: Clock) -> None:
+        import asyncio
+        import socket
+
+        self._opened = ExitStack()
+        enter = self._opened.enter_context
+        self._runner = enter(asyncio.Runner(loop_factory=clock.new_event_loop))
+        heard, told = map(enter, socket.socketpair())
+        heard.setblocking(False)
+        told.setblocking(False)
+        self._loop, place = self._runner.get_loop(), heard.fileno()
+        self._loop.add_reader(place, heard.recv, 4096)
+        self._opened.callback(self._loop.remove_reader, place)
+        self._wakes = told.fileno()
+
+    def run(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Run a coroutine to its end; whether it has left a task or a thread."""
+        from asyncio import all_tasks
+        from threading import active_count
+
+        threads = active_count()
+        with _written_by_signals(self._wakes):
+            self._runner.run(work)
+        return bool(all_tasks(self._loop)) or active_count() > threads
+
+    def close(self) -> None:
+        """End it, and what is left on it."""
+        self._opened.close()
+
+
+def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
+    """Run one coroutine to its end; nothing of its event loop stays."""
+    with closing(Driver(clock)) as driver:
+        return driver.drive(work)
+
+
+@contextmanager
+def _written_by_signals(place: int) -> Iterator[None]:
+    """Let signals be written to a file descriptor."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears of signals
+        return
+    before = signal.set_wakeup_fd(place, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+
+
+async def _resumed(work: Coroutine[Any, Any, T], found: list[T]) -> None:
+    """Come to the end beside the task: Python makes a text of a task's result, and drops it."""
+    found.append(await _rest_of(work))
+
+
+@coroutine
+def _rest_of(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    return (yield from work.__await__())

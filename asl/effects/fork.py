@@ -1,0 +1,289 @@
+"""Running the children of a fork: workers draw items, and more workers start only when one waits.
+
+The forking coroutine is itself the first worker. As long as no child suspends, it takes item after
+item without an event loop, a task or a switch. Once it gives up the loop, a callback starts more
+workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import nullcontext
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.engine.execution import FAIR
+from asl.engine.interpreter import UNFINISHED, at_once, interpret
+from asl.engine.records import ABORTED
+from asl.states.effects import ABSENT, Frame
+from asl.states.errors import Suspended
+from asl.states.forks import Fan, Joined
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from asl.effects.runtime import RuntimeContext
+
+__all__ = ["MANY", "Fork"]
+
+MANY = 1000
+"""Children at once from which on the garbage collector looks rarely (`asl.effects.garbage`)."""
+BREATH = 1024
+"""Pure children between two calls of `Effects.yield_`: so many of them stay cancellable."""
+
+
+class Fork:
+    """One fan on its way: which child is next, what came of the others."""
+
+    def __init__(
+        self,
+        at: Frame,
+        fan: Fan,
+        runtime: RuntimeContext,
+        run: Callable[[Any], Awaitable[Json]] = interpret,
+    ) -> None:
+        self.at = at
+        self.runtime = runtime
+        self.now = runtime.now
+        self.run = run
+        """Runs one child."""
+        self.parking = runtime.parking
+        """Counts the workers that have something to do."""
+        self.fan = fan
+        self.length = inf if fan.length is None else fan.length
+        self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.ended is None else []
+        self.next = 0
+        self.failed = 0
+        self.failure: BaseException | None = None
+        self.running: dict[int, Frame] = {}
+        """The children that have begun and not ended."""
+        self.tasks: list[asyncio.Task[None]] = []
+        """The further workers, ended ones too."""
+        self.begun = 0
+        self.ended = 0
+        self.suspended = 0
+        """The children that wait for people; they keep their places."""
+        self.first: asyncio.Task[Any] | None = None
+        """The task of the first worker while it works, for a sibling that has to stop it."""
+        self.stopping_first = False
+        self.spreading: asyncio.Handle | None = None
+        self.idle: asyncio.Future[None] | None = None
+        """Done when no worker is left; made when somebody waits for that."""
+
+    @property
+    def held(self) -> Iterable[Json]:
+        """The results so far that are held in memory."""
+        return self.values or self.fan.held
+
+    @property
+    def at_once(self) -> float:
+        """How many children may run at the same time."""
+        return min(self.length, self.fan.limit or inf)
+
+    async def join(self, in_event_loop: bool) -> Joined:
+        """Run all children; raise the first failure that is not tolerated."""
+        if in_event_loop:
+            self.spread_soon()
+        try:
+            await self._work_first()
+            if self._busy():
+                with nullcontext() if self.parking is None else self.parking.standing_by():
+                    await self._until_idle()
+        except BaseException as stop:
+            # Cancelled from outside, or one of ours failed: no child outlives its fork.
+            self._fail(stop)
+            self.failure = stop
+        finally:
+            if self.spreading is not None:
+                self.spreading.cancel()
+                self._spread_over()
+        while self._busy():
+            await self._stopped()
+        if self.failure is not None:
+            raise self.failure
+        if self.suspended:
+            raise Suspended
+        return Joined(self.values, self.failed)
+
+    async def _work_first(self) -> None:
+        try:
+            if self.fan.series is None:
+                await self._work()
+            else:
+                await self._work_at_once(self.fan.series)
+        except BaseException as error:
+            # Only our own cancellation ends here: a sibling failed, and `join` raises its error.
+            if not self._stopped_by_sibling(error):
+                raise
+        finally:
+            self.first = None
+
+    def _busy(self) -> bool:
+        """Whether a further worker is at work, or will be: one cancelled before never begins."""
+        coming = len(self.tasks) if self.failure is None else self.begun
+        return coming > self.ended
+
+    def _stopped_by_sibling(self, error: BaseException) -> bool:
+        """Whether the first worker was cancelled by `_fail` alone, and by nobody else."""
+        if not self.stopping_first:
+            return False
+        from asyncio import CancelledError, current_task
+
+        task = current_task()
+        return isinstance(error, CancelledError) and task is not None and task.uncancel() == 0
+
+    async def _work(self, further: bool = False) -> None:
+        """Run children until there is none left."""
+        self.begun += further
+        at, now, run, running, values = self.at, self.now, self.run, self.running, self.values
+        limit, child, ended = self.fan.limit, self.fan.child, self.fan.ended
+        try:
+            while True:  # one that ends by its condition is not adapted while it runs
+                index = self.next
+                if self.failure is not None or index >= self.length:
+                    return
+                if limit and self.suspended + len(running) >= limit:
+                    return
+                at.now = now()  # where the child's own time begins
+                frame = child(index)
+                if frame is None:
+                    self.length = index
+                    return
+                self.next = index + 1
+                running[index] = frame
+                try:
+                    value = await run(frame)
+                except StateError as error:
+                    if self._fails(frame, error):
+                        return
+                except Suspended:
+                    del running[index]
+                    self.suspended += 1
+                else:
+                    del running[index]
+                    if ended is None:
+                        values[index] = value
+                    else:
+                        ended(frame, value)
+        except BaseException as error:
+            # Of a task of its own it is handed to the forking coroutine, whatever it is: nobody
+            # else awaits that task. A cancellation has come from there.
+            if not further:
+                raise
+            self._fail(error)
+        finally:
+            if further:
+                self.ended += 1
+                if not self._busy() and self.idle is not None and not self.idle.done():
+                    self.idle.set_result(None)
+
+    async def _work_at_once(self, series: Iterator[Frame]) -> None:
+        """Run pure children one after the other: nobody would do anything while one waits."""
+        ended, execution = self.fan.ended, self.at.execution
+        assert ended is not None
+        frame: Frame | None = self.at
+        while frame is not None:
+            await self.at.effects.yield_(self.at)
+            frame = None
+            for frame in islice(series, BREATH):
+                try:
+                    value = at_once(frame)  # type: ignore[arg-type]  # the engine made it
+                    if value is UNFINISHED:
+                        self.running[frame.index] = frame
+                        value = await self.run(frame)
+                        del self.running[frame.index]
+                except StateError as error:
+                    if self._fails(frame, error):
+                        return
+                else:
+                    ended(frame, value)
+                if execution.busy >= FAIR:
+                    break
+
+    def _fails(self, frame: Frame, error: StateError) -> bool:
+        """Take the failure of a child; whether the whole fails with it."""
+        self.running.pop(frame.index, None)
+        self.failed += 1
+        failure = self.fan.failed(frame, error)
+        if failure is not None:
+            self._fail(failure)
+        return failure is not None
+
+    # More workers
+
+    def spread_soon(self) -> None:
+        """Start more workers once the present one gives up the event loop."""
+        from asyncio import current_task, get_running_loop
+
+        loop = get_running_loop()
+        if self.first is None:
+            self.first = current_task(loop)
+        if self.fan.series or self.fan.limit == 1:
+            return
+        if self.length - self.next > (0 if self.next else 1):
+            if self.parking is not None:
+                self.parking.enter()
+            self.spreading = loop.call_soon(self._spread, loop)
+
+    def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self.failure is None and self._start_workers(loop):
+            self.spreading = loop.call_soon(self._spread, loop)
+        else:
+            self._spread_over()
+
+    def _spread_over(self) -> None:
+        self.spreading = None
+        if self.parking is not None:
+            self.parking.leave()
+
+    def _start_workers(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Start as many workers as there are; whether more may start when these have begun."""
+        present = len(self.tasks) - self.ended + 1
+        most = min(self.fan.limit or inf, present + self.length - self.next)
+        for _ in range(int(min(2 * present, most)) - present):
+            task = loop.create_task(self._work(further=True), name="asl-worker")
+            self.tasks.append(task)
+            if self.parking is not None:
+                self.parking.enter()
+                task.add_done_callback(self.parking.leave)
+        return len(self.tasks) - self.ended + 1 < most
+
+    # The end
+
+    def _fail(self, error: BaseException) -> None:
+        if self.failure is not None:
+            return
+        self.failure = error
+        self.at.stops = self.runtime.heeds = True
+        # A child that goes on when the execution does is not told of as given up.
+        cut = isinstance(error, StateError)
+        for frame in self.running.values() if self.runtime.is_over() else ():
+            step = frame.step if cut else None
+            frame.emit((ABORTED, self.now(), frame, frame.visit, step))
+            self.fan.aborted(frame)
+        for task in self.tasks:
+            task.cancel()
+        if self.first is not None:
+            from asyncio import current_task
+
+            if current_task() is not self.first:
+                self.stopping_first = True
+                self.first.cancel()
+
+    async def _until_idle(self) -> None:
+        from asyncio import get_running_loop
+
+        self.idle = get_running_loop().create_future()
+        await self.idle
+
+    async def _stopped(self) -> None:
+        """Wait for the end of every worker; a further cancellation does not cut this short."""
+        from asyncio import CancelledError
+
+        try:
+            await self._until_idle()
+        except CancelledError as stop:
+            self.failure = stop

@@ -1,0 +1,275 @@
+"""Effects of an execution that survives its process: each is performed once, its answer kept."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.agent_caller import Account
+from asl.effects.callbacks import Polled
+from asl.effects.journal_keeping import PATIENCE, UNHEARD, JournalKeeping, task_of
+from asl.effects.journaled_tasks import kept_agent
+from asl.effects.local import LocalEffects
+from asl.effects.machine_log import MachineLog
+from asl.engine.agent import Agent, Messenger
+from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
+from asl.engine.checkpoints import Checkpoint
+from asl.program import Step
+from asl.states.calls import Handover, Invocation, Lookup, Target
+from asl.states.decisions import Asked
+from asl.states.effects import CallEffect, Child, DirectCalls, Frame, Question, Saving, ServiceCall
+from asl.states.forks import Fan, Joined
+
+__all__ = ["JournaledEffects"]
+
+
+class JournaledEffects:
+    """Performs the effects of an execution that is kept in a journal (protocol `Effects`).
+
+    Args:
+        inner: Performs those that have no answer yet.
+        keeping: The journal, as the execution sees it.
+    """
+
+    def __init__(self, inner: LocalEffects, keeping: JournalKeeping) -> None:
+        self.inner = inner
+        self.keeping = keeping
+        self.runtime, self.caller = inner.runtime, inner.caller
+        self.record = keeping.emit
+
+    @property
+    def direct(self) -> DirectCalls | None:
+        """The short way for simple calls, where there is one."""
+        return None if self.inner.direct is None else self
+
+    # The short way for simple calls
+
+    def begin(self, at: Any, step: Step, data: Json) -> Awaitable[Json] | None:
+        """Begin a call that needs nothing but its parameters; all others are left to the work."""
+        if not (self.keeping.fresh and self.runtime.in_event_loop and self.caller.meter is None):
+            return None
+        log, journal, shares = self.keeping.log(at), self.keeping.journal, self.keeping.shares
+        if shares:
+            if not (log.owes or self.keeping.is_free(log)):
+                return None
+        elif self.keeping.unshared == PATIENCE:
+            return None
+        else:
+            self.keeping.unshared += 1
+            self.keeping.prepare(at, log)
+            journal.flush()
+        try:
+            asked = self.caller.begin(at, step, data)
+        except StateError:  # which the work keeps, where it is one of the call
+            return None
+        if asked is None:
+            return None
+        log.calling, log.aside = at.next_effect(log.path), {}
+        if shares:
+            self.keeping.prepare(at, log)
+            if log.owes:
+                return self._behind(log, journal.commit(True), asked)
+            journal.commit_soon()
+        journal.reached("effect.ready")
+        return asked
+
+    async def _behind(self, log: MachineLog, commit: Awaitable[None], asked: Any) -> Json:
+        """Have a call answered when all that led to it is durable."""
+        log.committing = True
+        try:
+            await commit
+        except BaseException:
+            asked.close()  # it is a coroutine that nobody will await
+            raise
+        log.committing = False
+        self.keeping.journal.reached("effect.ready")
+        return await asked
+
+    def answered(
+        self, at: Any, target: Target, answer: Json, account: Account | None = None
+    ) -> Json:
+        """Return a copy of an answer, which is kept here if the call was begun here."""
+        log = self.keeping.log(at)
+        key, log.calling = log.calling, None
+        if key is None:
+            return self.caller.answered(at, target, answer, account)
+        self.keeping.journal.reached("effect.done")
+        try:
+            result = self.caller.answered(at, target, answer, account)
+        except StateError as error:
+            self.keeping.put(at, log, key, "call", None, error)
+            raise
+        self.keeping.put(at, log, key, "call", result, None)
+        return result
+
+    def blamed(
+        self, at: Any, target: Target, error: BaseException, account: Account | None = None
+    ) -> StateError:
+        """Return the error that an exception is, which is kept here if the call was begun here."""
+        log = self.keeping.log(at)
+        key, log.calling = log.calling, None
+        if log.committing:  # nobody was called yet
+            raise error
+        blamed = self.caller.blamed(at, target, error, account)
+        if key is not None:
+            self.keeping.put(at, log, key, "call", None, blamed)
+        return blamed
+
+    # The effects
+
+    def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
+        """Call an agent, once and for all; the answer to a task may come while nobody runs."""
+        once = self.keeping.once
+        match effect:
+            case Invocation(target, _, _):
+                metered = self.caller.meter is not None and target.kind == "agent"
+                return once(at, "call", self.inner.call, effect, metered=metered)
+            case Handover():
+                return once(at, "call", self._hand_over, effect)
+            case Lookup():  # who was there at first is called later, or fails then
+                return once(at, "names", self.inner.call, effect)
+            case ServiceCall():
+                return once(at, "call", self.inner.call, effect)
+
+    async def timer(self, at: Frame, when: float) -> None:
+        """Return when the clock has reached *when*; what was awaited before is not again."""
+        await self.keeping.once(at, "sleep", self.inner.timer, when)
+
+    async def child(self, at: Frame, child: Child) -> Json:
+        """Run an execution of another workflow, which is kept beside this one."""
+        return await self.keeping.once(at, "workflow", self.inner.child, child)
+
+    async def checkpoint(self, at: Any, saving: Saving) -> Json:
+        """Save the execution, once; the checkpoint is durable with what follows it."""
+        made: list[Checkpoint] = []
+
+        async def perform(at: Any) -> Json:
+            made.append(self.inner.saved(at, saving))
+            return made[0].record
+
+        record = await self.keeping.once(at, "checkpoint", perform)
+        return made[0].data if made else saving.leave(record)
+
+    async def yield_(self, at: Frame) -> None:
+        """Keep where a machine stands that computes for long: from here on it is later."""
+        await self.inner.yield_(at)
+        if at.step.work is None:
+            log = self.keeping.log(at)
+            log.stretch, log.began = log.records, True
+            self.keeping.put_position(at, log)
+            await self.keeping.journal.commit(self.keeping.shares)
+
+    async def fan_out(self, at: Frame, fan: Fan) -> Joined:
+        """Run the children of *fan*, each from where it stood; what follows begins at the join.
+
+        Those that may run together do, also where nobody waits: so they share their commits.
+        """
+        if fan.together:
+            await self.runtime.event_loop()
+        log, run, before = self.keeping.log(at), self.inner.fan_out, self.keeping.kept
+        joined: Joined | None = None
+
+        async def join(at: Frame) -> None:
+            nonlocal joined
+            log.aside = None  # what the fork has to tell, it tells again
+            log.forks = f"{at.key}[", fan.limit > 0
+            joined = await run(at, fan)
+
+        await self.keeping.once(at, "fork", join)
+        if joined is None:  # it was over before: all children have what they need to end again
+            now = at.now
+            log.forks = f"{at.key}[", True
+            joined = await run(at, fan)
+            at.now = now
+        log.weight += self.keeping.kept - before
+        return joined
+
+    async def request(self, at: Frame, question: Question) -> Json:
+        """Ask people, once; the request is durable before anybody sees it."""
+        asked = self.runtime.new_request(at, at.next_effect(), question)
+        journal = self.keeping.journal
+        answer = journal.answers.pop(asked.key, None)
+        known = journal.requests.pop(asked.key, None)
+        if known is not None and self.keeping.is_replaced(known, asked):
+            answer = known = None
+        if known is not None:
+            known.unheard = dict(journal.answers.pop(asked.key + UNHEARD, ()))
+        if answer is None and known is not None:
+            answer = journal.decision(known)  # it may have been given since the journal was read
+        if answer is not None:
+            return await self._decided(at, known or asked, answer)
+        log = self.keeping.log(at)
+        if known is None:
+            self.runtime.insist_on_time()
+            self.keeping.prepare(at, log)
+            journal.put_request(asked)
+            journal.reached("request.put")
+            await journal.commit(self.keeping.shares)
+        else:  # no position is taken: somebody else may answer just now
+            asked = known
+        before = asked.received
+        try:
+            decision = await self.inner.inquire(at, asked)
+        except StateError as error:
+            self.keeping.put(at, log, asked.key, asked.kind, None, error)
+            raise
+        else:
+            self.keeping.put(at, log, asked.key, asked.kind, decision, None)
+            return decision
+        finally:
+            journal.put_request(asked, asked.received is not before)
+
+    async def _decided(self, at: Any, asked: Asked, answer: Json) -> Json:
+        """Give a decision that is there, and tell the history again what led to it."""
+        from asl.effects.asking import Asking
+
+        asking = Asking(self.caller, at, asked)
+        asked.told = 2**62  # nobody needs to be told any more
+        await asking.begin()
+        over = await asking.catch_up(answer[1])
+        if over is not None:
+            return await asking.ended(over)
+        if self.keeping.journal.take_up(asked.id):  # who has given it did not know what was spent
+            at.now, decision = answer[1:3]
+            at.seen_usage(None)
+            self.keeping.put(at, self.keeping.log(at), asked.key, asked.kind, decision, None)
+        else:
+            decision = self.keeping.given(asked.kind, asked.key, answer, at)
+        asking.decided(decision, at.now)
+        return decision
+
+    # Task tokens
+
+    async def _hand_over(self, at: Frame, request: Handover) -> Json:
+        task = self.keeping.journal.tasks.get(at.key)
+        agent = self._answers(request.target, task)
+        if isinstance(agent, Messenger | Polled):
+            return await self._awaited(at, request, agent)
+        return await self.inner.call(at, request)
+
+    def _answers(self, target: Target, task: Awaited | None) -> Agent:
+        """Return who answers: elsewhere the workers of an activity that nobody is bound to.
+
+        The same holds for a task that was handed over before, by whomever.
+        """
+        try:
+            return self.caller.find(target)
+        except StateError:
+            if target.is_activity or (task is not None and task.taken is not None):
+                return Polled(target.name)
+            raise
+
+    async def _awaited(self, at: Frame, request: Handover, agent: Messenger | Polled) -> Json:
+        options = request.options
+        kind = TOKEN if isinstance(agent, Messenger) else ACTIVITY
+        task = await self.keeping.opened(at, task_of(at, request, kind, self.runtime.now()))
+        if options is not None:
+            options.began = task.created
+        kept = kept_agent(self.keeping, task, options, agent)
+        try:
+            with self.keeping.settling(task):
+                return await self.caller.invoke(at, request.target, request.payload, options, kept)
+        finally:
+            at.now = self.runtime.now() if kept.ended is None else kept.ended

@@ -1,0 +1,284 @@
+"""Effects in this process: real or virtual time, and nothing kept unless somebody keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.core.work import STEP
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.clock import VirtualClock
+from asl.effects.fork import MANY, Fork
+from asl.effects.memory_bounds import bound_memory
+from asl.effects.middleware import Effect, Proceed, effect_of, perform
+from asl.effects.runtime import RuntimeContext
+from asl.effects.services import Service
+from asl.effects.timed import interpret_in_time
+from asl.engine.agent import Messenger
+from asl.engine.checkpoints import Checkpoint, Names
+from asl.engine.events import CREATED, PAUSED
+from asl.engine.frame import Frame as EngineFrame
+from asl.engine.interpreter import interpret
+from asl.engine.ledger import Ledger
+from asl.engine.records import WHOLE
+from asl.states.calls import Handover, Invocation, Lookup, Target
+from asl.states.decisions import Asked
+from asl.states.effects import (
+    CallEffect,
+    Child,
+    DirectCalls,
+    Frame,
+    Question,
+    Record,
+    Saving,
+    ServiceCall,
+)
+from asl.states.errors import Exhausted, Suspended
+from asl.states.forks import Fan, Joined
+
+if TYPE_CHECKING:
+    from asl.effects.parking import Parking
+
+__all__ = ["LocalEffects"]
+
+
+class LocalEffects:
+    """Performs the effects of one execution (protocol `asl.states.effects.Effects`)."""
+
+    __slots__ = ("__dict__", "caller", "direct", "record", "runtime")
+
+    machine: Callable[[EngineFrame], Awaitable[Json]] = staticmethod(interpret)
+    """Runs the machine of a child."""
+
+    def init(
+        self, runtime: RuntimeContext, caller: AgentCaller, record: Callable[[Record], object]
+    ) -> Self:
+        """Set what each one has, and return it."""
+        self.runtime = runtime
+        self.caller = caller
+        self.record = record
+        self.direct: DirectCalls | None = caller
+        """The short way for simple calls, None where middleware has to see them."""
+        return self
+
+    @cached_property
+    def timed_machine(self) -> Callable[[EngineFrame], Awaitable[Json]]:
+        """Runs the machine of a child that may take only so long."""
+        return partial(interpret_in_time, self.runtime)
+
+    # Life
+
+    def watch(self, ledger: Ledger) -> None:
+        """Hold the calls of agents against a ledger."""
+        from asl.effects.meter import Meter
+
+        self.caller.meter = Meter(self, ledger)
+        self.runtime.keeping.watch(ledger)
+
+    def tell(self, frame: EngineFrame, event: str) -> None:
+        """Put an event of the whole execution into the history."""
+        frame.emit((WHOLE, self.runtime.now(), frame, 0, None, event, {}))
+
+    def suspend(self, frame: EngineFrame) -> None:
+        """Say that the execution is paused, if it has gone on since it last was."""
+        if not self.runtime.keeping.is_paused():
+            self.tell(frame, PAUSED)
+
+    # Calls
+
+    def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
+        """Call an agent, a resource or a service, or hand a task over; return the raw result."""
+        match effect:
+            case Invocation(target, payload, options):
+                return self.caller.invoke(at, target, payload, options)
+            case Handover():
+                return self._hand_over(at, effect)
+            case ServiceCall(service, payload):
+                target = Target("service", service, at.step.name, aside=True)
+                agent = self.runtime.serving().service(service)
+                return self.caller.invoke(at, target, payload, None, agent)
+            case Lookup(targets):
+                return self._look_up(at, targets)
+
+    async def _hand_over(self, at: Frame, request: Handover) -> Json:
+        """Hand a request over and wait for its answer.
+
+        What answers at once (a mock, the worker of an activity, a handler that does the waiting of
+        a `.sync` itself) has taken the request when it is called.
+        """
+        target = request.target
+        agent = self.caller.find(target)
+        if isinstance(agent, Messenger):
+            from asl.effects.callbacks import Callback
+
+            self.runtime.close_later(agent.agent)
+            agent = Callback(self.caller, agent.agent)
+        elif not isinstance(agent, Service):
+            self.runtime.advance(at, "Started" if target.is_activity else "Submitted", {})
+        return await self.caller.invoke(at, target, request.payload, request.options, agent)
+
+    async def _look_up(self, at: Frame, targets: Sequence[Target]) -> None:
+        """Find every agent; raises StateError("States.AgentNotFound") for the first that lacks."""
+        self.caller.count_effect(at)
+        for target in targets:
+            self.caller.find(target)
+
+    # Time
+
+    async def timer(self, at: Frame, when: float) -> None:
+        """Return when the clock has reached *when*."""
+        self.caller.count_effect(at)
+        if self.runtime.middleware:
+
+            async def sleep(effect: Effect) -> None:
+                await self._sleep_until(at, when)
+
+            await self._within_middleware(effect_of(at, "timer", "", when), sleep)
+        else:
+            await self._sleep_until(at, when)
+
+    async def _within_middleware(self, effect: Effect, last: Proceed) -> Json:
+        await self.runtime.event_loop()
+        return await perform(self.runtime.middleware, effect, last)
+
+    async def _sleep_until(self, at: Frame, when: float) -> None:
+        runtime = self.runtime
+        parking = runtime.parking
+        if parking is not None and parking.is_long(when):
+            await self._park(parking, when)
+        if when > runtime.now():
+            await runtime.pause(when - runtime.now())
+        else:  # endless retries without a delay stay cancellable, too
+            await self.yield_(at)
+        at.now = max(when, runtime.now())
+
+    async def _park(self, parking: Parking, when: float) -> None:
+        """Return when the clock has reached *when*; raises Suspended once every branch waits."""
+        runtime = self.runtime
+        try:
+            while when > runtime.now():
+                await parking.wait("", when)
+        except Suspended:
+            runtime.wake = when if runtime.wake is None else min(runtime.wake, when)
+            raise
+
+    async def yield_(self, at: Frame) -> None:
+        """Let others run, and end an execution whose time is over."""
+        runtime = self.runtime
+        execution: Any = at.execution
+        if runtime.deadline is not None and isinstance(runtime.clock, VirtualClock):
+            runtime.clock.work(execution.busy * STEP)
+        execution.busy = 0
+        if runtime.in_event_loop:
+            await runtime.pause(0)
+        at.now = runtime.now()
+        runtime.insist_on_time()
+        bound_memory(runtime, execution.whole, at.now, self.caller.limit)
+
+    # Forks
+
+    async def fan_out(self, at: Frame, fan: Fan) -> Joined:
+        """Run the children of *fan* and join them."""
+        runtime = self.runtime
+        self.caller.count_effect(at)
+        at.begin_fork()
+        fork = Fork(at, fan, runtime, self.timed_machine if fan.timed else self.machine)
+        runtime.forks += (fork,)
+        try:
+            if fork.at_once < MANY:
+                return await fork.join(runtime.in_event_loop)
+            from asl.effects.garbage import rarely
+
+            with rarely:
+                return await fork.join(runtime.in_event_loop)
+        except Exhausted as stop:
+            self._cut_off(at)
+            if stop.frame is not at or stop.visit != at.visit:
+                raise
+            raise stop.error from None
+        except StateError:
+            self._cut_off(at)
+            raise
+        finally:
+            runtime.forks = tuple(each for each in runtime.forks if each is not fork)
+            at.stops = False
+            at.now = runtime.now()
+
+    def _cut_off(self, at: Frame) -> None:
+        """Ask nobody any more for the children of a fork that has failed."""
+        self.runtime.forget_requests(f"{at.key}[")
+        self.runtime.keeping.cut_off(at, self.runtime.now())
+
+    # People
+
+    async def request(self, at: Frame, question: Question) -> Json:
+        """Ask people: the handler of the run, or whoever answers later."""
+        return await self.inquire(at, self.runtime.new_request(at, at.next_effect(), question))
+
+    async def inquire(self, at: Frame, asked: Asked) -> Json:
+        """Bring a request to its decision."""
+        from asl.effects.asking import Asking, QuietAsking
+
+        kind = QuietAsking if asked.kind == "budget" else Asking
+        asking = kind(self.caller, at, asked)
+        if not self.runtime.middleware:
+            return await asking.decision()
+
+        async def ask(effect: Effect) -> Json:
+            return await asking.decision()
+
+        effect = effect_of(at, "request", asked.kind, asked.shown)
+        return await self._within_middleware(effect, ask)
+
+    async def decide(self, at: Frame, key: str, question: Question) -> Json:
+        """Ask people about the execution as a whole; *key* names the request among its own."""
+
+        def new() -> Asked:
+            now, execution = self.runtime.now(), at.execution
+            return Asked.make(at.execution_id, key, *question, now, execution.redrives)
+
+        async def ask(asked: Asked) -> Json:
+            return await self.inquire(at, asked)
+
+        return await self.runtime.keeping.decide(at, key, ask, new)
+
+    # Checkpoints, and executions of their own
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of what the execution has saved."""
+        from asl.engine.checkpoints import Names
+
+        return Names((each.id, each.name) for each in self.runtime.checkpoints)
+
+    async def checkpoint(self, at: Frame, saving: Saving) -> Json:
+        """Save the execution and return the data to go on with."""
+        at.next_effect()
+        return self.saved(at, saving).data
+
+    def saved(self, at: Any, saving: Saving) -> Checkpoint:
+        """Return a new checkpoint, which is kept."""
+        from asl.effects.saving import saved
+
+        checkpoint = saved(self.runtime, self.names, at, saving)
+        self.runtime.checkpoints += (checkpoint,)
+        at.note(CREATED, checkpoint.record["checkpoint"])
+        self.runtime.keeping.put_checkpoint(checkpoint)
+        return checkpoint
+
+    async def child(self, at: Frame, child: Child) -> Json:
+        """Run an execution of another workflow."""
+        from asl.effects.children import run_child
+
+        self.caller.count_effect(at)
+        if not self.runtime.middleware:
+            return await run_child(self.caller, at, child)
+
+        async def run(effect: Effect) -> Json:
+            return await run_child(self.caller, at, child._replace(data=effect.payload))
+
+        effect = effect_of(at, "child", child.workflow, child.data)
+        return await self._within_middleware(effect, run)

@@ -1,0 +1,245 @@
+"""The budget gate: calls wait, slow down and pause as the ledger says (8.11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json, measure
+from asl.effects.local import LocalEffects
+from asl.engine.agent import Call
+from asl.engine.frame import Frame
+from asl.engine.ledger import Ledger
+from asl.engine.limits import Account
+from asl.engine.reservations import LOST, UNUSED, Admission, Estimate, Pause, Reservation
+from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
+from asl.states.calls import Options, Target
+from asl.states.effects import Question
+from asl.states.errors import Exhausted, Suspended
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Meter"]
+
+LATER = 1.0
+"""Seconds after which it is checked again whether a call of another execution has ended."""
+
+
+class Meter:
+    """Holds the calls of agents against a ledger."""
+
+    def __init__(self, effects: LocalEffects, ledger: Ledger) -> None:
+        self.effects = effects
+        self.caller = effects.caller
+        self.ledger = ledger
+        self.deciding: asyncio.Future[None] | None = None
+        """While a handler answers a budget request."""
+        self.asked = False
+        """Whether a budget request is open; one answer serves all machines."""
+
+    async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
+        """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
+        caller, ledger = self.caller, self.ledger
+        model, estimate, parent = None, None, None
+        if options is not None:
+            model, parent = options.blocks.get("model"), options.within
+            if "generation" in options.blocks:
+                estimate = _estimate(payload, options)
+        parent = parent or ledger.calling.get(id(at))
+        call: Admission = None
+        if not self.ledger.waiting.outermost or parent is not None:
+            call = ledger.admit(at, target.name, model, estimate, parent)
+        if type(call) is not Reservation:
+            call = await self._admitted(at, target, (model, estimate, parent), call)
+        try:
+            if call.applied is not None or call.delay:
+                await self._begin(at, call)
+                if call.instead is not None:
+                    target = Target("agent", call.instead, target.state)
+                options = _revised(options, call)
+            if parent is not None and options is not None:
+                options.within = call
+            agent = caller.find(target)
+            if call.entry and ledger.keeps:
+                await caller.keeping.admitted(at)
+            own: Account = call.accounts[-1]
+            if own.counted and own.frame is not None and own.frame is at:  # kept with the answer
+                counts = {name: call.count(name) for name in own.counted}
+                caller.keeping.used(at, counts)
+            try:
+                result = await caller.ask_agent(at, target, payload, options, agent, call.account)
+            except Suspended:  # it is made again, and reports then what it has used
+                raise
+            except BaseException as error:
+                if (not isinstance(error, StateError) or error.lost) and not call.answered:
+                    call.used = call.used._replace(fault=call.used.fault or LOST.fault)
+                if call.used is not UNUSED:
+                    try:
+                        self._settle(at, call, target, failed=True)
+                    except (StateError, Exhausted):
+                        if isinstance(error, StateError):
+                            raise
+                raise  # a cancellation stays one
+            self._settle(at, call, target)
+            return result
+        finally:
+            if call.held or call.under_way:
+                ledger.release(call)
+            self.ledger.waiting.wake()
+
+    def _settle(self, at: Any, call: Reservation, target: Target, failed: bool = False) -> None:
+        try:
+            self.ledger.settle(call, target.state, failed)
+        finally:
+            if call.counted:
+                self.caller.keeping.used(at, call.counted)
+
+    def take_late_answer(self, at: Any, call: Call) -> None:
+        """Take note that the usage of a cancelled call is complete."""
+        reservation = call.reservation or self.ledger.calling.get(id(at))
+        if reservation is not None:
+            reservation.answered = True
+
+    async def _admitted(
+        self, at: Any, target: Target, terms: tuple[Any, ...], call: Admission
+    ) -> Reservation:
+        """Return the reservation of a call as soon as it may be made."""
+        first, parent = call is not None, terms[-1]
+        try:
+            while not isinstance(call, Reservation):
+                if isinstance(call, Pause):
+                    await self._decision(at, call)
+                elif call is None:
+                    await self._turn(parent, first)
+                else:
+                    await self._later(at, parent)
+                first, call = True, self.ledger.admit(at, target.name, *terms)
+            return call
+        finally:
+            if parent is not None:
+                self.ledger.show(parent)
+            self.ledger.waiting.wake()
+
+    async def begin(self, call: Reservation) -> None:
+        """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
+        try:
+            while True:
+                begun = self.ledger.begin(call)
+                if type(begun) is Reservation:
+                    return
+                if begun is None:
+                    await self._turn(call.parent, True)
+                else:
+                    await self._later(call.frame, call.parent)
+        finally:
+            if call.parent is not None:
+                self.ledger.show(call.parent)
+            self.ledger.waiting.wake()
+
+    # Waiting
+
+    async def _later(self, at: Any, parent: Reservation | None) -> None:
+        """Wait for a while, in which a call of another execution may end."""
+        if parent is None:
+            await self.caller.runtime.pause(LATER)
+        else:
+            parent.below += 1
+            self.ledger.show(parent)
+            try:
+                await self.caller.runtime.pause(LATER)
+            finally:
+                parent.below -= 1
+        at.now = self.caller.runtime.now()
+
+    async def _turn(self, parent: Reservation | None, first: bool) -> None:
+        """Wait until another call has ended.
+
+        Args:
+            parent: The call within which the waiting one is made.
+            first: Whether it has waited before, and goes in front of those that have not.
+        """
+        loop = await self.caller.runtime.event_loop()
+        turn = loop.create_future()
+        waiting = self.ledger.waiting
+        if parent is None:
+            (waiting.outermost.appendleft if first else waiting.outermost.append)(turn)
+        else:
+            waiting.nested.append(turn)
+            parent.below += 1
+            self.ledger.show(parent)
+        parking = self.caller.runtime.serving().parking
+        try:
+            await (turn if parking is None else parking.stand_by(turn))
+        except BaseException:
+            waiting.wake()
+            raise
+        finally:
+            if parent is not None:
+                parent.below -= 1
+                waiting.nested.remove(turn)
+
+    async def _begin(self, at: Frame, call: Reservation) -> None:
+        entry = call.applied
+        if entry is not None:
+            words = {
+                "when": entry.when,
+                "model": entry.model,
+                "agent": entry.agent,
+                "action": entry.action,
+                "notify": entry.notify,
+            }
+            details = {key: value for key, value in words.items() if value is not None}
+            at.note("FallbackApplied", details)
+        if call.delay:
+            await self.caller.runtime.pause(call.delay)
+
+    # People
+
+    async def _decision(self, at: Frame, pause: Pause) -> None:
+        """Return when people have decided; raises Suspended while they have not."""
+        if self.asked:
+            raise Suspended
+        if self.deciding is not None:
+            parking = self.caller.runtime.serving().parking
+            if parking is not None:
+                await parking.stand_by(self.deciding)
+                return
+            from asyncio import shield
+
+            await shield(self.deciding)  # one that is cancelled here does not end it for the others
+            return
+        if self.caller.runtime.in_event_loop:
+            self.deciding = (await self.caller.runtime.event_loop()).create_future()
+        try:
+            question = Question("budget", self.ledger.question(at, pause), {})
+            decision = await self.effects.decide(at, f"!budget.{self.ledger.questions}", question)
+        except Suspended:
+            self.asked = True
+            raise
+        finally:
+            if self.deciding is not None:
+                self.deciding.set_result(None)
+                self.deciding = None
+        self.ledger.decide(pause, decision["record"])
+
+
+def _revised(options: Options | None, call: Reservation) -> Options | None:
+    """Return the options of a call with the model and quality of its fallback."""
+    if call.model is None and not call.reduced:
+        return options
+    made = Options(None, None) if options is None else options.copy()
+    if call.model is not None:
+        made.blocks["model"] = call.model
+    if call.reduced:
+        made.blocks["quality"] = "reduced"
+    return made
+
+
+def _estimate(payload: Json, options: Options) -> Estimate | None:
+    """Return upper bounds of a call whose state says how long the answer may be."""
+    most = options.blocks["generation"].get("max_tokens")
+    if most is None:
+        return None
+    prompt = -(-measure(payload, 2**62) // BYTES_PER_TOKEN)
+    return Estimate(prompt + options.blocks.get("context", {}).get("tokens", 0), int(most))

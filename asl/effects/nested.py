@@ -1,0 +1,241 @@
+"""Executions that a state starts: `startExecution` in all of its forms (AWS, recorded)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from asl.core.json_text import read_data
+from asl.core.values import Json, compact
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.children import Begun
+from asl.effects.jobs import Ending, Job, JobAnswer
+from asl.effects.run import Listener
+from asl.effects.runtime import MAX_NESTED
+from asl.effects.services import Service, Services, Started, refusal, uuid_of
+from asl.engine.agent import Call
+from asl.engine.execution import ARN, execution_id
+from asl.engine.result import Result
+from asl.expr.times import format_timestamp
+from asl.program import Program
+from asl.states.calls import Target
+from asl.states.errors import Raised
+
+__all__ = ["Start"]
+
+MAX_STARTED = 100_000
+"""How many executions one run may start, all together."""
+
+_WORKFLOW = re.compile(r"(arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+))(?::([^:]+))?")
+_NAME = re.compile(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """An execution that is to be started."""
+
+    program: Program
+    workflow_id: str
+    qualifier: str | None
+    """The version or alias that it was named with."""
+    name: str
+    id: str
+    data: Json
+    text: str
+    """The input as JSON text."""
+
+
+class Start(Service):
+    """Starts executions of the workflows that the run knows, on its clock."""
+
+    def __init__(self, services: Services, target: Target) -> None:
+        self.services = services
+        self.pattern = target.pattern
+        self.sdk = ":aws-sdk:" in target.name
+        self.express = target.base.endswith("startSyncExecution")
+
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+        """Start an execution, and wait for its end where the form says so."""
+        services = self.services
+        child = self._child(payload, call)
+        self._admit(caller, child, call)
+        awaited = self.express or self.pattern in (".sync", ".sync:2")
+        workflow = child.workflow_id.rpartition(":stateMachine:")[2]
+        listener = call.at.listening()  # while the state is there
+        begun = caller.keeping.begin_started(
+            call.at,
+            replace(child.program, name=workflow),
+            Started(child.name, child.data, self.express, awaited, call.at.requestor),
+        )
+        if begun is None:
+            raise self._taken(child, call)
+        began = caller.runtime.now() if begun.started is None else begun.started
+        work = self._execution(caller, child, begun, call, listener)
+        execution = services.start(child.id, work)
+        execution.add_done_callback(lambda _: begun.leave())
+        started = {"ExecutionArn": child.id, "StartDate": self._date(began)}
+        if self.express:
+            return self._described(child, await execution)
+        if not awaited:
+            services.count(execution)
+            services.leave(execution)
+            return started
+        caller.runtime.advance(call.at, "Submitted", {"output": started})
+        job = Job(execution, payload, call.options, began)
+        try:
+            result = await self._ending(caller, child, job, call)
+        except BaseException:  # cut off with its parent, whatever has cut that off; it flies on
+            over = call.deadline is not None and caller.runtime.now() >= call.deadline
+            if begun.journal is not None and (over or caller.runtime.is_over()):
+                begun.journal.put_end("ABORTED", caller.runtime.now(), None, None, None)
+            raise
+        if isinstance(result, JobAnswer):
+            services.leave(execution)
+            caller.keeping.detach(begun)
+            return result.value()
+        if result.status == "PAUSED":
+            caller.runtime.wait_for(result, call.at.key)
+        if not result.ok:
+            raise Raised("States.TaskFailed", compact(self._described(child, result)))
+        return self._described(child, result)
+
+    async def _ending(self, caller: AgentCaller, child: _Child, job: Job, call: Call) -> Ending:
+        """Wait for the end of an execution, or for the answer to the token that it was given."""
+        if call.token not in child.text and call.token != child.name:
+            return await job.execution
+        self.services.count(job.execution)
+        try:
+            return await caller.keeping.await_job(caller, call, job)
+        except BaseException:  # as one that awaits the execution itself would; it flies on
+            from asyncio import wait
+
+            job.execution.cancel()
+            await wait({job.execution})
+            raise
+
+    async def _execution(
+        self,
+        caller: AgentCaller,
+        child: _Child,
+        begun: Begun,
+        call: Call,
+        listener: Listener | None,
+    ) -> Result:
+        """Run an execution on the clock and the event loop of the one that starts it."""
+        if begun.result is not None:
+            return begun.result
+        at, id = call.at, child.workflow_id
+        work = begun.run(caller, at, child.name, id, express=self.express, listener=listener)
+        result = await work
+        if begun.journal is not None:
+            begun.journal.put_result(result, call.deadline)
+            await begun.journal.commit(True)
+        return result
+
+    def _child(self, payload: Json, call: Call) -> _Child:
+        given: Mapping[str, Json] = payload if type(payload) is dict else {}
+        arn, name = given.get("StateMachineArn"), given.get("Name")
+        if type(arn) is not str:
+            raise self._refused(call, "Validation", _missing("stateMachineArn"))
+        program, workflow_id, qualifier = self._workflow(arn, call)
+        if name is None:
+            name = uuid_of(call, "execution")
+        elif type(name) is not str or not _NAME.fullmatch(name):
+            raise self._refused(call, "InvalidName", f"Invalid Name: '{name}'")
+        data, text = self._input(given.get("Input"), call)
+        id = execution_id(workflow_id, name, self.express)
+        return _Child(program, workflow_id, qualifier, name, id, data, text)
+
+    def _workflow(self, arn: str, call: Call) -> tuple[Program, str, str | None]:
+        """Find the workflow that an ARN names: by all of it, without its qualifier, by its name."""
+        workflows = self.services.workflows or {}
+        form = _WORKFLOW.fullmatch(arn)
+        if form is None:
+            if arn in workflows:
+                return workflows[arn], f"{ARN}:stateMachine:{arn}", None
+            raise self._refused(call, "InvalidArn", f"Invalid Arn: '{arn}'")
+        for key in (arn, form[1], form[2]):
+            if key in workflows:
+                return workflows[key], form[1], form[3]
+        raise self._refused(
+            call, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'"
+        )
+
+    def _input(self, value: Json, call: Call) -> tuple[Json, str]:
+        """Return the input and its JSON text; a text is JSON text already."""
+        if value is None:
+            value = {}
+        if type(value) is not str:
+            return value, compact(value)
+        try:
+            return read_data(value), value
+        except ValueError as fault:
+            message = f"Invalid State Machine Execution Input: '{fault}'"
+            raise self._refused(call, "InvalidExecutionInput", message) from None
+
+    def _admit(self, caller: AgentCaller, child: _Child, call: Call) -> None:
+        """Refuse a name that is taken, and executions without end."""
+        taken = self.services.started
+        if caller.runtime.depth >= MAX_NESTED or len(taken) >= MAX_STARTED:
+            raise self._refused(
+                call,
+                "ExecutionLimitExceeded",
+                f"executions start one another more than {MAX_NESTED} deep, or more than "
+                f"{MAX_STARTED} were started in one run",
+            )
+        if child.id in taken:
+            raise self._taken(child, call)
+
+    def _taken(self, child: _Child, call: Call) -> Raised:
+        message = f"Execution Already Exists: '{child.id}'"
+        return self._refused(call, "ExecutionAlreadyExists", message)
+
+    def _refused(self, call: Call, code: str, message: str) -> Raised:
+        return refusal(call, "Sfn" if self.sdk else "StepFunctions", code, message)
+
+    def _described(self, child: _Child, result: Result) -> dict[str, Json]:
+        """Return what AWS's DescribeExecution says of an execution that has ended."""
+        parsed = self.pattern == ".sync:2" and result.ok
+        found: dict[str, Json] = {
+            "ExecutionArn": child.id,
+            "Input": child.data if parsed else child.text,
+            "InputDetails": {"Included": True},
+            "Name": child.name,
+            "StartDate": self._date(result.execution.started),
+            "StateMachineArn": child.workflow_id,
+            "Status": result.status,
+            "StopDate": self._date(result.ended),
+        }
+        if result.ok:
+            found["Output"] = result.value if parsed else compact(result.value)
+            found["OutputDetails"] = {"Included": True}
+        elif result.status == "FAILED":
+            found |= {key.capitalize(): text for key, text in result.end_details().items()}
+        if not self.express:
+            found |= _redrive(result)
+            if child.qualifier is not None:
+                kind = "Version" if child.qualifier.isdecimal() else "Alias"
+                found[f"StateMachine{kind}Arn"] = f"{child.workflow_id}:{child.qualifier}"
+        return dict(sorted(found.items()))
+
+    def _date(self, time: float) -> Json:
+        """Write an instant: as text in AWS's SDK, else in milliseconds."""
+        return format_timestamp(time) if self.sdk else round(time * 1000)
+
+
+def _redrive(result: Result) -> dict[str, Json]:
+    if not result.ok:
+        return {"RedriveCount": 0, "RedriveStatus": "REDRIVABLE"}
+    return {
+        "RedriveCount": 0,
+        "RedriveStatus": "NOT_REDRIVABLE",
+        "RedriveStatusReason": "Execution is SUCCEEDED and cannot be redriven",
+    }
+
+
+def _missing(field: str) -> str:
+    return (
+        f"1 validation error detected: Value null at '{field}' failed to satisfy constraint: "
+        "Member must not be null"
+    )

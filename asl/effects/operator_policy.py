@@ -1,0 +1,163 @@
+"""The operator's policy: what every document that runs here is allowed at most."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from os.path import normpath, realpath
+from typing import Any, Final
+
+from asl.core.diagnostics import Finding, did_you_mean, insist
+from asl.core.document import Composition, Document, read
+from asl.core.errors import StateError
+from asl.core.pointers import escape
+from asl.core.source import Source
+from asl.core.values import Json
+from asl.effects.rates import Counting, counting
+from asl.effects.rights import Level
+from asl.expr.glob import compile_glob
+from asl.expr.templates import is_dynamic
+from asl.states.blocks.budget import ALL_CALLS, LIMITS, Amounts, ceiling_of
+from asl.states.blocks.policy import Policy, mounts_of
+
+__all__ = ["OperatorPolicy", "read_policy"]
+
+FIELDS: Final = ("Tools", "ToolCategories", "Images", "Mounts", "Budget")
+CEILINGS: Final = (*LIMITS, ALL_CALLS)
+"""The fields of a policy's `Budget`."""
+OPERATOR: Final = "operator"
+"""Under this name the calls of all workflows are counted for the operator's rate limits."""
+
+
+class OperatorPolicy:
+    """Bounds around the policies of all documents of a run.
+
+    Args:
+        tools: A constant `Tools` block, which holds as if it stood around every document.
+        categories: `ToolCategories` for its patterns.
+        images: Patterns of the images that a sandbox may run; None for any.
+        mounts: Folders that a sandbox may show, each with all that is below; None for any.
+        budget: What each execution may spend, by the limits of a budget; None for anything.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Json] | None = None,
+        categories: Mapping[str, list[str]] | None = None,
+        images: Sequence[str] | None = None,
+        mounts: Sequence[str] | None = None,
+        budget: Amounts | None = None,
+    ) -> None:
+        self.levels: tuple[Level, ...] = ()
+        if tools:
+            counts: Counting = counting({"DefaultTools": dict(tools)})
+            self.levels = (Level(Policy(tools, categories or {}), {}, OPERATOR, counts),)
+        self.budget = budget or None
+        self.images = None if images is None else [compile_glob(each) for each in images]
+        self.mounts = None if mounts is None else [realpath(each) for each in mounts]
+
+    def refusal(self, sandbox: Mapping[str, Json]) -> str | None:
+        """Return why the settings of a sandbox are not allowed, None where they are."""
+        image = sandbox.get("Image")
+        if self.images is not None and image is not None and not self._runs(str(image)):
+            return f"the operator's policy does not allow the image {image!r}"
+        if self.mounts is not None and "Mounts" in sandbox:
+            for mount in mounts_of(sandbox["Mounts"]):
+                if not any(_is_below(mount.source, folder) for folder in self.mounts):
+                    return f"the operator's policy does not allow to mount {mount.source!r}"
+        return None
+
+    def _runs(self, image: str) -> bool:
+        return any(matches(image) for matches in self.images or ())
+
+
+def _is_below(path: str, folder: str) -> bool:
+    real = realpath(normpath(path))
+    return real == folder or real.startswith(folder.rstrip("/") + "/")
+
+
+def read_policy(policy: str | os.PathLike[str] | Mapping[str, Any]) -> OperatorPolicy:
+    """Read a policy from a file or a mapping.
+
+    Args:
+        policy: The path of a JSON or YAML file, or its content: `Tools` and `ToolCategories` as in
+            a document, `Images` (patterns of images) and `Mounts` (folders) for sandboxes, `Budget`
+            (the most that each execution may spend).
+
+    Returns:
+        The policy, which no document can widen.
+
+    Raises:
+        InvalidDocument: It is no policy; the report says what is wrong, and where.
+        DocumentNotFound: There is no such file.
+    """
+    document = read(dict(policy) if isinstance(policy, Mapping) else policy)
+    value = document.value
+    insist(document, [*_wrong_fields(value), *_dynamic_parts(value), *_wrong_budget(value)])
+    _check_tools(document)
+    return OperatorPolicy(
+        value.get("Tools"),
+        value.get("ToolCategories"),
+        value.get("Images"),
+        value.get("Mounts"),
+        ceiling_of(value.get("Budget", {})),
+    )
+
+
+def _wrong_fields(value: Mapping[str, Json]) -> Iterator[Finding]:
+    for name, given in value.items():
+        if name not in FIELDS:
+            hint = did_you_mean(name, FIELDS) or f"a policy has {', '.join(FIELDS)}"
+            yield Finding("POLICY-01", f"a policy has no field {name!r}", f"/{name}", hint)
+        elif name in ("Images", "Mounts") and not _are_texts(given):
+            yield Finding("POLICY-01", f"{name!r} must be a list of texts", f"/{name}")
+
+
+def _wrong_budget(value: Mapping[str, Json]) -> Iterator[Finding]:
+    budget = value.get("Budget", {})
+    if type(budget) is not dict:
+        yield Finding("POLICY-01", "'Budget' must be an object", "/Budget")
+        return
+    for name, given in budget.items():
+        pointer = f"/Budget/{escape(name)}"
+        if name not in CEILINGS:
+            hint = did_you_mean(name, CEILINGS) or f"it has {', '.join(CEILINGS)}"
+            yield Finding("POLICY-01", f"the 'Budget' of a policy has no {name!r}", pointer, hint)
+            continue
+        try:
+            ceiling_of({name: given})
+        except StateError as error:
+            yield Finding("POLICY-01", str(error.cause), pointer)
+
+
+def _are_texts(value: Json) -> bool:
+    return type(value) is list and all(type(each) is str for each in value)
+
+
+def _dynamic_parts(value: Mapping[str, Json]) -> Iterator[Finding]:
+    tools = value.get("Tools")
+    if type(tools) is dict:
+        if "Hooks" in tools:
+            yield Finding("POLICY-01", "a policy cannot have 'Hooks'", "/Tools/Hooks")
+        if "MaxCalls" in tools:
+            message, hint = "a policy cannot have 'MaxCalls'", "write RateLimits"
+            yield Finding("POLICY-01", message, "/Tools/MaxCalls", hint)
+        if is_dynamic(tools):
+            yield Finding("POLICY-01", "a policy has no input: 'Tools' must be constant", "/Tools")
+
+
+def _check_tools(policy: Document) -> None:
+    """Check `Tools` and `ToolCategories` by the rules for documents; raises InvalidDocument."""
+    from asl.checks import check
+
+    parts = {key: policy.value[key] for key in ("ToolCategories",) if key in policy.value}
+    state = {"Type": "Task", "Agent": "Any", "End": True}
+    if "Tools" in policy.value:
+        state["Tools"] = policy.value["Tools"]
+    workflow: dict[str, Json] = {**parts, "StartAt": "Call", "States": {"Call": state}}
+    origins = {
+        "/States/Call/Tools": (policy, "/Tools"),
+        "/ToolCategories": (policy, "/ToolCategories"),
+    }
+    probe = Document(
+        workflow, Source(policy.source.name), composition=Composition(workflow, {}, origins)
+    )
+    check(probe, strict=True).raise_for_errors()

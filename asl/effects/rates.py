@@ -1,0 +1,361 @@
+"""How often tools are called: sliding windows on the clock of the execution (8.9).
+
+Calls count by workflow and tool, for all executions of the workflow: they stand on a tab, which the
+process or the store keeps (`asl.engine.pools`), from before a call is made. A call that is too many
+fails or waits; those of one run that wait for the same limit keep their order.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from asl.core.values import Json
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.pools import shared_budgets_of
+from asl.engine.pools import SharedBudgets
+from asl.expr.templates import SUFFIX
+from asl.states.blocks.policy import WINDOWS, Limit
+from asl.states.errors import Raised
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = [
+    "NOTHING_COUNTS",
+    "REQUESTS",
+    "Counting",
+    "Demand",
+    "Key",
+    "Rates",
+    "counting",
+    "requests",
+]
+
+Key: TypeAlias = tuple[str, tuple[str, ...]]
+"""What calls count as: a workflow, and the names of a tool or `REQUESTS`."""
+REQUESTS: Final = ("", "")
+"""Stands for whatever reaches the network: no tool has these names."""
+NETWORK: Final = "the network"
+APART: Final = "\n"
+"""Stands between the names of a tool on a tab."""
+STALE: Final = 3600.0
+"""Seconds after which a call counts as `MaxConcurrent` no more whose process is not heard of."""
+LATER: Final = 1.0
+"""Seconds after which it is looked again whether a call of another run has ended."""
+
+
+class Counting(NamedTuple):
+    """What of the calls of a workflow has to be remembered for the limits in its document."""
+
+    window: float
+    """For how many seconds."""
+    concurrent: bool
+    """Whether it matters which of them are under way."""
+
+
+NOTHING_COUNTS: Final = Counting(0.0, False)
+
+
+def counting(part: Json) -> Counting:
+    """Return what the limits in a document, or in a part of it, have to know."""
+    window, concurrent = NOTHING_COUNTS
+    for key, value in part.items() if type(part) is dict else ():
+        name = key.removesuffix(SUFFIX)
+        if name in WINDOWS:
+            window = max(window, WINDOWS[name])
+        elif name == "MaxRequestsPerMinute":
+            window = max(window, WINDOWS["MaxPerMinute"])
+        elif name == "MaxConcurrent":
+            concurrent = True
+        elif name == "RateLimits" and type(value) is not dict:  # computed as a whole
+            return Counting(max(WINDOWS.values()), True)
+        inner = counting(value)
+        window, concurrent = max(window, inner.window), concurrent or inner.concurrent
+    for value in part if type(part) is list else ():
+        inner = counting(value)
+        window, concurrent = max(window, inner.window), concurrent or inner.concurrent
+    return Counting(window, concurrent)
+
+
+class Demand(NamedTuple):
+    """A limit that a call is subject to, in one workflow."""
+
+    workflow: str
+    limit: Limit
+    around: Sequence[Key] = ()
+    """The calls of tools that wait for this one, and do nothing meanwhile."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What calls share that wait for the same."""
+        return self.workflow, self.limit.pattern
+
+    def means(self, names: tuple[str, ...]) -> bool:
+        """Whether calls count for the limit: those of tools, or those that reach the network."""
+        of_requests = self.limit.pattern == NETWORK
+        return (names == REQUESTS) == of_requests and (of_requests or self.limit.matches(names))
+
+
+class _Excess(NamedTuple):
+    """A limit that a call would exceed now."""
+
+    limit: Limit
+    field: str
+    until: float
+    """When it would not any more, infinite where another call of this run has to end first."""
+
+
+class Counted:
+    """A call that counts, until it has ended."""
+
+    __slots__ = ("caller", "entry", "names", "time", "watched")
+
+    def __init__(
+        self,
+        caller: AgentCaller,
+        entry: str,
+        names: Sequence[tuple[str, ...]],
+        watched: Mapping[str, Counting],
+    ) -> None:
+        self.caller = caller
+        self.entry = entry
+        self.names = names
+        """What it counts as: its tool, and `REQUESTS` where it reaches the network."""
+        self.watched = {name: each for name, each in watched.items() if each != NOTHING_COUNTS}
+        """The workflows that have limits."""
+        self.time = 0.0
+        """When it began."""
+
+    @property
+    def keys(self) -> list[Key]:
+        """What it counts as in each workflow."""
+        return [(workflow, names) for workflow in self.watched for names in self.names]
+
+
+class _Turn:
+    """A call that waits."""
+
+    __slots__ = ("demands", "keys", "woken")
+
+    def __init__(self, demands: list[Demand]) -> None:
+        self.demands = demands
+        self.keys = _queues(demands)
+        self.woken: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        if self.woken is not None and not self.woken.done():
+            self.woken.set_result(None)
+
+
+class Rates:
+    """The calls of tools that a run makes."""
+
+    def __init__(self) -> None:
+        self.waiting: list[_Turn] = []
+        self.mine: set[str] = set()
+        """The entries of the calls under way."""
+        self.seen: set[tuple[str, str]] = set()
+        """The workflows for which tools were called in this run, and by which executions."""
+        self.number = 0
+
+    async def begin(
+        self,
+        caller: AgentCaller,
+        at: Any,
+        tool: str,
+        names: Sequence[tuple[str, ...]],
+        watched: Mapping[str, Counting],
+        demands: list[Demand],
+    ) -> Counted:
+        """Count a call as soon as it may begin; raises Raised("States.RateLimitExceeded").
+
+        *watched* says what has to be known of the calls of which workflow.
+        """
+        self.number += 1
+        call = Counted(caller, f"{at.execution_id} {at.key}#{self.number}", names, watched)
+        if call.watched:
+            await self._admitted(call, tool, demands)
+        return call
+
+    def end(self, call: Counted) -> None:
+        """Take note of a call that has ended."""
+        if not call.watched:
+            return
+        self.mine.discard(call.entry)
+        for workflow, watched in call.watched.items():
+            if watched.concurrent:
+                self._change(call, workflow, lambda calls, entries: entries.pop(call.entry, None))
+        self._wake()
+
+    async def _admitted(self, call: Counted, tool: str, demands: list[Demand]) -> None:
+        turn: _Turn | None = None
+        try:
+            while True:
+                call.time = now = call.caller.runtime.now()
+                following = not self._is_next(turn, demands)
+                excess = self._taken(call, demands, following)
+                for each in excess:
+                    if not each.limit.waits:
+                        raise _failure(tool, each)
+                if not excess and not following:
+                    return
+                if turn is None:
+                    turn = _Turn(demands)
+                    self.waiting.append(turn)
+                finite = [each.until for each in excess if each.until < inf]
+                await self._woken(call.caller, turn, max(finite) - now if finite else None)
+        finally:
+            if turn is not None:
+                self.waiting.remove(turn)
+                self._wake()
+
+    def _taken(self, call: Counted, demands: list[Demand], only_look: bool) -> list[_Excess]:
+        """Count a call in all workflows around it, unless there is an excess in one of them."""
+        taken: list[str] = []
+        for workflow in call.watched:
+            own = [each for each in demands if each.workflow == workflow]
+            excess = self._take(call, workflow, own, only_look)
+            if excess:
+                for each in taken:
+                    self._give_back(call, each)
+                return excess
+            if not only_look:
+                taken.append(workflow)
+        if not only_look:
+            self.mine.add(call.entry)
+        return []
+
+    def _take(
+        self, call: Counted, workflow: str, demands: list[Demand], only_look: bool
+    ) -> list[_Excess]:
+        found: list[_Excess] = []
+
+        def act(calls: dict[str, list[float]], entries: dict[str, list[Json]]) -> None:
+            found.extend(
+                each for demand in demands for each in self._excess(call, demand, calls, entries)
+            )
+            if found or only_look:
+                return
+            if call.watched[workflow].window:
+                for names in call.names:
+                    insort(calls.setdefault(APART.join(names), []), call.time)
+            if call.watched[workflow].concurrent:
+                entries[call.entry] = [[APART.join(each) for each in call.names], call.time]
+
+        self._change(call, workflow, act)
+        return found
+
+    def _give_back(self, call: Counted, workflow: str) -> None:
+        """Count a call no more that could not be made."""
+
+        def act(calls: dict[str, list[float]], entries: dict[str, list[Json]]) -> None:
+            entries.pop(call.entry, None)
+            for names in call.names if call.watched[workflow].window else ():
+                calls[APART.join(names)].remove(call.time)
+
+        self._change(call, workflow, act)
+
+    def _change(self, call: Counted, workflow: str, act: Any) -> None:
+        """Change what is on the tab of a workflow: times by names, and calls under way."""
+        watched, now = call.watched[workflow], call.caller.runtime.now()
+        own = f"{call.entry.partition(' ')[0]} "
+        first = (workflow, own) not in self.seen
+        self.seen.add((workflow, own))
+
+        def make(kept: Json) -> Json:
+            calls, entries = ({}, {}) if kept is None else (kept["calls"], kept["open"])
+            for names, times in [*calls.items()]:
+                calls[names] = recent = [each for each in times if each + watched.window > now]
+                if not recent:
+                    del calls[names]
+            if first:  # what an earlier process of the execution had under way
+                for entry in [each for each in entries if each.startswith(own)]:
+                    del entries[entry]
+            act(calls, entries)
+            return {"calls": calls, "open": entries}
+
+        _tabs(call.caller).change(f"Tools {workflow}", make)
+
+    def _excess(
+        self,
+        call: Counted,
+        demand: Demand,
+        calls: Mapping[str, list[float]],
+        entries: Mapping[str, list[Json]],
+    ) -> Iterable[_Excess]:
+        limit, now = demand.limit, call.time
+        times = [each for text, each in calls.items() if demand.means(tuple(text.split(APART)))]
+        for field, most in limit.most.items():
+            if field == "MaxConcurrent":
+                running = [
+                    entry
+                    for entry, (names, since) in entries.items()
+                    if since + STALE > now
+                    and any(demand.means(tuple(text.split(APART))) for text in names)
+                ]
+                waiting = sum(
+                    workflow == demand.workflow and demand.means(names)
+                    for workflow, names in demand.around
+                )
+                if len(running) - waiting >= most:
+                    others = not self.mine.issuperset(running)
+                    yield _Excess(limit, field, now + LATER if others else inf)
+                continue
+            latest = sorted(time for each in times for time in each[-most:])
+            if len(latest) >= most and latest[-most] + WINDOWS[field] > now:
+                yield _Excess(limit, field, latest[-most] + WINDOWS[field])
+
+    def _is_next(self, turn: _Turn | None, demands: list[Demand]) -> bool:
+        """Whether nobody waits for the same who came earlier."""
+        keys = _queues(demands)
+        for other in self.waiting:
+            if other is turn:
+                return True
+            if not keys.isdisjoint(other.keys):
+                return False
+        return True
+
+    async def _woken(self, caller: AgentCaller, turn: _Turn, seconds: float | None) -> None:
+        """Return when something has changed, or so many seconds have passed."""
+        loop = await caller.runtime.event_loop()
+        turn.woken = loop.create_future()
+        timer = None if seconds is None else loop.call_later(max(0.0, seconds), turn.wake)
+        try:
+            await turn.woken
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        for turn in self.waiting:
+            turn.wake()
+
+
+def _tabs(caller: AgentCaller) -> SharedBudgets:
+    return caller.runtime.serving().tabs or shared_budgets_of(caller.runtime.clock)
+
+
+def _queues(demands: list[Demand]) -> set[tuple[str, str]]:
+    """Return what a call waits in line for: not behind those that wait for a call around it."""
+    return {
+        demand.key
+        for demand in demands
+        if not any(
+            workflow == demand.workflow and demand.means(names) for workflow, names in demand.around
+        )
+    }
+
+
+def requests(most: int) -> Limit:
+    """Return the limit of calls in a minute that reach the network."""
+    return Limit(NETWORK, lambda names: True, {"MaxPerMinute": most}, False)
+
+
+def _failure(tool: str, excess: _Excess) -> Raised:
+    limit, field = excess.limit, excess.field
+    which = "all tools" if limit.pattern == "*" else f"{limit.pattern!r}"
+    text = f"tool {tool!r}: {field} of {which} is {limit.most[field]}"
+    return Raised("States.RateLimitExceeded", text)

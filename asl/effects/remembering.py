@@ -1,0 +1,200 @@
+"""The memory as a service of a run: what blocks read and write goes by here, and is recorded.
+
+A request is `{"do": ..., "namespace": ..., ...}`; times are those of the execution's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Final
+
+from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import Json, json_equal
+from asl.core.work import WorkMeter
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.services import Service
+from asl.engine.agent import Call
+from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
+from asl.expr.intrinsics.objects import merged
+from asl.expr.likeness import likeness, words
+from asl.expr.limits import within_limits
+from asl.expr.times import format_timestamp, parse_duration
+
+__all__ = ["Remembering"]
+
+DEFAULT: Final = "default"
+MAX_WORDS: Final = 256
+"""Different words of a query that are looked for."""
+LEAST_LOOKED_AT: Final = 100
+"""How many entries are compared with a query, at least, where the memory finds them by words."""
+
+
+class Remembering(Service):
+    """Serves the requests of Memory blocks and caches."""
+
+    needs_loop = False
+
+    def __init__(self, given: Mapping[str, Memory]) -> None:
+        self.memories: dict[str, Memory] = {"memory": _SharedMemory(), **given}
+        """By the backends that documents name."""
+        self.blocking = any(getattr(each, "remote", False) for each in given.values())
+
+    def answer(self, payload: Json, call: Call | None) -> Json:
+        """Carry a request out that may take long: this is called in a thread."""
+        assert call is not None
+        return self.do(call.at, payload, call.performer.now())
+
+    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+        """Carry a request out."""
+        return self.do(call.at, payload, caller.now())
+
+    def do(self, at: Any, request: Json, now: float) -> Json:
+        """Carry a request of a machine out; raises StateError for a memory that is not there."""
+        what = request["do"]
+        if what in _CACHE:
+            return _CACHE[what](self.memories["memory"], request, now)
+        settings: Mapping[str, Json] = at.execution.block("Memory") or {}
+        for scope in at.scopes:
+            settings = {**settings, **(scope.block("Memory") or {})}
+        memory = self._memory(settings.get("Backend", "memory"), at.step.name)
+        namespace = request.get("namespace")
+        if namespace is None:
+            namespace = settings.get("Namespace", DEFAULT)
+        ttl = request.get("ttl", settings.get("DefaultTTL", "never"))
+        return _DO[what](memory, f"memory:{namespace}", request, ttl, now)
+
+    def _memory(self, backend: str, state: str) -> Memory:
+        """Return what serves a backend; raises StateError if nobody has given it."""
+        if backend not in self.memories:
+            hint = {"file": "give its path: memory=PATH", "custom": "give an object: memory=..."}
+            otherwise = f"say what serves it: memory={{{backend!r}: ...}}"
+            raise StateError(
+                "States.MemoryNotConfigured",
+                f"state '{state}': the memory backend {backend!r} is not available: "
+                f"{hint.get(backend, otherwise)}",
+            )
+        return self.memories[backend]
+
+
+class _SharedMemory(ProcessMemory):
+    """The memory of one run, which its agents may use from threads of their own."""
+
+    def __init__(self) -> None:
+        from threading import RLock
+
+        super().__init__()
+        self.lock = RLock()
+
+    def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
+        """Return an entry, None where there is none."""
+        with self.lock:
+            return super().get(namespace, key, now)
+
+    def entries(self, namespace: str, now: float) -> list[MemoryEntry]:
+        """Return all entries of a namespace, the latest first."""
+        with self.lock:
+            return super().entries(namespace, now)
+
+    def change(
+        self,
+        namespace: str,
+        key: str,
+        now: float,
+        make: Callable[[MemoryEntry | None], MemoryEntry | None],
+    ) -> None:
+        """Replace an entry by what *make* makes of it."""
+        with self.lock:
+            super().change(namespace, key, now, make)
+
+
+def _read(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
+    found = ((key, memory.get(namespace, key, now)) for key in request["keys"])
+    return {key: entry.value for key, entry in found if entry is not None}
+
+
+def _search(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
+    query, limit = request["query"], int(request["limit"])
+    wanted = list(dict.fromkeys(words(query)))[:MAX_WORDS]
+    if isinstance(memory, Searchable):
+        entries = memory.search(namespace, wanted, now, max(LEAST_LOOKED_AT, 10 * limit))
+    else:
+        entries = memory.entries(namespace, now)
+    scored = [
+        {"key": entry.key, "value": entry.value, "score": likeness(query, entry.value)}
+        for entry in entries
+    ]
+    found = [each for each in scored if each["score"] > 0 and each["score"] >= request["least"]]
+    return sorted(found, key=lambda each: -each["score"])[:limit]
+
+
+def _recent(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
+    entries = list(memory.entries(namespace, now))
+    if request["order"] == "asc":
+        entries.reverse()
+    wanted: Mapping[str, Json] = request["filter"]
+    found = (
+        {
+            "key": entry.key,
+            "value": entry.value,
+            "timestamp": format_timestamp(entry.written),
+        }
+        for entry in entries
+        if not wanted or _has(entry.value, wanted)
+    )
+    return list(islice(found, int(request["limit"])))
+
+
+def _has(value: Json, wanted: Mapping[str, Json]) -> bool:
+    return type(value) is dict and all(
+        key in value and json_equal(value[key], each) for key, each in wanted.items()
+    )
+
+
+def _write(memory: Memory, namespace: str, request: Json, ttl: Json, now: float) -> Json:
+    key, value = request["key"], request["value"]
+
+    def make(known: MemoryEntry | None) -> MemoryEntry | None:
+        new = value
+        if known is not None and request["merge"]:
+            with within_limits():
+                new = merged(known.value, value, WorkMeter())
+        elif known is not None and not request["overwrite"]:
+            return None
+        return MemoryEntry(key, new, now, _expiry(ttl, now))
+
+    memory.change(namespace, key, now, make)
+    return None
+
+
+def _expiry(ttl: Json, now: float) -> float | None:
+    try:
+        seconds = parse_duration(ttl, allow_never=True)
+    except ExpressionFault as fault:
+        raise StateError("States.InvalidTTL", str(fault)) from None
+    return None if seconds == float("inf") else now + seconds
+
+
+def _recall(memory: Memory, request: Json, now: float) -> Json:
+    entry = memory.get(request["namespace"], request["key"], now)
+    return [] if entry is None else [entry.value]
+
+
+def _keep(memory: Memory, request: Json, now: float) -> Json:
+    key, expires = request["key"], _expiry(request["ttl"], now)
+    memory.change(
+        request["namespace"],
+        key,
+        now,
+        lambda known: MemoryEntry(key, request["value"], now, expires),
+    )
+    return None
+
+
+_CACHE: Mapping[str, Callable[[Memory, Json, float], Json]] = MappingProxyType(
+    {"recall": _recall, "keep": _keep}
+)
+_DO: Mapping[str, Callable[[Memory, str, Json, Json, float], Json]] = MappingProxyType(
+    {"read": _read, "search": _search, "recent": _recent, "write": _write}
+)

@@ -1,0 +1,101 @@
+"""What an agent reports while it works, brought into the thread of the execution."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import NotJson
+from asl.core.values import Json, detached, excerpt
+from asl.effects.agent_caller import AgentCaller
+from asl.engine.agent import Call
+from asl.states.blocks.progress import Plan, clamped, update
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Inbox", "Reports"]
+
+MOST = 10_000
+"""Reports of progress that one call may make; what comes after them is not told."""
+
+
+class Inbox:
+    """Takes what comes from any thread, and hands it over in the thread of the execution.
+
+    The order stays, and what comes while the execution is busy waits here, all together.
+    """
+
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, deal: Callable[[list[Any]], object]) -> None:
+        self.deal = deal
+        self.thread = get_ident()
+        self.lock = Lock()
+        self.waiting: list[Any] = []
+
+    def put(self, item: Any) -> None:
+        """Take something."""
+        with self.lock:
+            first = not self.waiting
+            self.waiting.append(item)
+        if get_ident() == self.thread:
+            self.empty()
+        elif first:
+            self.loop.call_soon_threadsafe(self.empty)
+
+    def empty(self) -> None:
+        """Hand over what has come since the last time."""
+        with self.lock:
+            waiting, self.waiting = self.waiting, []
+        if waiting:
+            self.deal(waiting)
+
+
+class Reports:
+    """The progress of one call."""
+
+    def __init__(self, caller: AgentCaller, call: Call, plan: Plan) -> None:
+        self.caller = caller
+        self.call = call
+        self.plan = plan
+        self.count = 0
+        self.inbox = Inbox(self._deal)
+
+    async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
+        """Return an answer, and tell of the progress before it."""
+        self.inbox.loop = await self.caller.runtime.event_loop()
+        self.call.watcher = self._take
+        try:
+            return await answer(*given)
+        finally:
+            self.call.watcher = None
+            self.inbox.empty()
+
+    def _take(self, percentage: Json, message: str) -> bool:
+        """Take a report; whether it is a sign of life."""
+        self.count += 1
+        if self.count <= MOST:
+            self.inbox.put((percentage, message))
+        return self.plan.heartbeat
+
+    def _deal(self, reports: list[tuple[Json, str]]) -> None:
+        at = self.call.at
+        for percentage, message in reports:
+            at.now = now = self.caller.runtime.now()
+            share = clamped(percentage)
+            if share is None:
+                reason = f"a percentage is a number, not {_shown(percentage)}"
+                at.note("ProgressWarning", {"reason": reason})
+            else:
+                update(at, self.plan, share, message, now)
+        self.caller.keeping.progressed(at)
+
+
+def _shown(percentage: Any) -> str:
+    """Return a report as a warning shows it: an agent may give anything."""
+    try:
+        return excerpt(detached(percentage), 100)
+    except NotJson as error:
+        return f"{error.found} ({error.reason})"

@@ -1,0 +1,160 @@
+"""The rights of a call: all tool policies around it, which bind it together (8.9).
+
+They are those of whoever has started the execution, that of the document, those of the documents
+that are included around the state, and last that of the state, over the `DefaultTools` of what it
+is written in. So rights only shrink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.rates import Counting, Rates, counting
+from asl.effects.runtime import RuntimeContext
+from asl.engine.tools import Offers
+from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, overlaid
+
+__all__ = [
+    "Level",
+    "Toolroom",
+    "needs_consent",
+    "read_rights",
+    "rights_of",
+    "topmost",
+    "written_rights",
+]
+
+
+class Level(NamedTuple):
+    """One policy with what it is about."""
+
+    policy: Policy
+    hooks: Mapping[str, tuple[Hook, Json]]
+    """By `Before` and `After`: the hook, and what it sees."""
+    workflow: str
+    """Whose calls count together."""
+    counting: Counting
+    """What has to be known of those calls."""
+
+
+class Toolroom:
+    """The tools of one run, and how often they are used."""
+
+    def __init__(self, boxes: Mapping[str, Offers]) -> None:
+        self.boxes = boxes
+        """What tells of the tools, by the names of the bindings."""
+        self.rates = Rates()
+        self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
+        """Policies of blocks that are constant, with those blocks, by their identities."""
+        self.countings: dict[int, tuple[Counting, Mapping[str, Json]]] = {}
+        """What is to be known of calls, with the documents that say it, by their identities."""
+
+    def policy(
+        self, below: Rules | None, own: Rules | None, document: Mapping[str, Json]
+    ) -> Policy:
+        """Return the policy of a document's rules overlaid by a state's; raises ValueError."""
+        blocks = [None if each is None else each.block for each in (below, own)]
+        key = id(blocks[0]), id(blocks[1]), id(document)
+        if key in self.policies:
+            return self.policies[key][0]
+        block = overlaid(*blocks)
+        assert block is not None
+        policy = Policy(block, categories_of(document))
+        if all(each is None or each.constant for each in (below, own)):
+            self.policies[key] = policy, (*blocks, document)
+        return policy
+
+    def counting(self, document: Mapping[str, Json]) -> Counting:
+        """Return what the limits of a document have to know of the calls of its workflow."""
+        found = self.countings.get(id(document))
+        if found is None:
+            found = self.countings[id(document)] = counting(document), document
+        return found[0]
+
+
+def topmost(execution: Any) -> Any:
+    """Return the execution that a machine's belongs to: a distributed Map has its own for each
+    iteration."""
+    while hasattr(execution, "parent"):
+        execution = execution.parent
+    return execution
+
+
+def rights_of(runtime: RuntimeContext, at: Any, own: Rules | None = None) -> tuple[Level, ...]:
+    """Return all policies that bind a state of a machine, the outermost first.
+
+    Raises StateError for computed fields that do not fit.
+    """
+    execution = topmost(at.execution)
+    program = execution.program
+    outer: tuple[Level, ...] = execution.rights
+    default: Rules | None = None
+    if program.tools is not None:
+        if execution.default_tools is None:
+            execution.default_tools = program.tools(execution.input, at)
+        default = execution.default_tools
+    scopes: list[tuple[Rules | None, Mapping[str, Json]]] = [(default, program.document)]
+    for scope in (each for each in at.scopes if each.of_tools):
+        rules = None if scope.tools is None else scope.tools(execution.input, at)
+        scopes.append((rules, scope.document))
+    room = runtime.serving().tools
+    counts = room.counting(program.document)
+    levels = []
+    for number, (below, document) in enumerate(scopes):
+        above = own if number == len(scopes) - 1 else None
+        if below is None and above is None:
+            continue
+        try:
+            policy = room.policy(below, above, document)
+        except ValueError as fault:
+            cause = f"state '{at.step.name}': Tools: {fault}"
+            raise StateError("States.Runtime", cause) from None
+        hooks = {
+            name: (hook, each.data)
+            for each in (below, above)
+            if each is not None
+            for name, hook in each.hooks.items()
+        }
+        levels.append(Level(policy, hooks, execution.workflow, counts))
+    return (*outer, *levels)
+
+
+def needs_consent(runtime: RuntimeContext, at: Any, own: Rules | None) -> bool:
+    """Return whether any tool call of an agent may need consent; *own* are its state's rules."""
+    execution, services = topmost(at.execution), runtime.services
+    operator = None if services is None else services.policy
+    levels = () if operator is None else operator.levels
+    if own is not None or execution.program.tools is not None or execution.rights or at.scopes:
+        levels = (*levels, *rights_of(runtime, at, own))
+    return any(level.policy.consents for level in levels)
+
+
+def written_rights(levels: tuple[Level, ...]) -> Json:
+    """Return the rights of an execution as JSON, for when it goes on without who has started it."""
+    return [
+        [
+            level.policy.block,
+            level.policy.categories,
+            level.workflow,
+            bool(level.hooks),
+            list(level.counting),
+        ]
+        for level in levels
+    ]
+
+
+def read_rights(written: Json) -> tuple[Level, ...]:
+    """Return the rights again. Hooks cannot be asked any more: where there were any, nothing may
+    be used."""
+    return tuple(
+        Level(
+            Policy({**block, "Allowed": []} if hooked else block, categories),
+            {},
+            workflow,
+            Counting(*more[0]) if more else counting(block),
+        )
+        for block, categories, workflow, hooked, *more in written
+    )

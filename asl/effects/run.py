@@ -1,0 +1,392 @@
+"""One execution from start to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import urandom
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import AslError, StateError
+from asl.core.profile import NO_QUOTAS
+from asl.core.values import Json, detached, fits
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.clock import Clock
+from asl.effects.local import LocalEffects
+from asl.effects.runtime import RuntimeContext
+from asl.effects.services import Services
+from asl.engine.agent import Find
+from asl.engine.events import Event
+from asl.engine.execution import ANYBODY, UNSPENT, Execution, Identity, Spent
+from asl.engine.frame import Frame
+from asl.engine.interpreter import begin, interpret
+from asl.engine.result import Result, Waits
+from asl.program import Program
+from asl.states.blocks.budget import Amounts
+from asl.states.effects import Record
+from asl.states.errors import Expired, Suspended
+from asl.states.objects import Bucket
+
+if TYPE_CHECKING:
+    from asyncio import Task
+
+    from asl.effects.delivery import Delivery
+    from asl.engine.journal import Journal
+    from asl.engine.past import Past
+
+__all__ = ["Listener", "drawn_name", "execute", "uncancel"]
+
+Listener = Callable[[Event], None]
+
+
+async def execute(
+    program: Program,
+    data: Json,
+    find: Find,
+    clock: Clock,
+    identity: Identity = ANYBODY,
+    foreign: bool = False,
+    buckets: Mapping[str, Bucket] = MappingProxyType({}),
+    listener: Listener | None = None,
+    in_event_loop: bool = False,
+    services: Services | None = None,
+    parent: RuntimeContext | None = None,
+    within: Frame | None = None,
+    counted: Spent = UNSPENT,
+    begins: Callable[[Execution], object] | None = None,
+    journal: Journal | None = None,
+    past: Past | None = None,
+) -> Result:
+    """Run *program* on *data*; a failed workflow is a result, not an exception.
+
+    *foreign* says that input and output are exchanged with code that is not ours: the first is
+    copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
+    *buckets* holds what a distributed Map may read and write, *listener* gets every event as it
+    happens; one that has a method `of` is asked for that of the execution, and what that answers,
+    where it has a method `within`, for that of an execution that a state starts.
+    *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
+    for when it is needed. *services* are what the run offers to its states.
+    *parent* is what the execution runs on that starts this one; *within* is its machine whose
+    budget holds here, too, *counted* what of the spending was counted there already, and *begins*
+    is given the execution, whatever becomes of it.
+    With a *journal* it is kept there, and goes on from what is there; *past* is what it goes on
+    from where there is no journal.
+
+    All behind *identity* is given by name; a signature that enforced it would cost each call more.
+    """
+    if foreign:
+        data = detached(data)
+    history: list[Any] = []
+    runtime = RuntimeContext().init(clock, buckets, in_event_loop)
+    caller = AgentCaller().init(runtime, find, program.profile.max_payload)
+    effects = LocalEffects().init(runtime, caller, history.extend)
+    frame = begin(program, data, effects, identity, drawn_name, history)
+    execution, now = frame.execution, runtime.now
+    began = execution.started
+    if begins is not None:
+        begins(execution)
+    limited = program.profile.quotas is not NO_QUOTAS
+    if program.timeout is not None or identity.limit is not None or limited:
+        runtime.deadline = execution.deadline
+        if in_event_loop and runtime.deadline is not None:
+            runtime.keep_time()
+    delivery = None
+    if listener is not None or program.sends:
+        listener, delivery = _listened(execution, listener, services)
+    if services is not None or parent is not None:
+        _share(effects, execution, services, parent)
+    if journal is not None or past is not None:
+        _go_on(effects, frame, journal, past)
+    if limited:
+        _count_events(execution)
+    status, output, failure, cut = "SUCCEEDED", None, None, False
+    try:
+        if services is not None and services.boxes and not _has_begun(execution):
+            _refuse_unenforceable(execution, services)
+        if program.settle is not None:
+            _settled(execution, services)
+        ceiling = None if services is None or services.policy is None else services.policy.budget
+        borrows = within is not None and within.execution.ledger is not None
+        if program.budgeted or borrows or ceiling is not None:
+            _watch(effects, frame, past, within, counted, None if borrows else ceiling)
+        output = await interpret(frame)
+        if execution.counter is not None:
+            execution.counter.insist()
+    except BaseException as stop:
+        cut = not (runtime.expired or isinstance(stop, _ENDS))
+        if cut:
+            raise
+        status, failure = _come_to(effects, frame, stop)
+    finally:
+        ended = max(now(), began)
+        if execution.ledger is not None:
+            goes_on = status == "PAUSED" or (cut and journal is not None)
+            if not goes_on:
+                execution.ledger.close(ended)
+        # The history refers to the frames, those to the execution: it must let go of the history.
+        execution.emit = effects.record = _ended
+        execution.history = []
+        if services is not None or runtime.holds:
+            await _close(runtime, services, cut)
+    if status == "TIMED_OUT":
+        runtime.keeping.leave(frame, failed=False)
+    elif foreign and not fits(output, caller.limit):
+        status, output, failure = "FAILED", None, _too_large(caller.limit)
+    result = Result().init(execution, history, status, ended, output, failure)
+    if runtime.checkpoints:
+        result.checkpoints = runtime.checkpoints
+    if services is not None and services.started and parent is None:
+        result.started = tuple(services.results())
+    if status == "PAUSED":
+        asked, tasks = [each for _, each in runtime.pending], [each for _, each in runtime.awaited]
+        result.waits = Waits(asked, tasks)
+        result.wake = runtime.wake
+    elif listener is not None:
+        listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
+    if delivery is not None:
+        await _delivered(delivery, runtime, clock)
+        result.deliveries = delivery.report()
+    return result
+
+
+def _count_events(execution: Execution) -> None:
+    """Hold the history against its quota; events before this process count too."""
+    goes_on = _has_begun(execution)
+    execution.count_events()
+    if execution.counter is not None and goes_on:
+        execution.counter.recount()
+
+
+def _has_begun(execution: Execution) -> bool:
+    """Whether an execution goes on from what another process has done."""
+    return execution.earlier is not None or bool(execution.history)
+
+
+def _refuse_unenforceable(execution: Execution, services: Services) -> None:
+    from asl.effects.unenforceable import refuse_unenforceable
+
+    refuse_unenforceable(execution, services)
+
+
+def _share(
+    effects: LocalEffects,
+    execution: Execution,
+    services: Services | None,
+    parent: RuntimeContext | None,
+) -> None:
+    """Give an execution what belongs to its run."""
+    if services is not None:
+        runtime = effects.runtime
+        runtime.services, runtime.middleware = services, services.middleware
+        if services.middleware:
+            effects.direct = None
+        if services.prices is not None:
+            execution.prices = services.prices
+    if parent is not None:
+        effects.runtime.start_within(parent)
+
+
+def _go_on(effects: LocalEffects, frame: Frame, journal: Journal | None, past: Past | None) -> None:
+    """Keep an execution, and let it stand where it has come to before."""
+    if journal is not None:
+        _keep(effects, frame, journal)
+    if past is not None:
+        past.resume(frame, frame.execution.history)
+        effects.runtime.checkpoints = tuple(past.checkpoints)
+
+
+def _keep(effects: LocalEffects, frame: Frame, journal: Journal) -> None:
+    """Perform each effect once, and keep its answer in a journal."""
+    from asl.effects.journal_keeping import JournalKeeping
+    from asl.effects.journaled import JournaledEffects
+
+    keeping = effects.runtime.keeping = JournalKeeping(journal, effects, frame)
+    frame.effects = JournaledEffects(effects, keeping)
+
+
+_ENDS = (StateError, Suspended, Expired)
+"""What ends an execution and not its caller."""
+
+
+def _come_to(
+    effects: LocalEffects, frame: Frame, stop: BaseException
+) -> tuple[str, StateError | None]:
+    """Let an execution end without success; return its status, and the error that it failed with.
+
+    Whatever flies out of one whose time is over is the cancellation for that.
+    """
+    if isinstance(stop, StateError):
+        effects.runtime.keeping.leave(frame, failed=True)
+        return "FAILED", stop
+    if isinstance(stop, Suspended):
+        effects.suspend(frame)
+        return "PAUSED", None
+    if effects.runtime.expired:
+        uncancel()
+    return "TIMED_OUT", StateError("States.Timeout", None)
+
+
+async def _close(runtime: RuntimeContext, services: Services | None, cut: bool) -> None:
+    """End what the execution has begun beside its machines; the first one of a run ends all."""
+    try:
+        if services is not None and runtime.first is None:
+            await services.settle(cut)
+    finally:
+        if runtime.holds:
+            await runtime.close()
+
+
+def _listened(
+    execution: Execution, listener: Listener | None, services: Services | None
+) -> tuple[Listener | None, Delivery | None]:
+    """Have the events of an execution told to *listener* and to the channels of its document.
+
+    Returns who listens in all, None for nobody, and the channels.
+    """
+    own = execution.listener = None if listener is None else _listener_of(execution, listener)
+    delivery = _delivery(execution, services)
+    if own is None and delivery is None:
+        return None, None
+    return _listening(execution, own, delivery), delivery
+
+
+def _listening(execution: Execution, own: Listener | None, delivery: Delivery | None) -> Listener:
+    """Have the events of an execution told to whoever listens, and return that."""
+    if delivery is not None:
+        own = _both(own, delivery.listen)
+    assert own is not None
+    execution.emit = _told(execution, own)
+    execution.emit(())
+    return own
+
+
+def _too_large(limit: int) -> StateError:
+    text = f"the output is larger than {limit} bytes or nested without end"
+    return StateError("States.DataLimitExceeded", text)
+
+
+def _watch(
+    effects: LocalEffects,
+    frame: Frame,
+    past: Past | None,
+    within: Frame | None,
+    counted: Spent,
+    ceiling: Amounts | None,
+) -> None:
+    """Open the ledger of an execution; raises StateError where its limits are no limits."""
+    from asl.effects.pools import shared_budgets_of
+    from asl.engine.ledger import Ledger
+    from asl.states.blocks.budget import Limits
+
+    execution, services = frame.execution, effects.runtime.serving()
+    budget = execution.program.budget
+    limits = Limits("", {}) if budget is None else budget(execution.input, frame)
+    ledger = execution.ledger = Ledger(execution, limits)
+    if ceiling is not None:
+        ledger.hold(ceiling)
+    if past is not None and past.ledger is not None:
+        ledger.restore(past.ledger)
+    effects.watch(ledger)
+    around = None if within is None else within.execution.ledger
+    if limits.windows or limits.pool is not None:
+        budgets = services.tabs or shared_budgets_of(effects.runtime.clock)
+        lenders = () if around is None or within is None else around.accounts(within)
+        ledger.share(budgets, services.pools, lenders, frame.now)
+    if around is not None and within is not None:
+        ledger.borrow(around, within, counted, frame.now)
+    ledger.show_limit()
+
+
+def _delivery(execution: Execution, services: Services | None) -> Delivery | None:
+    """Open the channels of the document, if it has any that can be opened (`_settled`)."""
+    if not execution.program.sends:
+        return None
+    from asl.effects.delivery import delivery_of
+
+    try:
+        opens = execution.program.opens
+        execution.delivery = delivery_of(
+            execution.block, {} if services is None else services.sinks, opens
+        )
+    except AslError:
+        if execution.program.settle is None:
+            raise
+    return execution.delivery  # type: ignore[no-any-return]
+
+
+def _settled(execution: Execution, services: Services | None) -> None:
+    """Compute the blocks of the document; raises StateError for what does not fit, or a channel
+    that nobody serves."""
+    from asl.effects.delivery import delivery_of
+
+    if execution.settled:
+        try:
+            delivery_of(execution.block, {} if services is None else services.sinks)
+        except AslError as error:
+            raise StateError("States.Runtime", f"the workflow: Events: {error}") from None
+
+
+def _both(one: Listener | None, other: Listener) -> Listener:
+    """Return what tells two listeners, or the one that there is."""
+    if one is None:
+        return other
+    first = one
+
+    def listen(event: Event) -> None:
+        first(event)
+        other(event)
+
+    return listen
+
+
+async def _delivered(delivery: Delivery, runtime: RuntimeContext, clock: Clock) -> None:
+    """Return when the channels have had their time to take what is on its way."""
+    if not runtime.in_event_loop:
+        delivery.close()
+        return
+    from asl.effects.threads import run_in_thread
+
+    clock.real_begins()
+    try:
+        await run_in_thread(await runtime.event_loop(), delivery.close)
+    finally:
+        clock.real_ends()
+
+
+def drawn_name() -> str:
+    """Return a name that no other execution has."""
+    return urandom(16).hex()
+
+
+def _ended(record: Record) -> None:
+    """Take no record any more."""
+
+
+def _listener_of(execution: Execution, listener: Listener) -> Listener:
+    """Return who listens to this execution: another one perhaps than to the next."""
+    if not hasattr(listener, "of"):
+        return listener
+    own: Listener = listener.of(execution)
+    return own
+
+
+def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
+    history, follower = execution.history, execution.follower
+
+    def emit(record: Record) -> None:
+        if execution.earlier is not None and execution.program.tracked:
+            follower.expander.learn(execution.earlier([]))
+        history.extend(record)
+        for event in follower.news():
+            listener(event)
+
+    return emit
+
+
+def uncancel() -> None:
+    """Take back the cancellation that ended an execution whose time was over."""
+    from asyncio import current_task
+
+    task: Task[object] | None = current_task()
+    if task is not None:
+        task.uncancel()

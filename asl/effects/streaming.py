@@ -1,0 +1,185 @@
+"""Passing on an answer while it comes: events, callbacks, and what is held back (8.12)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from asl.core.errors import NotJson, StateError
+from asl.core.values import Json, whole_text
+from asl.effects.agent_caller import AgentCaller
+from asl.effects.reporting import Inbox
+from asl.engine.agent import Call
+from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
+from asl.states.calls import Options, Target
+from asl.states.errors import Raised
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Stream"]
+
+PATIENCE: Final = 30.0
+"""Seconds of the execution's clock that one callback may take."""
+WAITING: Final = 64
+"""Chunks that may wait for a slow callback; further ones are joined to the last of them."""
+
+
+class Stream:
+    """The stream of one call.
+
+    What an agent says is dealt with in the order in which it was said, and before its answer.
+    """
+
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, caller: AgentCaller, call: Call, plan: Plan) -> None:
+        self.caller = caller
+        self.call = call
+        self.plan = plan
+        self.shown = Shown(plan)
+        self.inbox = Inbox(self._deal)
+        self.everything: list[str] = []
+        """What has been said at all, where it may not be shown yet."""
+        self.length = 0
+        self.excess: StateError | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.waiting: deque[dict[str, Json]] = deque()
+        """Chunks on their way to the callback."""
+        self.deliverer: asyncio.Task[None] | None = None
+        self.deaf: set[str] = set()
+        """The callbacks that took too long."""
+
+    async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
+        """Return an answer, and pass on what is said before it."""
+        self.loop = self.inbox.loop = await self.caller.runtime.event_loop()
+        self.call.listener = self.take
+        try:
+            try:
+                result = await answer(*given)
+                if self.excess is not None:
+                    raise self.excess
+            except BaseException as raised:  # of foreign code; whatever it is, it flies on
+                from asl.engine.blame import alone, described, is_fault
+
+                error = alone(raised)
+                if isinstance(error, StateError):
+                    await self._broken({"error": error.name, "cause": error.cause})
+                elif isinstance(error, NotJson) or is_fault(error):
+                    await self._broken({"error": "States.TaskFailed", "cause": described(error)})
+                raise
+            await self._complete(result)
+            return result
+        finally:
+            self.call.listener = None
+            if self.timer is not None:
+                self.timer.cancel()
+            if self.deliverer is not None:
+                self.deliverer.cancel()
+
+    async def _complete(self, result: Json) -> None:
+        """Show the rest of an answer that is there."""
+        self.inbox.empty()
+        if self.plan.guarded:
+            said = self.call.at.said = "".join(self.everything)
+            self.caller.keeping.unshown(self.call.at, said)
+            return
+        if not self.length:
+            with suppress(StateError):  # an answer that is too large is refused as such
+                self.take(text_of(result))
+        self._tell(self.shown.end())
+        await self._delivered()
+        await self._callback("OnComplete", {"result": result, "chunks": self.shown.count})
+
+    async def _broken(self, failure: dict[str, Json]) -> None:
+        """Show the rest of an answer that breaks off, unless nothing may be shown of it."""
+        self.inbox.empty()
+        if not self.plan.guarded:
+            self._tell(self.shown.end())
+            await self._delivered()
+        await self._callback("OnError", {**failure, "chunks": self.shown.count})
+
+    # What is said
+
+    def take(self, text: str) -> None:
+        """Take what an agent says, in whatever thread; raises StateError for too much."""
+        self.length += len(text)
+        if self.length > self.caller.limit:
+            self.excess = Raised(
+                "States.DataLimitExceeded",
+                f"{self.call.target.name} says more than {self.caller.limit} characters",
+            )
+            raise self.excess
+        self.inbox.put(whole_text(text))
+
+    def _deal(self, said: list[str]) -> None:
+        """Deal with what has been said since the last time."""
+        if self.plan.guarded:
+            self.everything += said
+            return
+        for text in said:
+            self._tell(self.shown.feed(text))
+        self._set_timer()
+
+    def _tell(self, chunks: Iterable[dict[str, Json]]) -> None:
+        at = self.call.at
+        for details in chunks:
+            at.now = self.caller.runtime.now()
+            at.note(CHUNK, details)
+            if "OnChunk" in self.plan.callbacks and "OnChunk" not in self.deaf:
+                self._queue(details)
+
+    def _set_timer(self) -> None:
+        """See to it that what is collected is sent in time."""
+        buffer, interval = self.shown.buffer, self.plan.interval
+        if buffer is None or interval is None:
+            return
+        if not buffer.held and self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        elif buffer.held and self.timer is None:
+            self.timer = self.loop.call_later(interval, self._flush)
+
+    def _flush(self) -> None:
+        self.timer = None
+        self._tell(self.shown.flush())
+
+    # Callbacks
+
+    def _queue(self, details: dict[str, Json]) -> None:
+        if len(self.waiting) < WAITING:
+            self.waiting.append(details)
+        else:
+            last = self.waiting[-1]
+            self.waiting[-1] = {**last, "chunk": f"{last['chunk']}{details['chunk']}"}
+        if self.deliverer is None or self.deliverer.done():
+            self.deliverer = self.loop.create_task(self._deliver(), name="asl-stream")
+
+    async def _deliver(self) -> None:
+        while self.waiting:
+            await self._callback("OnChunk", self.waiting.popleft())
+
+    async def _delivered(self) -> None:
+        """Return when the callback has had all chunks."""
+        if self.deliverer is not None:
+            await self.deliverer
+
+    async def _callback(self, kind: str, details: dict[str, Json]) -> None:
+        """Call an agent that wants to know; its failure is a warning."""
+        agent = self.plan.callbacks.get(kind)
+        if agent is None or kind in self.deaf:
+            return
+        at, state = self.call.at, self.call.state_name
+        target = Target("agent", agent, state, aside=True)
+        options = Options(PATIENCE, None, state)
+        if self.call.tool_rules is not None:  # it may use no more than the agent
+            options.blocks["tools"] = self.call.tool_rules
+        try:
+            await self.caller.invoke(at, target, {"state": state, **details}, options)
+        except StateError as error:
+            if error.name == "States.Timeout":
+                self.deaf.add(kind)
+                self.waiting.clear()
+            at.note(*warning(kind, error))

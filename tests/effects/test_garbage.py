@@ -1,0 +1,92 @@
+"""The garbage collector looks rarely while thousands of machines run at once, and only then."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import asl
+from asl.effects.fork import MANY
+from asl.effects.garbage import RARELY, rarely
+
+EACH: Any = {
+    "StartAt": "Each",
+    "States": {
+        "Each": {
+            "Type": "Map",
+            "ItemProcessor": {
+                "StartAt": "Ask",
+                "States": {"Ask": {"Type": "Task", "Agent": "A", "End": True}},
+            },
+            "End": True,
+        }
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[int]:
+    """Look at 700 new objects, whatever was set before."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, *before[1:])
+    yield 700
+    gc.set_threshold(*before)
+
+
+def often() -> int:
+    return gc.get_threshold()[0]
+
+
+def watched(document: Any, length: int, fails: bool = False) -> set[int]:
+    """Run over so many items; return how often the collector looked meanwhile."""
+    seen = set()
+
+    async def agent(item: int) -> int:
+        seen.add(often())
+        await asyncio.sleep(1)
+        if fails and item == 0:
+            raise ValueError
+        return item
+
+    asl.run(document, list(range(length)), agents={"A": agent}, clock="virtual")
+    return seen
+
+
+def test_of_thousands_at_once(usual: int) -> None:
+    """Afterwards it is as before, also behind a failure."""
+    assert watched(EACH, MANY) == {RARELY}
+    assert often() == usual
+    assert watched(EACH, MANY, fails=True) == {RARELY}
+    assert often() == usual
+
+
+def test_of_fewer_nothing_changes(usual: int) -> None:
+    """Neither of few items, nor of few at once."""
+    assert watched(EACH, MANY - 1) == {usual}
+    limited = {**EACH, "States": {"Each": {**EACH["States"]["Each"], "MaxConcurrency": 9}}}
+    assert watched(limited, MANY) == {usual}
+
+
+def test_the_last_one_puts_it_back(usual: int) -> None:
+    """Forks may lie within each other, or end in any order."""
+    rarely.__enter__()
+    rarely.__enter__()
+    rarely.__exit__()
+    assert often() == RARELY
+    rarely.__exit__()
+    assert often() == usual
+
+
+@pytest.mark.parametrize("given", [0, RARELY + 1])
+def test_what_others_have_set_stays(given: int) -> None:
+    """Whether before or meanwhile; 0 is never."""
+    gc.set_threshold(given)
+    with rarely:
+        assert often() == given
+    assert often() == given
+    gc.set_threshold(700)
+    with rarely:
+        gc.set_threshold(given)
+    assert often() == given
