@@ -21,6 +21,12 @@ def examples(quick: int, full: int | None = None) -> int:
 def sampled(values: Iterable[Any], each: int) -> list[Any]:
     """Return the parameters of a test; without `--full` it runs for one of so many of them."""
     return [
-        value if index % each == 0 else pytest.param(value, marks=pytest.mark.full)
-        for index, value in enumerate(values)
+        value if index % each == 0 else _only_in_full(value) for index, value in enumerate(values)
     ]
+
+
+def _only_in_full(value: Any) -> Any:
+    """Return a parameter for `--full`; one that is marked or named already stays so."""
+    if isinstance(value, type(pytest.param())):
+        return pytest.param(*value.values, marks=[*value.marks, pytest.mark.full], id=value.id)
+    return pytest.param(value, marks=pytest.mark.full)

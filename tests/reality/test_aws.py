@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.examples import sampled
-
 from .aws import agrees, needs_recordings, recordings, replay
 
 pytestmark = needs_recordings
 
 
-@pytest.mark.parametrize("case", sampled(recordings(), 3))
+@pytest.mark.parametrize("case", list(recordings()))
 def test_a_recorded_execution_ends_as_it_did(case: Any) -> None:
     """Status, output, error name and cause are those of the recording."""
     result, expected = replay(case), case["expected"]
