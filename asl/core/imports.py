@@ -321,7 +321,13 @@ def _public(text: str) -> str:
 def _nameless(name: str, part: str, names: Iterable[str]) -> AslError:
     module, attribute = _parts(name)
     hint = did_you_mean(part, [each for each in names if not each.startswith("_")])
-    kind = "file" if is_file_form(name) else "module"
+    if is_file_form(name):
+        kind = "file"
+    elif _is_installed(module.partition(".")[0]):
+        kind, file = "installed module", f"{module.replace('.', '/')}.py"
+        hint = hint or f"a file of yours is {file}:{attribute}"
+    else:
+        kind = "module"
     return AslError(f"{kind} {module!r} has no {attribute!r}" + (f" ({hint})" if hint else ""))
 
 

@@ -150,6 +150,13 @@ def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     assert len(faults(tmp_path, "A: 1\nB: {}\nC: {return: 1}\nD: x").splitlines()) == 3
 
 
+def test_an_installed_module_goes_before_a_file_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("def mine(p): return p")
+    assert "installed module 'json' has no 'mine' (a file of yours is json.py:mine)" in faults(
+        tmp_path, "A: json:mine"
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "cause"),
     [
