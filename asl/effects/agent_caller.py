@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, handed_over, plain_copy, received
 from asl.effects.keeping import Keeping
-from asl.effects.middleware import Effect, effect_of, perform
+from asl.effects.middleware import Effect, Proceed, effect_of
 from asl.effects.runtime import RuntimeContext
 from asl.effects.services import Service
 from asl.engine.agent import Agent, Call, Find
@@ -109,27 +109,18 @@ class AgentCaller:
         account: Account | None,
     ) -> Coroutine[Any, Any, Json]:
         """Call this agent, whatever limits the calls of agents."""
-        if self.runtime.middleware:
-            return self._ask_within(at, target, payload, options, agent, account)
-        return self._ask_agent(at, target, payload, options, agent, account)
-
-    async def _ask_within(
-        self,
-        at: Frame,
-        target: Target,
-        payload: Json,
-        options: Options | None,
-        agent: Agent,
-        account: Account | None,
-    ) -> Json:
-        """Call this agent within the middleware of the run."""
+        if not self.runtime.middleware:
+            return self._ask_agent(at, target, payload, options, agent, account)
 
         async def ask(effect: Effect) -> Json:
             return await self._ask_agent(at, target, effect.payload, options, agent, account)
 
-        await self.runtime.event_loop()
+        return self._ask_within(at, target, payload, ask)
+
+    async def _ask_within(self, at: Frame, target: Target, payload: Json, ask: Proceed) -> Json:
+        """Return the answer that middleware leaves, as it must be to go on with."""
         effect = effect_of(at, target.kind, target.name, payload)
-        answer = await perform(self.runtime.middleware, effect, ask)
+        answer = await self.runtime.within_middleware(effect, ask)
         return received(answer, self.limit, target.label, at.execution.count_received)
 
     async def _ask_agent(

@@ -13,7 +13,7 @@ from asl.effects.agent_caller import AgentCaller
 from asl.effects.clock import VirtualClock
 from asl.effects.fork import MANY, Fork
 from asl.effects.memory_bounds import bound_memory
-from asl.effects.middleware import Effect, Proceed, effect_of, perform
+from asl.effects.middleware import Effect, effect_of
 from asl.effects.runtime import RuntimeContext
 from asl.effects.services import Service
 from asl.effects.timed import interpret_in_time
@@ -136,13 +136,9 @@ class LocalEffects:
             async def sleep(effect: Effect) -> None:
                 await self._sleep_until(at, when)
 
-            await self._within_middleware(effect_of(at, "timer", "", when), sleep)
+            await self.runtime.within_middleware(effect_of(at, "timer", "", when), sleep)
         else:
             await self._sleep_until(at, when)
-
-    async def _within_middleware(self, effect: Effect, last: Proceed) -> Json:
-        await self.runtime.event_loop()
-        return await perform(self.runtime.middleware, effect, last)
 
     async def _sleep_until(self, at: Frame, when: float) -> None:
         runtime = self.runtime
@@ -231,7 +227,7 @@ class LocalEffects:
             return await asking.decision()
 
         effect = effect_of(at, "request", asked.kind, asked.shown)
-        return await self._within_middleware(effect, ask)
+        return await self.runtime.within_middleware(effect, ask)
 
     async def decide(self, at: Frame, key: str, question: Question) -> Json:
         """Ask people about the execution as a whole; *key* names the request among its own."""
@@ -281,4 +277,4 @@ class LocalEffects:
             return await run_child(self.caller, at, child._replace(data=effect.payload))
 
         effect = effect_of(at, "child", child.workflow, child.data)
-        return await self._within_middleware(effect, run)
+        return await self.runtime.within_middleware(effect, run)

@@ -14,7 +14,7 @@ from asl.effects.clock import Clock
 from asl.effects.driving import EventLoopWanted
 from asl.effects.fork import Fork
 from asl.effects.keeping import NOTHING, Keeping
-from asl.effects.middleware import Middleware
+from asl.effects.middleware import Effect, Middleware, Proceed, perform
 from asl.effects.services import Services
 from asl.engine.agent import Agent
 from asl.engine.awaited import Awaited
@@ -213,6 +213,11 @@ class RuntimeContext:
                 await agent.close()
         finally:
             self.clock.real_ends()
+
+    async def within_middleware(self, effect: Effect, last: Proceed) -> Json:
+        """Return the answer to an effect that *last* performs within the middleware of the run."""
+        await self.event_loop()
+        return await perform(self.middleware, effect, last)
 
     async def pause(self, seconds: float) -> None:
         """Let time pass on the clock of the execution."""
