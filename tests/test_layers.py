@@ -7,6 +7,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -243,9 +244,34 @@ def test_import_budget(case: str, tmp_path: Path) -> None:
 
 # Edges between modules
 
-HIDDEN = {"type checking": 164, "in functions": 386}
+LATE = {
+    "asl.agents": "rows of the table of agent kinds; each brings its library",
+    "asl.buckets": "rows of a table by the form of a location",
+    "asl.checks": "jsonschema and the models of services, which a run of a checked document lacks",
+    "asl.cli": "rows of the table of commands",
+    "asl.conformance": "the runner of suites, which pytest loads as a plugin",
+    "asl.dialects": "rows of the table of dialects",
+    "asl.graphs": "drawings and plans",
+    "asl.memories": "rows of a table by the form of a location; each brings its library",
+    "asl.notifiers": "rows of a table by the form of a location",
+    "asl.sources": "rows of a table of kinds of templates; ruamel.yaml",
+    "asl.stores": "rows of a table by the form of a location; sqlite3",
+    "asl.telemetry": "opentelemetry",
+}
+"""What may be imported within functions from outside of it, and what it brings with it."""
+
+HIDDEN = {"type checking": 110, "in functions": 292}
 """Imports of modules of ours that are not at the top of a module, by where they are: at most so
-many. They hide how the modules depend on each other, and may only become fewer."""
+many. They hide how the modules depend on each other, and may only become fewer. The front door
+`asl` may name for type checking what it loads on demand; what `LATE` names is not counted."""
+
+
+def is_late(imported: str, module: str) -> bool:
+    """Return whether an import within a function of this module may load the other one late."""
+    return any(
+        f"{imported}.".startswith(f"{name}.") and not f"{module}.".startswith(f"{name}.")
+        for name in LATE
+    )
 
 
 def edges_at_top(module: str) -> set[str]:
@@ -268,16 +294,20 @@ def test_hidden_imports_become_fewer() -> None:
     """Those for type checking, and those within functions."""
     counts = dict.fromkeys(HIDDEN, 0)
     for module in MODULES:
-        for block in ast.walk(tree(module)):
-            if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test):
-                counts["type checking"] += sum(
-                    each in MODULES for each in imports(ast.Module(block.body, []), module)
-                )
-        everywhere = sum(each in MODULES for each in imports(tree(module), module))
+        for_types = [
+            each
+            for block in ast.walk(tree(module))
+            if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+            for each in imports(ast.Module(block.body, []), module)
+            if each in MODULES and module != "asl"
+        ]
         body = [each for each in at_top(module) if isinstance(each, ast.Import | ast.ImportFrom)]
-        at_the_top = sum(each in MODULES for each in imports(ast.Module([*body], []), module))
-        counts["in functions"] += everywhere - at_the_top
-    counts["in functions"] -= counts["type checking"]
+        hidden = Counter(each for each in imports(tree(module), module) if each in MODULES)
+        hidden -= Counter(imports(ast.Module([*body], []), module)) + Counter(for_types)
+        counts["type checking"] += len(for_types)
+        counts["in functions"] += sum(
+            count for each, count in hidden.items() if not is_late(each, module) and module != "asl"
+        )
     assert all(counts[where] <= most for where, most in HIDDEN.items()), counts
 
 
