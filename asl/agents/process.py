@@ -31,7 +31,7 @@ from asl.core.errors import AslError, StateError, lost
 from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
-from asl.engine.execution import usage_in
+from asl.engine.usage import usage_in
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:

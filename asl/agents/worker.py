@@ -12,7 +12,7 @@ from asl.agents.typed import typed
 from asl.core.imports import import_object
 from asl.core.json_text import read_data
 from asl.core.values import encoded
-from asl.engine.execution import usage_in
+from asl.engine.usage import usage_in
 
 __all__ = ["main"]
 

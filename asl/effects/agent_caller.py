@@ -14,7 +14,7 @@ from asl.effects.runtime import RuntimeContext
 from asl.effects.services import Service
 from asl.engine.agent import Agent, Call, Find
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
-from asl.engine.execution import USAGE_KEYS
+from asl.engine.usage import USAGE_KEYS
 from asl.program import Step
 from asl.states.calls import Options, Target
 from asl.states.effects import Frame

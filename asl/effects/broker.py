@@ -26,13 +26,12 @@ from asl.effects.rights import Level, rights_of, topmost
 from asl.effects.tool_outcome import ToolOutcome
 from asl.effects.unenforceable import unenforceable
 from asl.engine.agent import Agent, Call
-from asl.engine.amounts import spending
 from asl.engine.blame import alone, described, is_fault
-from asl.engine.execution import USAGE_KEYS, reported
 from asl.engine.frame import digest
 from asl.engine.ledger import Ledger
-from asl.engine.reservations import BROKEN, Reservation
+from asl.engine.reservations import Reservation
 from asl.engine.tools import Offer, Offers
+from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
 from asl.states.blocks.policy import Hook, parse_size
 from asl.states.blocks.verdicts import UnclearVerdict, rejection
 from asl.states.calls import Options, Part, Target
@@ -705,8 +704,8 @@ class Broker:
         outcome.told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
         if reservation is not None:
-            outcome.add(spending(used))
-            self.caller.keeping.used(at, spending(used))
+            outcome.add(amounts_of(used))
+            self.caller.keeping.used(at, amounts_of(used))
             self._ledger.use_tool(reservation, used)
 
     def _lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:

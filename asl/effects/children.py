@@ -15,11 +15,11 @@ from asl.effects.rights import rights_of
 from asl.effects.run import Listener, execute
 from asl.effects.runtime import MAX_NESTED
 from asl.effects.services import Services
-from asl.engine.amounts import beyond, spending
-from asl.engine.execution import UNSPENT, Execution, Identity, Spent, execution_id
+from asl.engine.execution import Execution, Identity, execution_id
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.engine.result import Result
+from asl.engine.usage import UNSPENT, Spent, amounts_of, subtract_amounts
 from asl.program import Program
 from asl.states.effects import Child
 from asl.states.errors import Exhausted, Raised
@@ -197,8 +197,8 @@ def _absorb(
     if caller.meter is not None:
         if execution.ledger is not None:
             execution.ledger.give_back()
-        caller.keeping.used(at, spending(used))
-        caller.meter.ledger.absorb(at, used, beyond(spent.assumed, before.assumed), found)
+        caller.keeping.used(at, amounts_of(used))
+        caller.meter.ledger.absorb(at, used, subtract_amounts(spent.assumed, before.assumed), found)
 
 
 def _failure(state: str, child: Child, result: Result) -> StateError:

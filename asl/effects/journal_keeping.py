@@ -28,11 +28,10 @@ from asl.effects.machine_log import MachineLog
 from asl.effects.services import Started
 from asl.effects.timed import interpret_in_time
 from asl.engine.agent import Call
-from asl.engine.amounts import kept, read_back, summed
 from asl.engine.awaited import TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.events import RESUMED
-from asl.engine.execution import NO_USAGE, UNSPENT, Execution, Spent, Usage
+from asl.engine.execution import Execution
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.journal import STARTED, WHOLE_PATH, Journal
 from asl.engine.ledger import Ledger
@@ -40,6 +39,15 @@ from asl.engine.record_reading import RecordReader
 from asl.engine.record_writing import written_whole
 from asl.engine.records import ADVANCED, EXITED, NOTED, STRETCH, WHOLE, each_record
 from asl.engine.records import TOLD as TOLD_RECORD
+from asl.engine.usage import (
+    NO_USAGE,
+    UNSPENT,
+    Spent,
+    Usage,
+    add_amounts,
+    read_amounts,
+    write_amounts,
+)
 from asl.engine.written import (
     read_error,
     read_spending,
@@ -542,7 +550,7 @@ class JournalKeeping:
             update, reached = aside["progress"]
             at.progress = Told(at.visit, update, tuple(reached))
         if "used" in aside and self.caller.meter is not None:
-            self.caller.meter.ledger.recall(at, read_back(aside["used"]))
+            self.caller.meter.ledger.recall(at, read_amounts(aside["used"]))
 
     def unshown(self, at: Any, said: str | None) -> None:
         """Keep what an agent has said that may not be shown yet with its answer."""
@@ -560,8 +568,8 @@ class JournalKeeping:
         """Keep what a call counts as with its answer."""
         aside = self.log(at).aside
         assert aside is not None
-        known = read_back(aside.get("used", {}))  # of calls within this one
-        aside["used"] = kept({**known, **summed(known, used)})
+        known = read_amounts(aside.get("used", {}))  # of calls within this one
+        aside["used"] = write_amounts({**known, **add_amounts(known, used)})
 
     async def admitted(self, at: Any) -> None:
         """Keep that a call is under way, and what is held for it, before it is made."""

@@ -14,9 +14,9 @@ from asl.core.values import Json
 from asl.effects.services import Started
 from asl.engine.agent import Call
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.execution import UNSPENT, Spent
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.ledger import Ledger
+from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
 from asl.states.blocks.budget import Amounts
 from asl.states.calls import Options

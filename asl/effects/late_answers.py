@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Call
-from asl.engine.execution import usage_in
+from asl.engine.usage import usage_in
 
 if TYPE_CHECKING:
     import asyncio

@@ -11,7 +11,8 @@ from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
 from asl.engine.limits import Account
-from asl.engine.reservations import LOST, UNUSED, Admission, Estimate, Pause, Reservation
+from asl.engine.reservations import Admission, Estimate, Pause, Reservation
+from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.states.calls import Options, Target
 from asl.states.effects import Question
@@ -212,7 +213,7 @@ class Meter:
         if self.caller.runtime.in_event_loop:
             self.deciding = (await self.caller.runtime.event_loop()).create_future()
         try:
-            question = Question("budget", self.ledger.question(at, pause), {})
+            question = Question("budget", self.ledger.request(at, pause), {})
             decision = await self.effects.decide(at, f"!budget.{self.ledger.questions}", question)
         except Suspended:
             self.asked = True

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.engine.execution import Price
+from asl.engine.usage import Price
 
 __all__ = ["FixedPrices", "Prices"]
 

@@ -17,10 +17,12 @@ from asl.effects.runtime import RuntimeContext
 from asl.effects.services import Services
 from asl.engine.agent import Find
 from asl.engine.events import Event
-from asl.engine.execution import ANYBODY, UNSPENT, Execution, Identity, Spent
+from asl.engine.execution import ANYBODY, Execution, Identity
 from asl.engine.frame import Frame
 from asl.engine.interpreter import begin, interpret
+from asl.engine.ledger import Ledger
 from asl.engine.result import Result, Waits
+from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
 from asl.states.blocks.budget import Amounts
 from asl.states.effects import Record
@@ -275,7 +277,6 @@ def _watch(
 ) -> None:
     """Open the ledger of an execution; raises StateError where its limits are no limits."""
     from asl.effects.pools import shared_budgets_of
-    from asl.engine.ledger import Ledger
     from asl.states.blocks.budget import Limits
 
     execution, services = frame.execution, effects.runtime.serving()
@@ -291,7 +292,7 @@ def _watch(
     if limits.windows or limits.pool is not None:
         budgets = services.tabs or shared_budgets_of(effects.runtime.clock)
         lenders = () if around is None or within is None else around.accounts(within)
-        ledger.share(budgets, services.pools, lenders, frame.now)
+        ledger.join(budgets, services.pools, lenders, frame.now)
     if around is not None and within is not None:
         ledger.borrow(around, within, counted, frame.now)
     ledger.show_limit()

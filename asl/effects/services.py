@@ -14,11 +14,11 @@ from asl.core.values import Json
 from asl.effects.middleware import Middleware
 from asl.engine.agent import Agent, Call, Find, Tokens
 from asl.engine.checkpoints import Storage
-from asl.engine.execution import Price
 from asl.engine.memory import Memory
 from asl.engine.pools import SharedBudgets
 from asl.engine.result import Result
 from asl.engine.tools import Offers
+from asl.engine.usage import Price
 from asl.program import Program
 from asl.states.calls import Target
 from asl.states.effects import Child

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asl.core.values import Json
 from asl.effects.agent_turn import TurnPlace
-from asl.engine.amounts import UNKNOWN, kept, read_back, summed
+from asl.engine.usage import UNKNOWN, add_amounts, read_amounts, write_amounts
 from asl.states.blocks.budget import Amounts
 
 __all__ = ["ToolOutcome"]
@@ -33,16 +33,16 @@ class ToolOutcome:
 
     def add(self, used: Amounts) -> None:
         """Add to what budgets have counted."""
-        self.used = {**self.used, **summed(self.used, used)}
+        self.used = {**self.used, **add_amounts(self.used, used)}
 
     def written(self) -> Json:
         """Return it as JSON."""
         told = {key: value for key, value in self.told.items() if key != "result"}
-        return [self.event, self.time, told, kept(self.used), self.result, self.error]
+        return [self.event, self.time, told, write_amounts(self.used), self.result, self.error]
 
     def read(self, written: Json) -> None:
         """Restore it from JSON."""
         self.event, self.time, self.told, used, self.result, self.error = written
-        self.used = read_back(used)
+        self.used = read_amounts(used)
         if self.error is None:
             self.told["result"] = self.result

@@ -4,99 +4,37 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from decimal import Decimal
 from functools import cached_property
-from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from asl.core.errors import StateError
-from asl.core.values import Json, excerpt, is_number
+from asl.core.values import Json
 from asl.core.work import STEP_BYTES, WorkMeter
+from asl.engine.ledger import Ledger
+from asl.engine.usage import (
+    NO_USAGE,
+    UNSPENT,
+    ZERO,
+    Price,
+    Spent,
+    Usage,
+    Used,
+    add_to,
+    reported,
+)
 from asl.program import Program
 from asl.states.effects import Record
 
 if TYPE_CHECKING:
     from asl.engine.following import Follower
-    from asl.engine.ledger import Ledger
     from asl.engine.quota import HistoryCounter
 
-__all__ = [
-    "ANYBODY",
-    "ARN",
-    "NO_USAGE",
-    "ROLE",
-    "UNSPENT",
-    "USAGE_KEYS",
-    "Execution",
-    "Identity",
-    "Price",
-    "Spent",
-    "Usage",
-    "Used",
-    "add_to",
-    "execution_id",
-    "reported",
-    "totals",
-    "usage_in",
-]
+__all__ = ["ANYBODY", "ARN", "ROLE", "Execution", "Identity", "execution_id"]
 
 REGION = "us-east-1"
 ARN = f"arn:aws:states:{REGION}:111111111111"
 """Ids have the form of AWS's, so that documents which take them apart run unchanged."""
 ROLE = "arn:aws:iam::111111111111:role/local"
-ZERO = Decimal(0)
-USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
-"""The keys under which a raw result reports what it has used (Specification 7)."""
-_TOLD = frozenset({"_tokens", "_cost"})
-_PARTS = frozenset({"input", "output"})
-MOST = 10**12
-"""The usage that one call can report; what is beyond is no usage but nonsense."""
-
-
-class Usage(NamedTuple):
-    """What an execution has spent so far; replaced, never changed, so that history can keep it."""
-
-    cost: Decimal = ZERO
-    tokens: int = 0
-    max_cost: Decimal | None = None
-
-
-NO_USAGE = Usage()
-
-
-class Price(NamedTuple):
-    """What one token of a model costs."""
-
-    input: Decimal
-    output: Decimal
-
-
-class Used(NamedTuple):
-    """What one call has used, as its raw result reports."""
-
-    cost: Decimal
-    tokens: int
-    input: int
-    output: int
-    model: str | None
-    unpriced: bool = False
-    """Whether there are tokens, but neither a cost nor a price of their model."""
-    fault: str | None = None
-    """What of the report is no usage and was ignored, None for nothing."""
-
-
-NOTHING = (ZERO, 0)
-
-
-class Spent(NamedTuple):
-    """What an execution has spent, in all and by model."""
-
-    usage: Usage = Usage()
-    by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
-    assumed: Mapping[str, Decimal | int] = MappingProxyType({})
-    """What calls that broke off count as beyond that, by the fields of a budget."""
-
-
-UNSPENT = Spent()
 
 
 class Identity(NamedTuple):
@@ -163,7 +101,7 @@ class Execution:
     draw: Callable[[], str]
     """Give it a name where its identity has none."""
     usage: Usage
-    ledger: "Ledger | None"
+    ledger: Ledger | None
     """Counts what every level has spent, where a budget limits any."""
 
     role: str | None = ROLE
@@ -406,7 +344,7 @@ class Execution:
                 add_to(self.by_model, model, cost, tokens)
         return used
 
-    def absorb(self, state: str, child: "Spent", before: "Spent") -> Used:
+    def absorb(self, state: str, child: Spent, before: Spent) -> Used:
         """Count what an execution that *state* has started has spent since *before*, and return it.
 
         *before* is what of it was counted already.
@@ -416,7 +354,7 @@ class Execution:
         if tokens or cost:
             self._spend(state, cost, tokens)
             for model, (part, count) in child.by_model.items():
-                before_part, before_count = before.by_model.get(model, NOTHING)
+                before_part, before_count = before.by_model.get(model, (ZERO, 0))
                 add_to(self.by_model, model, part - before_part, count - before_count)
         return Used(cost, tokens, 0, 0, None, False)
 
@@ -427,7 +365,7 @@ class Execution:
         return cost if self.ledger is None else cost + self.ledger.assumed["MaxCost"]
 
     @property
-    def spent(self) -> "Spent":
+    def spent(self) -> Spent:
         """What it has spent so far."""
         assumed = UNSPENT.assumed if self.ledger is None else self.ledger.assumed
         return Spent(self.usage, self.by_model, assumed)
@@ -444,73 +382,3 @@ def execution_id(workflow_id: str, name: str, express: bool) -> str:
     if express:
         return f"{prefix}:express:{workflow}:{name}:{name}"
     return f"{prefix}:execution:{workflow}:{name}"
-
-
-def usage_in(failure: Json) -> dict[str, Json] | None:
-    """Return what an agent says that it has used, beside what it says of its failure."""
-    if type(failure) is not dict or USAGE_KEYS.isdisjoint(failure):
-        return None
-    return {key: failure[key] for key in (*USAGE_KEYS, "model") if key in failure}
-
-
-def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
-    """Return the usage that an agent reports in its raw result (Specification 7).
-
-    Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
-    negative, no number or beyond all measure is a fault and counts 0, and so is a `_usage` of other
-    keys alone, unless `_tokens` or `_cost` tells what it comes to; a part of a token is one.
-    Without `_cost` the price of the model tells it; tokens that are neither input nor output cost
-    as the dearer of both.
-    """
-    fault, given, made = None, 0, 0
-    if "_usage" in result:
-        usage: Json = result["_usage"]
-        parts = usage if type(usage) is dict else {}
-        given, made = _count(parts.get("input", 0)), _count(parts.get("output", 0))
-        unread = parts and _TOLD.isdisjoint(result) and _PARTS.isdisjoint(parts)
-        if type(usage) is not dict or given is None or made is None or unread:
-            fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
-    tokens = given + made
-    if "_tokens" in result:
-        tokens = _count(result["_tokens"])
-        if tokens is None:
-            fault, tokens = f"_tokens {excerpt(result['_tokens'], 200)}", 0
-    model = result.get("model")
-    if type(model) is not str:
-        model = None
-    if "_cost" in result:
-        cost: Json = result["_cost"]
-        if not _is_usage(cost):
-            fault, cost = f"_cost {excerpt(cost, 200)}", 0
-        return Used(Decimal(str(cost)), tokens, given, made, model, False, fault)
-    if not (tokens or given or made):
-        return Used(ZERO, tokens, given, made, model, False, fault)
-    price = None if model is None else prices.get(model)
-    if price is None:
-        return Used(ZERO, tokens, given, made, model, True, fault)
-    other = max(0, tokens - given - made)
-    whole = price.input * given + price.output * made + max(price) * other
-    return Used(whole, tokens, given, made, model, False, fault)
-
-
-def _count(value: Json) -> Any:
-    """Return a number of tokens, a part of one as a whole; None for what is none."""
-    if type(value) is int and 0 <= value <= MOST:
-        return value
-    return ceil(value) if _is_usage(value) else None
-
-
-def _is_usage(value: Json) -> bool:
-    kind = type(value)
-    return (kind is float or kind is int or is_number(value)) and 0 <= value <= MOST
-
-
-def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:
-    """Add to the totals of one key."""
-    known = totals.get(key)
-    totals[key] = (cost, tokens) if known is None else (known[0] + cost, known[1] + tokens)
-
-
-def totals(table: Mapping[str, tuple[Decimal, int]]) -> dict[str, Json]:
-    """Return costs and tokens by key as JSON."""
-    return {name: {"cost": float(cost), "tokens": tokens} for name, (cost, tokens) in table.items()}

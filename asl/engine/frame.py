@@ -8,8 +8,9 @@ from typing import Any, Self
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.core.work import WorkMeter
-from asl.engine.execution import Execution, Usage, Used, reported
+from asl.engine.execution import Execution
 from asl.engine.records import NOTED
+from asl.engine.usage import Usage, Used, reported
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
@@ -73,7 +74,7 @@ class Frame:
     _replay: WorkMeter | None = None
     """The work of evaluations that are made again, None for a machine that runs."""
     spending: Any = None
-    """What the latest visit with a budget has spent (`asl.engine.ledger.Account`)."""
+    """What the latest visit with a budget has spent (`asl.engine.limits.Account`)."""
     around: Any = None
     """The origin of the machines forked last, and the accounts around these."""
     said: str | None = None

@@ -19,12 +19,13 @@ from asl.engine.events import (
     error_details,
     is_fatal,
 )
-from asl.engine.execution import REGION, ROLE, Execution, Usage
+from asl.engine.execution import REGION, ROLE, Execution
 from asl.engine.frame import Frame
 from asl.engine.progress import Aggregates
 from asl.engine.records import each_record
 from asl.engine.tasks import NATIVE, TaskEvents, task_events
 from asl.engine.telling import Teller
+from asl.engine.usage import Usage
 from asl.engine.visits import advance, life_after
 from asl.expr.frame import Variables
 from asl.program import Step

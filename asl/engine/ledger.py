@@ -14,43 +14,55 @@ from math import ceil
 from typing import Any
 from weakref import WeakValueDictionary
 
-from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.engine.amounts import (
-    NOTHING,
-    UNKNOWN,
-    beyond,
-    kept,
-    larger,
-    read_back,
-    spending,
-    summed,
-    told,
+from asl.engine.limits import (
+    Account,
+    Refusal,
+    Spender,
+    SpendingExecution,
+    emit_alerts,
+    excess_error,
+    record_excess,
+    unknown_usage_error,
 )
-from asl.engine.attribution import Attribution
-from asl.engine.excess import alert, doubt, failure, tell_excess
-from asl.engine.execution import ZERO, Execution, Spent, Usage, Used
-from asl.engine.fallbacks import heed
-from asl.engine.frame import Frame
-from asl.engine.limits import HARD, Account, Lent
-from asl.engine.past_usage import PastUsage
-from asl.engine.pools import PoolReservation, SharedBudget, SharedBudgets
+from asl.engine.pools import (
+    ParentAccount,
+    PoolReservation,
+    SharedBudget,
+    SharedBudgets,
+    join_shared_budgets,
+)
 from asl.engine.reservations import (
-    BROKEN,
-    LOST,
-    UNUSED,
     Admission,
     Estimate,
     Later,
     NestedCalls,
     Pause,
-    Refusal,
     Reservation,
+    WaitingCalls,
+    apply_limits,
 )
-from asl.engine.waiting import Waiting
-from asl.expr.times import format_timestamp
+from asl.engine.usage import (
+    BROKEN,
+    LOST,
+    NOTHING,
+    UNKNOWN,
+    UNUSED,
+    ZERO,
+    Attribution,
+    PastUsage,
+    Spent,
+    Usage,
+    Used,
+    add_amounts,
+    amounts_of,
+    read_amounts,
+    reported_amount,
+    subtract_amounts,
+    write_amounts,
+)
 from asl.states.blocks.budget import Amounts, Limits, amount
 from asl.states.errors import Exhausted
 
@@ -58,7 +70,7 @@ __all__ = ["Ledger"]
 
 OPERATOR = "the operator's policy"
 """Whose limits those of a ceiling are, in messages."""
-UNSAID = {
+UNREPORTED = {
     LOST.fault: (
         "the call ended before it said what it used: it counts as what was set aside for it"
     ),
@@ -70,7 +82,7 @@ UNSAID = {
 class Ledger:
     """All accounts of one execution, and what is known of the calls that spend from them."""
 
-    def __init__(self, execution: Execution, limits: Limits) -> None:
+    def __init__(self, execution: SpendingExecution, limits: Limits) -> None:
         self.execution = execution
         self.workflow = Account(limits)
         self.around: list[Account] = []
@@ -83,7 +95,7 @@ class Ledger:
         """The accounts of visits that have machines below them, by the key of the visit."""
         self.kept: dict[str, Json] = {}
         """Such accounts as they were found at recovery."""
-        self.waiting = Waiting()
+        self.waiting = WaitingCalls()
         """The calls that wait; shared by executions that spend from the same accounts."""
         self.past_usage = PastUsage()
         self.attribution = Attribution(limits.track_by)
@@ -115,52 +127,29 @@ class Ledger:
         ceiling.add({"MaxCost": spent.cost, "MaxTokens": spent.tokens}, 0.0)
         self._surround([ceiling], 0.0, NOTHING)
 
-    def share(
+    def join(
         self,
         budgets: SharedBudgets,
         pools: Mapping[str, Decimal],
         lenders: Iterable[Account],
         now: float,
     ) -> None:
-        """Take part in what limits other executions of the workflow, or those with the same pool.
-
-        Raises StateError for a pool that nobody has filled.
+        """Spend from the limits that this execution shares with others.
 
         Args:
             budgets: Where shared budgets are kept.
             pools: How much there is in each pool.
             lenders: The accounts around the state that has started this execution.
             now: The present time, in epoch seconds.
-        """
-        limits, workflow = self.workflow.limits, self.execution.workflow_id
-        around: list[Account] = [
-            SharedBudget(
-                budgets, f"{each.field} {workflow}", each.field, each.most, limits, each.length
-            )
-            for each in limits.windows
-        ]
-        if limits.pool is not None:
-            pool = limits.pool
-            if pool.name not in pools:
-                hint = did_you_mean(pool.name, pools)
-                raise StateError(
-                    "States.BudgetExceeded",
-                    f"the pool {pool.name!r} is empty{f' ({hint})' if hint else ''}: fill it with "
-                    f"pools={{{pool.name!r}: AMOUNT}}, or --pool {pool.name}=AMOUNT",
-                )
-            shared = SharedBudget(
-                budgets, f"Pool {pool.name}", "Pool", pools[pool.name], limits, limits.reset
-            )
-            for each in lenders:
-                if isinstance(each, SharedBudget) and each.name == shared.name:
-                    shared.part = each.part
-            if pool.most is not None:
-                spent, name = self.execution.usage.cost, self.execution.id
-                around.append(PoolReservation(shared, name, pool.most, limits, spent, now))
-            around.append(shared)
-        self._surround(around, now, self.assumed)
 
-    def borrow(self, parent: "Ledger", at: Frame, counted: Spent, now: float) -> None:
+        Raises:
+            StateError: A pool is empty.
+        """
+        limits = self.workflow.limits
+        joined = join_shared_budgets(budgets, limits, pools, lenders, self.execution, now)
+        self._surround(joined, now, self.assumed)
+
+    def borrow(self, parent: "Ledger", at: Spender, counted: Spent, now: float) -> None:
         """Spend from the accounts of a parent execution, too.
 
         Args:
@@ -178,11 +167,11 @@ class Ledger:
             "MaxCost": spent.cost - counted.usage.cost,
             "MaxTokens": spent.tokens - counted.usage.tokens,
         }
-        assumed = beyond(self.assumed, counted.assumed)
+        assumed = subtract_amounts(self.assumed, counted.assumed)
         shared = {each.name for each in self.around if isinstance(each, SharedBudget)}
         for lender in lenders:
             if not isinstance(lender, SharedBudget):
-                self._surround([Lent(lender, own)], now, assumed)
+                self._surround([ParentAccount(lender, own)], now, assumed)
             elif lender.name not in shared:
                 self._surround([lender], now, assumed)
 
@@ -206,10 +195,10 @@ class Ledger:
     def give_back(self) -> None:
         """Let the accounts around the state that has started this execution count by themselves."""
         for account in self.around:
-            if isinstance(account, Lent):
+            if isinstance(account, ParentAccount):
                 account.give_back()
 
-    def accounts(self, at: Frame) -> list[Account]:
+    def accounts(self, at: Spender) -> list[Account]:
         """Return the accounts around a call, from the widest to that of the state itself."""
         step = at.step
         around = self.whole if at.parent is None else self._around(at, at.parent)
@@ -217,7 +206,7 @@ class Ledger:
             return around
         return [*around, self._account(at, step.budget, at.visit, False, step.name)]
 
-    def _around(self, at: Frame, parent: Frame) -> list[Account]:
+    def _around(self, at: Spender, parent: Spender) -> list[Account]:
         """Return the accounts around a machine: the same for all that were forked with it."""
         known = parent.around
         if known is not None and known[0] is at.origin:
@@ -230,7 +219,7 @@ class Ledger:
         parent.around = at.origin, around
         return around
 
-    def _account(self, frame: Frame, budget: Any, visit: int, around: bool, name: str) -> Account:
+    def _account(self, frame: Spender, budget: Any, visit: int, around: bool, name: str) -> Account:
         account: Account | None = frame.spending
         if account is None or account.visit != visit:
             account = frame.spending = Account(budget(frame.data, frame), frame, visit)
@@ -246,12 +235,12 @@ class Ledger:
         if around:
             self.visits[key] = account
 
-    def remaining(self, at: Frame) -> dict[str, dict[str, Json]]:
+    def remaining(self, at: Spender) -> dict[str, dict[str, Json]]:
         """Return what may still be spent, by `workflow` and `state`."""
         own = self.accounts(at)[-1]
         workflow: dict[str, Json] = {}
         for account in self.whole:
-            if not isinstance(account, Lent):
+            if not isinstance(account, ParentAccount):
                 account.refresh(at.now)
                 for name, left in account.left.items():
                     workflow[name] = min(workflow.get(name, left), left)
@@ -261,7 +250,7 @@ class Ledger:
 
     def admit(
         self,
-        at: Frame,
+        at: Spender,
         agent: str,
         model: str | None = None,
         estimate: Estimate | None = None,
@@ -284,7 +273,7 @@ class Ledger:
         call = Reservation(at, agent, self.accounts(at), parent)
         for account in call.accounts:
             if not account.quiet:
-                pause = heed(at, call, self.workflow)
+                pause = apply_limits(at, call, self.workflow)
                 if pause is not None:
                     return pause
                 break
@@ -302,7 +291,7 @@ class Ledger:
             call.expect(own)
         return self._reserve(call)
 
-    def _refresh(self, at: Frame) -> None:
+    def _refresh(self, at: Spender) -> None:
         """Read what others have spent, and whether a new period has begun."""
         for account in self.around:
             account.refresh(at.now)
@@ -358,7 +347,7 @@ class Ledger:
             return call
         parent.below -= 1
         if type(begun) is Refusal:
-            raise failure(begun.account, begun.name, call.frame)
+            raise excess_error(begun.account, begun.name, call.frame)
         return Later if begun is Later else None
 
     def show(self, call: Reservation) -> None:
@@ -396,13 +385,13 @@ class Ledger:
         failure by itself unless the call has *failed* already.
         """
         used, unknown, at = call.used, None, call.frame
-        counted = call.counted = spending(used)
+        counted = call.counted = amounts_of(used)
         if call.nested is not None:
             call.nested.close(at.now)
         if used.fault is None and call.key:
             within = UNKNOWN if call.nested is None else call.nested.used
             self.past_usage.learn(call.key, counted, within, call.sizes, priced=not used.unpriced)
-        unknown = doubt(state, used)
+        unknown = unknown_usage_error(state, used)
         if used.cost or used.tokens:
             self.attribution.add(call.accounts[-1].limits, used)
         failures: list[StateError | Exhausted] = []
@@ -418,10 +407,10 @@ class Ledger:
                 else:
                     account.add(counted, at.now)
                 done += 1
-                if unknown is not None and self._assume(call, account, share):
+                if unknown is not None and call.assume(account, share):
                     failures.append(unknown)
                 if not account.quiet:
-                    failures += self._heeded(at, account)
+                    failures += self._excesses(at, account)
         except BaseException:  # the rest is given back, not settled
             if held:
                 call.accounts, call.held = call.accounts[done:], held[done:]
@@ -429,56 +418,31 @@ class Ledger:
         call.held = []
         if unknown is not None:
             if call.assumed:
-                self._tell_assumed(at, call.assumed, used)
+                self._record_assumed(at, call.assumed, used)
             if failed:  # by an error of its own; limits that are gone are those of later calls
                 return
         if failures:
             raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
 
-    def _assume(self, call: Reservation, account: Account, share: Amounts) -> bool:
-        """Count what a call may have used beyond its report; return whether that must be known.
-
-        Where nothing is known of its size, one that breaks off counts as a share of the limit, but
-        from the second on, and where its report is wrong, as all that is left.
-        """
-        sizes, fault = dict(share), call.used.fault
-        if fault is None:  # its tokens are known
-            sizes = {name: sizes[name] for name in ("MaxCost",) if name in sizes}
-        elif fault == BROKEN.fault:
-            sizes = {name: size for name, size in sizes.items() if name in call.known}
-        if account.action in HARD:
-            for name in sizes:
-                if not call.proves(name) and (account.guessed or fault != LOST.fault):
-                    left = account.unspent(name) + call.counted.get(name, 0)
-                    sizes[name] = max(left, sizes[name])
-            account.guessed = account.guessed or not all(map(call.proves, sizes))
-        rest = beyond(sizes, spending(call.used))
-        if rest:
-            account.assume(rest, call.frame.now)
-            call.assumed = larger(call.assumed, rest)
-            if account.frame is call.frame:
-                call.counted = {**call.counted, **summed(call.counted, rest)}
-        return bool(sizes) and account.action in HARD
-
-    def _tell_assumed(self, at: Frame, assumed: Amounts, used: Used) -> None:
+    def _record_assumed(self, at: Spender, assumed: Amounts, used: Used) -> None:
         """Record what a call counts as, with a warning for one that has not reported anything."""
-        self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
+        self.assumed = {**self.assumed, **add_amounts(self.assumed, assumed)}
         self.show_limit()
-        if used.fault in UNSAID:
-            details = {name: told(name, each) for name, each in assumed.items()}
-            at.note("UsageWarning", {"reason": UNSAID[used.fault], "assumed": details})
+        if used.fault in UNREPORTED:
+            details = {name: reported_amount(name, each) for name, each in assumed.items()}
+            at.note("UsageWarning", {"reason": UNREPORTED[used.fault], "assumed": details})
 
-    def _heeded(self, at: Frame, account: Account) -> Iterator[StateError | Exhausted]:
+    def _excesses(self, at: Spender, account: Account) -> Iterator[StateError | Exhausted]:
         """Emit events for limits and shares that are reached; yield the failure of an excess."""
         if account.limits.alerts:
-            alert(at, account)
+            emit_alerts(at, account)
         name = account.exceeded
         if name is not None:
-            tell_excess(at, account, name)
+            record_excess(at, account, name)
             if account.action == "Fail":
-                yield failure(account, name, at)
+                yield excess_error(account, name, at)
 
-    def absorb(self, at: Frame, used: Used, assumed: Amounts, found: bool = False) -> None:
+    def absorb(self, at: Spender, used: Used, assumed: Amounts, found: bool = False) -> None:
         """Count what a child execution has used; raises as `settle` does.
 
         Args:
@@ -493,7 +457,7 @@ class Ledger:
         if assumed:
             for account in accounts if found else ():
                 account.recover(assumed)
-            self.assumed = {**self.assumed, **summed(self.assumed, assumed)}
+            self.assumed = {**self.assumed, **add_amounts(self.assumed, assumed)}
             self.show_limit()
         self.settle(call, at.step.name)
 
@@ -501,7 +465,7 @@ class Ledger:
 
     def tool(
         self,
-        at: Frame,
+        at: Spender,
         names: tuple[str, ...],
         categories: Collection[str],
         parent: Reservation | None,
@@ -525,7 +489,7 @@ class Ledger:
             if name is None and account.action == "Fail":
                 name = account.reached(call)
             if name is not None:
-                raise failure(account, name, at)
+                raise excess_error(account, name, at)
         call.key = f"tool {tool}"
         call.own, call.known = self.past_usage.expect(call.key, UNKNOWN)
         return call
@@ -546,7 +510,7 @@ class Ledger:
             self.past_usage.learn(call.key, UNKNOWN)
         self.release(call)
 
-    def recall(self, at: Frame, used: Amounts) -> None:
+    def recall(self, at: Spender, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
         if at.step.budget is not None:
             account = self._account(at, at.step.budget, at.visit, False, at.step.name)
@@ -565,28 +529,9 @@ class Ledger:
 
     # People
 
-    def question(self, at: Frame, pause: Pause) -> dict[str, Json]:
-        """Return what people are asked about a limit."""
-        limits, most = pause.account.limits, pause.account.most
-        prompt = f"{pause.reason}: may the execution spend more?"
-        body: dict[str, Json] = {
-            "state": at.step.name,
-            "path": [*at.place, at.step.name],
-            "prompt": prompt,
-            "promptText": prompt,
-            "options": ["approve", "reject"],
-            "budget": {
-                "level": limits.state or "workflow",
-                "currency": self.workflow.limits.currency,
-                "most": {name: told(name, each) for name, each in most.items()},
-                "spent": {name: told(name, pause.account.used(name)) for name in most},
-                "at": format_timestamp(at.now),
-            },
-        }
-        notify = limits.notify if limits.included else self.workflow.limits.notify
-        if notify is not None:
-            body["notify"] = notify
-        return body
+    def request(self, at: Spender, pause: Pause) -> dict[str, Json]:
+        """Return the body of a budget request."""
+        return pause.request(at, self.workflow.limits)
 
     def decide(self, pause: Pause, record: Mapping[str, Json]) -> None:
         """Apply what people have decided: lift the limits, set new ones, or hold to them."""
@@ -611,7 +556,7 @@ class Ledger:
     # Keeping
 
     @classmethod
-    def read(cls, execution: Execution, written: Json) -> "Ledger":
+    def read(cls, execution: SpendingExecution, written: Json) -> "Ledger":
         """Return the ledger of an execution as it was written, for its report alone."""
         found = cls(execution, Limits("", {}, currency=written.get("currency", "USD")))
         found.restore(written)
@@ -625,10 +570,10 @@ class Ledger:
             "visits": visits | self.kept,
             "questions": self.questions,
             "before": str(self.before),
-            "assumed": kept(self.assumed),
-            "open": {entry: kept(call.rest) for entry, call in self.open.items()},
+            "assumed": write_amounts(self.assumed),
+            "open": {entry: write_amounts(call.rest) for entry, call in self.open.items()},
             **self.past_usage.written(),
-            "reserved": kept(self.workflow.peak),
+            "reserved": write_amounts(self.workflow.peak),
             "currency": self.workflow.limits.currency,
             **({} if self.ceiling is None else {"ceiling": self.ceiling.written()}),
             **self.attribution.written(),
@@ -645,12 +590,12 @@ class Ledger:
         self.kept = written["visits"]
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
-        self.assumed = {**NOTHING, **read_back(written.get("assumed", {}))}
+        self.assumed = {**NOTHING, **read_amounts(written.get("assumed", {}))}
         self.past_usage.restore(written)
-        self.cut = {entry: read_back(known) for entry, known in written.get("open", {}).items()}
+        self.cut = {entry: read_amounts(known) for entry, known in written.get("open", {}).items()}
         for entry, known in self.cut.items():
             self._cut_off(entry.removeprefix(f"{self.execution.id}:"), known)
-        self.workflow.peak = {**NOTHING, **read_back(written.get("reserved", {}))}
+        self.workflow.peak = {**NOTHING, **read_amounts(written.get("reserved", {}))}
         self.attribution.restore(written)
         self.show_limit()
 
@@ -660,7 +605,7 @@ class Ledger:
         It counts as what was known of it, for nobody should lose a budget to a guess; and its own
         state makes that call only.
         """
-        self.assumed = {**self.assumed, **summed(self.assumed, known)}
+        self.assumed = {**self.assumed, **add_amounts(self.assumed, known)}
         self.workflow.recover(known)
         if self.ceiling is not None:
             self.ceiling.recover(known)

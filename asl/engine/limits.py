@@ -1,31 +1,156 @@
-"""Accounts: what one level has spent of its limits, and what is reserved for calls (8.11).
+"""Limits: what one level may spend, what it has spent, and the errors of excess (8.11).
 
-A limit is not exceeded by more than one call. Beside other calls, a call is admitted if what is
-reserved for it fits beside what is spent and reserved; and of calls whose size nothing proves, one
-at a time. By itself, a call is admitted as long as the limit is not reached.
+A level is the workflow or one visit of a state; each has an account. A limit is not exceeded by
+more than one call. Beside other calls, a call is admitted if what is reserved for it fits beside
+what is spent and reserved; and of calls whose size nothing proves, one at a time. By itself, a call
+is admitted as long as the limit is not reached.
 """
 
+from collections.abc import Mapping
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.amounts import NOTHING, UNKNOWN, kept, read_back, summed, told
-from asl.engine.execution import ZERO
-from asl.engine.frame import Frame
+from asl.engine.usage import (
+    NOTHING,
+    UNKNOWN,
+    ZERO,
+    Price,
+    Usage,
+    Used,
+    add_amounts,
+    read_amounts,
+    reported_amount,
+    write_amounts,
+)
+from asl.program import Step
 from asl.states.blocks.budget import TOOL_CALLS, Amounts, Limits, counts_calls
+from asl.states.effects import Frame, Workload
+from asl.states.errors import Exhausted
 
-if TYPE_CHECKING:
-    from asl.engine.reservations import Part, Refusal, Reservation
-
-__all__ = ["HARD", "Account", "Lent"]
+__all__ = [
+    "HARD",
+    "SHARES",
+    "Account",
+    "Refusal",
+    "ReservedCall",
+    "ReservedPart",
+    "Share",
+    "Spender",
+    "SpendingExecution",
+    "emit_alerts",
+    "excess_error",
+    "excess_message",
+    "record_excess",
+    "unknown_usage_error",
+]
 
 DOWN: Final = Context(rounding=ROUND_FLOOR)
 HARD: Final = ("Fail", "PauseAndNotify")
 """The actions that stop calls once a limit is exceeded."""
 SHARES: Final = 16
 """The number of parts of a limit of which one is reserved for a call of unknown size."""
-REPORTED: Final = ("MaxCost", "MaxTokens")
-"""The limits of amounts that the result of an execution reports."""
+
+
+class SpendingExecution(Workload, Protocol):
+    """An execution as its budget sees it."""
+
+    input: Json
+    started: float
+    usage: Usage
+    prices: Mapping[str, Price]
+
+    @property
+    def id(self) -> str:
+        """The id of the execution."""
+        ...
+
+    @property
+    def workflow_id(self) -> str:
+        """The id of the workflow."""
+        ...
+
+
+class Spender(Frame, Protocol):
+    """A machine as budgets see it."""
+
+    origin: tuple[Step, int, int]
+    """The state, visit and ordinal of the parent in which the machine was forked."""
+    spending: Any
+    """The account of the latest visit of a state with a budget."""
+    around: Any
+    """The origin of the machines forked last, and the accounts around these."""
+
+    @property
+    def parent(self) -> "Spender | None":
+        """The machine that has forked this one."""
+        ...
+
+    @property
+    def execution(self) -> SpendingExecution:
+        """The execution of the machine."""
+        ...
+
+    def account(self, state: str, result: Mapping[str, Json]) -> Used:
+        """Count the usage that an agent reports in its raw result, and return it."""
+        ...
+
+
+class ReservedCall(Protocol):
+    """A call as an account sees it."""
+
+    entry: str
+    """Names the call in shared budgets."""
+    known: Amounts
+    """The most that the call will use, as far as it is known, calls within it included."""
+    held: list[Amounts]
+    """What is reserved in the accounts, of an outermost call."""
+
+    @property
+    def root(self) -> "ReservedCall":
+        """The outermost call around it, or itself."""
+        ...
+
+    @property
+    def rest(self) -> Amounts:
+        """What is known of what it has still to use."""
+        ...
+
+    def proves(self, name: str) -> bool:
+        """Return whether usage seen before, or the document, bounds what it uses of a limit."""
+        ...
+
+    def is_unproven(self, name: str, inner: "ReservedCall | None") -> bool:
+        """Return whether nothing bounds this call, or one within it, that is not around *inner*."""
+        ...
+
+    def is_within(self, other: "ReservedCall") -> bool:
+        """Return whether it is made within another call, at any depth."""
+        ...
+
+    def is_busy(self) -> bool:
+        """Whether this call, or one within it, will end without waiting for a reservation."""
+        ...
+
+    def count(self, limit: str) -> int:
+        """Return 1 if a limit of calls counts this one, else 0."""
+        ...
+
+
+class ReservedPart(Protocol):
+    """What is reserved in one account for an outermost call and the calls within it."""
+
+    number: int
+    """The position of the account among those of the call."""
+
+    def share(self, call: ReservedCall) -> "Share":
+        """Return what to reserve for a call; None if it has to wait for others."""
+        ...
+
+    def size(self, more: Amounts = UNKNOWN) -> Amounts:
+        """Return what to reserve for the outermost call now, and for one *more* in it."""
+        ...
 
 
 class Account:
@@ -60,7 +185,7 @@ class Account:
     alerted = 0
     """The number of alerts emitted; alerts are sorted."""
 
-    def __init__(self, limits: Limits, frame: "Frame | None" = None, visit: int = 0) -> None:
+    def __init__(self, limits: Limits, frame: Spender | None = None, visit: int = 0) -> None:
         self.limits = limits
         self.frame = frame
         self.visit = visit
@@ -74,7 +199,7 @@ class Account:
         if self.counted:
             self.spent = {**NOTHING, **dict.fromkeys(self.counted, 0)}
             self.untouched = False
-        self.calls: set[Reservation] = set()
+        self.calls: set[ReservedCall] = set()
         """The calls that hold a reservation here, without the calls within them."""
         self.quiet = True
         """Whether no limit and no threshold is reached."""
@@ -132,7 +257,7 @@ class Account:
                 return name
         return None
 
-    def reached(self, call: "Reservation | None" = None) -> str | None:
+    def reached(self, call: ReservedCall | None = None) -> str | None:
         """Return the limit that does not allow a call, None if there is none.
 
         A limit of money or tokens in which nothing is spent is not reached, not even one of 0: an
@@ -153,7 +278,7 @@ class Account:
                 return name
         return None
 
-    def reached_of_tools(self, call: "Reservation") -> str | None:
+    def reached_of_tools(self, call: ReservedCall) -> str | None:
         """Return the limit of a Tools block that does not allow a tool call, whatever the action.
 
         Args:
@@ -169,7 +294,7 @@ class Account:
     def left(self) -> dict[str, Json]:
         """The rest of each limit."""
         return {
-            self.label or name: told(name, max(ZERO, most - self.used(name)))
+            self.label or name: reported_amount(name, max(ZERO, most - self.used(name)))
             for name, most in self.most.items()
         }
 
@@ -194,7 +319,7 @@ class Account:
 
     # Reservations
 
-    def reserve(self, call: "Reservation", now: float) -> Amounts | None:
+    def reserve(self, call: ReservedCall, now: float) -> Amounts | None:
         """Reserve what a call may use, and return it; None if it has to wait for other calls."""
         held, known, calls = self.held, call.known, self.calls
         busy = bool(calls) and self.strict
@@ -210,10 +335,10 @@ class Account:
             share[name] = size
         if share:
             calls.add(call)
-            self.held = {**held, **summed(held, share)}
+            self.held = {**held, **add_amounts(held, share)}
         return share
 
-    def unproven(self, name: str, call: "Reservation | None" = None) -> bool:
+    def unproven(self, name: str, call: ReservedCall | None = None) -> bool:
         """Return whether nothing proves the size of a call under way, but those around *call*."""
         return any(each.is_unproven(name, call) for each in self.calls)
 
@@ -225,19 +350,19 @@ class Account:
             if held.get(name, 0) > peak.get(name, 0):
                 self.peak = peak = {**peak, name: held[name]}
 
-    def release(self, call: "Reservation", share: Amounts, now: float) -> None:
+    def release(self, call: ReservedCall, share: Amounts, now: float) -> None:
         """Give back the reservation of a call."""
         if share:
             self.calls.discard(call)
             self.adjust(call, share, UNKNOWN, now)
 
-    def adjust(self, call: "Reservation", share: Amounts, instead: Amounts, now: float) -> None:
+    def adjust(self, call: ReservedCall, share: Amounts, instead: Amounts, now: float) -> None:
         """Change the reservation of a call that is under way."""
         held = self.held
         changed = {name: held[name] - size + instead.get(name, 0) for name, size in share.items()}
         self.held = {**held, **changed}
 
-    def begin(self, call: "Reservation", part: "Part", now: float) -> "Amounts | Refusal | None":
+    def begin(self, call: ReservedCall, part: ReservedPart, now: float) -> "Share":
         """Return what to reserve here for a call within another one.
 
         Args:
@@ -250,7 +375,7 @@ class Account:
         """
         return part.share(call)
 
-    def is_shown(self, call: "Reservation") -> bool:
+    def is_shown(self, call: ReservedCall) -> bool:
         """Whether others see of a call what holds for it now; here there are none."""
         return True
 
@@ -259,7 +384,7 @@ class Account:
         """Whether calls of other executions may be waited for."""
         return False
 
-    def others_unproven(self, name: str, call: "Reservation") -> bool:
+    def others_unproven(self, name: str, call: ReservedCall) -> bool:
         """Whether nothing proves the size of another call with a reservation here."""
         return any(each is not call and each.is_unproven(name, None) for each in self.calls)
 
@@ -269,12 +394,12 @@ class Account:
 
     # Settlement
 
-    def settle(self, call: "Reservation", used: Amounts, share: Amounts, now: float) -> None:
+    def settle(self, call: ReservedCall, used: Amounts, share: Amounts, now: float) -> None:
         """Add what a call has used, and release its reservation."""
         self.add(used, now)
         self.release(call, share, now)
 
-    def count(self, call: "Reservation") -> None:
+    def count(self, call: ReservedCall) -> None:
         """Count a call that is about to be made, where the number of calls is limited."""
         for name in self.counted:
             self.spent[name] += call.count(name)
@@ -306,7 +431,7 @@ class Account:
     def assume(self, used: Amounts, now: float) -> None:
         """Add what a call may have used beyond its report."""
         self.doubtful = True
-        self.assumed = {**self.assumed, **summed(self.assumed, used)}
+        self.assumed = {**self.assumed, **add_amounts(self.assumed, used)}
         self.add(used, now)
 
     def recover(self, known: Amounts) -> None:
@@ -330,106 +455,131 @@ class Account:
     def written(self) -> Json:
         """Return the account as JSON."""
         return [
-            kept(self.spent),
-            kept(self.most),
+            write_amounts(self.spent),
+            write_amounts(self.most),
             self.told,
             self.rejected,
             self.alerted,
             self.period,
             self.doubtful,
-            kept(self.assumed),
+            write_amounts(self.assumed),
         ]
 
     def restore(self, written: Json) -> None:
         """Restore the account from JSON."""
         spent, most, self.told, self.rejected, self.alerted, self.period, *doubts = written
-        self.spent, self.most = {**self.spent, **read_back(spent)}, read_back(most)
+        self.spent, self.most = {**self.spent, **read_amounts(spent)}, read_amounts(most)
         self.untouched = False
         self.doubtful, assumed = doubts
-        self.assumed = read_back(assumed)
+        self.assumed = read_amounts(assumed)
         self.watch()
 
 
-class Lent(Account):
-    """An account of a parent execution, as the calls of its child execution see it.
+class Refusal(NamedTuple):
+    """A call within another one is not made: the limit of an account allows no more."""
 
-    What they spend stands there as lent until the child ends; then the parent counts it itself.
-    """
+    account: Account
+    name: str
 
-    marked = None
-    """The parent's account has it."""
 
-    def __init__(self, account: Account, spent: Amounts) -> None:
-        super().__init__(account.limits)
-        self.label, self.owner = account.label, account.owner
-        self.quiet = False
-        self.account = account
-        self.total: dict[str, Decimal | int] = {}
-        """What this execution has spent."""
-        self.add(spent, 0.0)
+Share: TypeAlias = Amounts | Refusal | None
+"""What is reserved for a call within another one; None if it has to wait for others."""
 
-    @property
-    def base(self) -> Account:
-        """The account in which reservations are made: that of the outermost execution."""
-        return self.account.base
 
-    def watch(self) -> None:
-        """Stay loud: other executions spend from it."""
+# Errors and events
 
-    def used(self, name: str) -> Decimal | int:
-        """Return what has been spent of one limit."""
-        return self.account.used(name)
 
-    def refresh(self, now: float) -> None:
-        """Read the account of the parent."""
-        self.account.refresh(now)
-        self._read()
+def excess_error(account: Account, name: str, at: Spender) -> StateError | Exhausted:
+    """Return what an excess ends in: the failure of this state, or of one around it."""
+    state = account.limits.state or at.step.name
+    error = StateError("States.BudgetExceeded", f"state '{state}': {excess_message(account, name)}")
+    if account.frame is None or account.frame is at:
+        return error
+    return Exhausted(account.frame, account.visit, error)
 
-    def _read(self) -> None:
-        account = self.account
-        self.most, self.rejected, self.doubtful = account.most, account.rejected, account.doubtful
-        self.spent, self.lent = account.spent, account.lent
 
-    def reserve(self, call: "Reservation", now: float) -> Amounts | None:
-        """Reserve in the account of the parent."""
-        return self.account.reserve(call, now)
+def excess_message(account: Account, name: str) -> str:
+    """Say which limit is reached, and what is spent."""
+    state = account.limits.state
+    whose = f"of {account.owner or (repr(state) if state else 'the workflow')}"
+    most, spent = account.most[name], account.used(name)
+    are = "may be" if account.doubtful else "are"
+    return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} {are} spent"
 
-    def mark(self) -> None:
-        """Update the account of the parent."""
-        self.account.mark()
 
-    def release(self, call: "Reservation", share: Amounts, now: float) -> None:
-        """Release in the account of the parent."""
-        self.account.release(call, share, now)
+def _plain(amount: Decimal | int) -> str:
+    return f"{Decimal(amount):f}"
 
-    def count(self, call: "Reservation") -> None:
-        """Count a call in the account of the parent, for good."""
-        self.account.count(call)
 
-    def add(self, used: Amounts, now: float) -> None:
-        """Add to what the account of the parent has lent."""
-        self.lend(used)
+def unknown_usage_error(state: str, used: Used) -> StateError | None:
+    """Return the failure of a call of which it is not known what it has used."""
+    if used.fault is not None:
+        return _unreported(state, used.fault)
+    return _unpriced(state, used.model) if used.unpriced else None
 
-    def lend(self, used: Amounts) -> None:
-        """Add to what this execution has spent, and to what the account of the parent has lent."""
-        self.account.lend(used)
-        for name, each in used.items():
-            self.total[name] = self.total.get(name, 0) + each
-        self._read()
 
-    def assume(self, used: Amounts, now: float) -> None:
-        """Add an assumed amount, which stays spent when the child ends."""
-        self.base.doubtful = True
-        self.assumed = {**self.assumed, **summed(self.assumed, used)}
-        self.add(used, now)
+def _unpriced(state: str, model: str | None) -> StateError:
+    missing = (
+        "the agent reports tokens without a model"
+        if model is None
+        else f"no price is known for the model {model!r}"
+    )
+    return StateError(
+        "States.BudgetExceeded",
+        f"state '{state}': {missing}, so what it costs cannot be held against MaxCost: give "
+        "prices, or let the agent report _cost",
+    )
 
-    def give_back(self) -> None:
-        """Take back what is lent and the parent will count; what it cannot know stays spent."""
-        self.account.lend({name: -each for name, each in self.total.items()})
-        own = {name: each for name, each in self.total.items() if name not in REPORTED}
-        if own:
-            self.account.add(own, 0.0)
-        if self.assumed is not NOTHING:
-            assumed = {name: each for name, each in self.assumed.items() if name in REPORTED}
-            self.account.assume(assumed, 0.0)
-        self.total, self.assumed = {}, NOTHING
+
+def _unreported(state: str, fault: str) -> StateError:
+    return StateError(
+        "Agent.InvalidOutput",
+        f"state '{state}': the agent reports {fault}, which is no usage, so nothing can be held "
+        "against the budget: _tokens, _cost, and input and output of _usage are numbers from 0",
+    )
+
+
+# Events
+
+
+def record_excess(at: Spender, account: Account, name: str) -> None:
+    """Tell of a limit that is exceeded, once."""
+    if account.told:
+        return
+    account.told = True
+    details: dict[str, Json] = {
+        "level": account.limits.state or "workflow",
+        "limit": account.label or name,
+        "max": reported_amount(name, account.most[name]),
+        "spent": reported_amount(name, account.used(name)),
+        "action": account.action,
+    }
+    at.note("BudgetExceeded", details)
+
+
+def emit_alerts(at: Spender, account: Account) -> None:
+    """Emit the alerts whose share has been reached, once each."""
+    alerts, name = account.limits.alerts, account.alerting
+    while account.alerted < len(alerts):
+        found = alerts[account.alerted]
+        if not account.has_reached(name, found.percent):
+            return
+        account.alerted += 1
+        account.watch()
+        details = {
+            "at": float(found.percent),
+            "limit": name,
+            "max": reported_amount(name, account.most[name]),
+            "spent": reported_amount(name, account.spent[name]),
+            **found.details,
+        }
+        if found.message is not None:
+            details["message"] = _message(at, found.message)
+        at.note("BudgetAlert", details)
+
+
+def _message(at: Spender, message: Any) -> Json:
+    try:
+        return message(at.execution.input, at)
+    except StateError as error:  # an alert never fails the state that it tells of
+        return f"({error})"

@@ -13,9 +13,10 @@ from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.engine.events import PAUSED, Event, error_details
-from asl.engine.execution import Execution, Identity, Spent, Used
+from asl.engine.execution import Execution, Identity
 from asl.engine.frame import NO_VARIABLES, Frame, digest
 from asl.engine.records import NOTED, TOLD, WHOLE
+from asl.engine.usage import Spent, Used
 from asl.program import Machine
 from asl.states.blocks.audit import without
 from asl.states.effects import Record

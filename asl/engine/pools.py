@@ -1,27 +1,37 @@
-"""Shared budgets: what several executions spend together, within an hour or day, or of a pool.
+"""Pools: limits that several executions share, of an hour, a day, a pool or a parent (8.11).
 
 A shared budget outlives the execution: the process keeps it, or the store of the execution. Every
 change replaces it as a whole, so that executions in several threads and processes never reserve
-together what only one of them may (8.11).
+together what only one of them may.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Final, Protocol
 
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.amounts import NOTHING
-from asl.engine.execution import ZERO
-from asl.engine.limits import SHARES, Account
-from asl.engine.reservations import Part, Refusal, Reservation
+from asl.engine.limits import SHARES, Account, ReservedCall, ReservedPart, Share, SpendingExecution
+from asl.engine.usage import NOTHING, ZERO, add_amounts
 from asl.states.blocks.budget import Amounts, Limits
 
-__all__ = ["PoolReservation", "SharedBudget", "SharedBudgets", "without", "without_calls"]
+__all__ = [
+    "ParentAccount",
+    "PoolReservation",
+    "SharedBudget",
+    "SharedBudgets",
+    "join_shared_budgets",
+    "without",
+    "without_calls",
+]
 
 PARTS: Final = 60
 """The number of parts of a window: what was spent counts until its whole part is over."""
 STALE: Final = 3600.0
 """Seconds for which others wait for a call to end; its reservation stands for longer."""
+REPORTED: Final = ("MaxCost", "MaxTokens")
+"""The limits of amounts that the result of an execution reports."""
 
 
 class SharedBudgets(Protocol):
@@ -149,7 +159,7 @@ class SharedBudget(Account):
 
     # Calls
 
-    def reserve(self, call: "Reservation", now: float) -> Amounts | None:
+    def reserve(self, call: ReservedCall, now: float) -> Amounts | None:
         """Reserve what a call may use; None if it has to wait for other calls."""
         share: dict[str, Decimal | int] | None = {}
 
@@ -176,10 +186,10 @@ class SharedBudget(Account):
 
     def _entry(
         self,
-        call: "Reservation",
+        call: ReservedCall,
         share: Amounts,
         since: float,
-        inner: "Reservation | None" = None,
+        inner: ReservedCall | None = None,
     ) -> list[Json]:
         """Return the entry of a call; *inner* is one within it that is about to be made."""
         shown = self.shown[call.entry] = _shown(call)
@@ -188,9 +198,9 @@ class SharedBudget(Account):
         known = call.rest.get("MaxCost", 0)
         return [str(share["MaxCost"]), since, str(known), self.length, *shown, self.part]
 
-    def begin(self, call: "Reservation", part: "Part", now: float) -> "Amounts | Refusal | None":
+    def begin(self, call: ReservedCall, part: ReservedPart, now: float) -> Share:
         """Reserve for a call within another one, in one change with the look at what there is."""
-        share: Amounts | Refusal | None = None
+        share: Share = None
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             nonlocal share
@@ -205,7 +215,7 @@ class SharedBudget(Account):
         self._change(now, act)
         return share
 
-    def is_shown(self, call: "Reservation") -> bool:
+    def is_shown(self, call: ReservedCall) -> bool:
         """Whether others see of a call what holds for it now."""
         return self.shown.get(call.entry) in (None, _shown(call))
 
@@ -218,11 +228,11 @@ class SharedBudget(Account):
         """Return all that is not spent, the parts of others included."""
         return self.most[name] - self.paid
 
-    def unproven(self, name: str, call: "Reservation | None" = None) -> bool:
+    def unproven(self, name: str, call: ReservedCall | None = None) -> bool:
         """Return whether nothing proves the size of a call, of any execution."""
         return self.others_guess or super().unproven(name, call)
 
-    def others_unproven(self, name: str, call: "Reservation") -> bool:
+    def others_unproven(self, name: str, call: ReservedCall) -> bool:
         """Whether nothing proves the size of another call, of any execution."""
         return self.others_guess or super().others_unproven(name, call)
 
@@ -230,7 +240,7 @@ class SharedBudget(Account):
         """Whether a call of any execution will end without waiting for a reservation."""
         return self.others_end or super().is_busy()
 
-    def adjust(self, call: "Reservation", share: Amounts, instead: Amounts, now: float) -> None:
+    def adjust(self, call: ReservedCall, share: Amounts, instead: Amounts, now: float) -> None:
         """Change the reservation of a call that is under way."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
@@ -239,20 +249,20 @@ class SharedBudget(Account):
 
         self._change(now, act)
 
-    def release(self, call: "Reservation", share: Amounts, now: float) -> None:
+    def release(self, call: ReservedCall, share: Amounts, now: float) -> None:
         """Give back the reservation of a call."""
         self._discard(call)
         self._change(now, lambda spent, entries: entries.pop(call.entry, None))
 
-    def _discard(self, call: "Reservation") -> None:
+    def _discard(self, call: ReservedCall) -> None:
         self.calls.discard(call)
         self.shown.pop(call.entry, None)
 
-    def others(self, call: "Reservation") -> bool:
+    def others(self, call: ReservedCall) -> bool:
         """Whether another call holds a reservation beside the one of *call*."""
         return bool(self.entries - {call.entry})
 
-    def settle(self, call: "Reservation", used: Amounts, share: Amounts, now: float) -> None:
+    def settle(self, call: ReservedCall, used: Amounts, share: Amounts, now: float) -> None:
         """Add what a call has used, and release its reservation, in one change."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
@@ -373,6 +383,147 @@ class PoolReservation(Account):
             self.pool.leave(self.entry, used, now)
 
 
+class ParentAccount(Account):
+    """An account of a parent execution, as the calls of its child execution see it.
+
+    What they spend stands there as lent until the child ends; then the parent counts it itself.
+    """
+
+    marked = None
+    """The parent's account has it."""
+
+    def __init__(self, account: Account, spent: Amounts) -> None:
+        super().__init__(account.limits)
+        self.label, self.owner = account.label, account.owner
+        self.quiet = False
+        self.account = account
+        self.total: dict[str, Decimal | int] = {}
+        """What this execution has spent."""
+        self.add(spent, 0.0)
+
+    @property
+    def base(self) -> Account:
+        """The account in which reservations are made: that of the outermost execution."""
+        return self.account.base
+
+    def watch(self) -> None:
+        """Stay loud: other executions spend from it."""
+
+    def used(self, name: str) -> Decimal | int:
+        """Return what has been spent of one limit."""
+        return self.account.used(name)
+
+    def refresh(self, now: float) -> None:
+        """Read the account of the parent."""
+        self.account.refresh(now)
+        self._read()
+
+    def _read(self) -> None:
+        account = self.account
+        self.most, self.rejected, self.doubtful = account.most, account.rejected, account.doubtful
+        self.spent, self.lent = account.spent, account.lent
+
+    def reserve(self, call: ReservedCall, now: float) -> Amounts | None:
+        """Reserve in the account of the parent."""
+        return self.account.reserve(call, now)
+
+    def mark(self) -> None:
+        """Update the account of the parent."""
+        self.account.mark()
+
+    def release(self, call: ReservedCall, share: Amounts, now: float) -> None:
+        """Release in the account of the parent."""
+        self.account.release(call, share, now)
+
+    def count(self, call: ReservedCall) -> None:
+        """Count a call in the account of the parent, for good."""
+        self.account.count(call)
+
+    def add(self, used: Amounts, now: float) -> None:
+        """Add to what the account of the parent has lent."""
+        self.lend(used)
+
+    def lend(self, used: Amounts) -> None:
+        """Add to what this execution has spent, and to what the account of the parent has lent."""
+        self.account.lend(used)
+        for name, each in used.items():
+            self.total[name] = self.total.get(name, 0) + each
+        self._read()
+
+    def assume(self, used: Amounts, now: float) -> None:
+        """Add an assumed amount, which stays spent when the child ends."""
+        self.base.doubtful = True
+        self.assumed = {**self.assumed, **add_amounts(self.assumed, used)}
+        self.add(used, now)
+
+    def give_back(self) -> None:
+        """Take back what is lent and the parent will count; what it cannot know stays spent."""
+        self.account.lend({name: -each for name, each in self.total.items()})
+        own = {name: each for name, each in self.total.items() if name not in REPORTED}
+        if own:
+            self.account.add(own, 0.0)
+        if self.assumed is not NOTHING:
+            assumed = {name: each for name, each in self.assumed.items() if name in REPORTED}
+            self.account.assume(assumed, 0.0)
+        self.total, self.assumed = {}, NOTHING
+
+
+def join_shared_budgets(
+    budgets: SharedBudgets,
+    limits: Limits,
+    pools: Mapping[str, Decimal],
+    lenders: Iterable[Account],
+    execution: SpendingExecution,
+    now: float,
+) -> list[Account]:
+    """Return the accounts that limit an execution and others together.
+
+    Those are the executions of the same workflow, or with the same pool.
+
+    Args:
+        budgets: Where shared budgets are kept.
+        limits: The limits of the document.
+        pools: How much there is in each pool.
+        lenders: The accounts around the state that has started this execution.
+        execution: The execution.
+        now: The present time, in epoch seconds.
+
+    Raises:
+        StateError: A pool is empty.
+    """
+    joined: list[Account] = [
+        SharedBudget(
+            budgets,
+            f"{each.field} {execution.workflow_id}",
+            each.field,
+            each.most,
+            limits,
+            each.length,
+        )
+        for each in limits.windows
+    ]
+    pool = limits.pool
+    if pool is None:
+        return joined
+    if pool.name not in pools:
+        hint = did_you_mean(pool.name, pools)
+        raise StateError(
+            "States.BudgetExceeded",
+            f"the pool {pool.name!r} is empty{f' ({hint})' if hint else ''}: fill it with "
+            f"pools={{{pool.name!r}: AMOUNT}}, or --pool {pool.name}=AMOUNT",
+        )
+    shared = SharedBudget(
+        budgets, f"Pool {pool.name}", "Pool", pools[pool.name], limits, limits.reset
+    )
+    for each in lenders:
+        if isinstance(each, SharedBudget) and each.name == shared.name:
+            shared.part = each.part
+    if pool.most is not None:
+        spent = execution.usage.cost
+        joined.append(PoolReservation(shared, execution.id, pool.most, limits, spent, now))
+    return [*joined, shared]
+
+
 def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
     """Return a shared budget without the reservations of an execution that has ended.
 
@@ -451,7 +602,7 @@ def _draw(entries: dict[str, list[Json]], part: str | None, used: Amounts) -> No
         entries[part] = [*found[:5], str(_drawn(found) + used.get("MaxCost", ZERO))]
 
 
-def _shown(call: "Reservation") -> list[Json]:
+def _shown(call: ReservedCall) -> list[Json]:
     """Return whether the size of a call is proven, and whether it waits for a reservation."""
     return [not call.is_unproven("MaxCost", None), not call.is_busy()]
 

@@ -11,8 +11,9 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
 from asl.engine.events import Event
-from asl.engine.execution import NO_USAGE, Execution
+from asl.engine.execution import Execution
 from asl.engine.frame import Frame
+from asl.engine.usage import NO_USAGE
 from asl.program import Step
 from asl.states.blocks.progress import (
     EMITTED,

@@ -5,9 +5,9 @@ from typing import Any, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.execution import NO_USAGE, Usage
 from asl.engine.frame import NO_VARIABLES
 from asl.engine.records import EXITED, STRETCH, WHOLE
+from asl.engine.usage import NO_USAGE, Usage
 from asl.engine.written import written_error, written_usage
 from asl.expr.frame import Variables
 from asl.expr.references import member_of

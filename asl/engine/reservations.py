@@ -5,38 +5,54 @@ one. It uses what is reserved for calls within the outer call, which is what the
 beyond that it waits only as long as some call will end without waiting for a reservation itself.
 """
 
+from collections import deque
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
+from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.amounts import NOTHING, UNKNOWN, beyond, spending, summed
-from asl.engine.execution import ZERO, Price, Used
-from asl.engine.frame import Frame
-from asl.engine.limits import SHARES, Account
+from asl.engine.limits import (
+    HARD,
+    SHARES,
+    Account,
+    Refusal,
+    ReservedCall,
+    Share,
+    Spender,
+    excess_error,
+    excess_message,
+    record_excess,
+)
+from asl.engine.usage import (
+    BROKEN,
+    LOST,
+    NOTHING,
+    UNKNOWN,
+    UNUSED,
+    Price,
+    Used,
+    add_amounts,
+    amounts_of,
+    max_amounts,
+    reported_amount,
+    subtract_amounts,
+)
 from asl.expr.glob import compile_glob
-from asl.states.blocks.budget import ALL_CALLS, CALLS_OF, TOOL_CALLS, Amounts, Fallback
+from asl.expr.times import format_timestamp
+from asl.states.blocks.budget import ALL_CALLS, CALLS_OF, TOOL_CALLS, Amounts, Fallback, Limits
 
 __all__ = [
-    "BROKEN",
-    "LOST",
-    "UNUSED",
     "Admission",
     "Estimate",
     "Later",
-    "Part",
+    "NestedCalls",
     "Pause",
-    "Refusal",
     "Reservation",
+    "WaitingCalls",
+    "apply_limits",
 ]
-
-UNUSED: Final = Used(ZERO, 0, 0, 0, None)
-LOST: Final = UNUSED._replace(fault="nothing")
-"""The usage of a call that was given up before its end."""
-BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
-"""The same of the call of a tool."""
-
 
 _glob = lru_cache(maxsize=256)(compile_glob)
 
@@ -97,7 +113,7 @@ class Reservation:
 
     def __init__(
         self,
-        frame: "Frame",
+        frame: Spender,
         agent: str,
         accounts: list[Account],
         parent: "Reservation | None" = None,
@@ -134,7 +150,7 @@ class Reservation:
     @property
     def rest(self) -> Amounts:
         """What is known of what it has still to use."""
-        return self.known if self.nested is None else beyond(self.known, self.nested.used)
+        return self.known if self.nested is None else subtract_amounts(self.known, self.nested.used)
 
     def expect(self, account: Account) -> None:
         """Expect of the call, and those within it, all that the budget of its state allows.
@@ -156,7 +172,7 @@ class Reservation:
         """Return whether usage seen before, or the document, bounds what it uses of a limit."""
         return name in self.known and name not in self.unproven
 
-    def is_unproven(self, name: str, inner: "Reservation | None") -> bool:
+    def is_unproven(self, name: str, inner: ReservedCall | None) -> bool:
         """Return whether nothing bounds this call, or one within it, that is not around *inner*."""
         calls = [self] if self.nested is None else [self, *self.nested.calls]
         return any(
@@ -173,7 +189,7 @@ class Reservation:
             return int(pattern in self.categories or any(map(_glob(pattern), self.names)))
         return int(limit == f"{CALLS_OF}{self.instead or self.agent}")
 
-    def is_within(self, other: "Reservation") -> bool:
+    def is_within(self, other: ReservedCall) -> bool:
         """Return whether it is made within another call, at any depth."""
         call = self.parent
         while call is not None and call is not other:
@@ -191,6 +207,35 @@ class Reservation:
         self.used = used = self.frame.account(state, result)
         return used
 
+    def assume(self, account: Account, share: Amounts) -> bool:
+        """Count what the call may have used beyond its report; return whether that must be known.
+
+        Where nothing is known of its size, one that breaks off counts as a share of the limit, but
+        from the second on, and where its report is wrong, as all that is left.
+
+        Args:
+            account: The account to count it in.
+            share: What is reserved there for the call.
+        """
+        sizes, fault = dict(share), self.used.fault
+        if fault is None:  # its tokens are known
+            sizes = {name: sizes[name] for name in ("MaxCost",) if name in sizes}
+        elif fault == BROKEN.fault:
+            sizes = {name: size for name, size in sizes.items() if name in self.known}
+        if account.action in HARD:
+            for name in sizes:
+                if not self.proves(name) and (account.guessed or fault != LOST.fault):
+                    left = account.unspent(name) + self.counted.get(name, 0)
+                    sizes[name] = max(left, sizes[name])
+            account.guessed = account.guessed or not all(map(self.proves, sizes))
+        rest = subtract_amounts(sizes, amounts_of(self.used))
+        if rest:
+            account.assume(rest, self.frame.now)
+            self.assumed = max_amounts(self.assumed, rest)
+            if account.frame is self.frame:
+                self.counted = {**self.counted, **add_amounts(self.counted, rest)}
+        return bool(sizes) and account.action in HARD
+
 
 class Later:
     """A call has to wait for one of another execution, of whose end nothing is heard here."""
@@ -202,12 +247,33 @@ class Pause(NamedTuple):
     account: Account
     reason: str
 
+    def request(self, at: Spender, document: Limits) -> dict[str, Json]:
+        """Return the body of the budget request.
 
-class Refusal(NamedTuple):
-    """A call within another one is not made: the limit of an account allows no more."""
-
-    account: Account
-    name: str
+        Args:
+            at: The machine that calls.
+            document: The limits of the workflow.
+        """
+        account, limits, most = self.account, self.account.limits, self.account.most
+        prompt = f"{self.reason}: may the execution spend more?"
+        body: dict[str, Json] = {
+            "state": at.step.name,
+            "path": [*at.place, at.step.name],
+            "prompt": prompt,
+            "promptText": prompt,
+            "options": ["approve", "reject"],
+            "budget": {
+                "level": limits.state or "workflow",
+                "currency": document.currency,
+                "most": {name: reported_amount(name, each) for name, each in most.items()},
+                "spent": {name: reported_amount(name, account.used(name)) for name in most},
+                "at": format_timestamp(at.now),
+            },
+        }
+        notify = limits.notify if limits.included else document.notify
+        if notify is not None:
+            body["notify"] = notify
+        return body
 
 
 Admission: TypeAlias = "Reservation | Pause | type[Later] | None"
@@ -245,8 +311,8 @@ class NestedCalls:
         """Release what is reserved for a call, and take note of what it has used."""
         call.under_way = False
         self.calls.discard(call)
-        for used in (spending(call.used), call.assumed):
-            self.used = {**self.used, **summed(self.used, used)}
+        for used in (amounts_of(call.used), call.assumed):
+            self.used = {**self.used, **add_amounts(self.used, used)}
         self.adjust(now)
 
     def close(self, now: float) -> None:
@@ -297,7 +363,7 @@ class Part:
         """Return what is left of the amount reserved beforehand for calls within this one."""
         return self.before[name] - self.nested.used.get(name, 0) - self.taken(name)
 
-    def share(self, call: Reservation) -> "Amounts | Refusal | None":
+    def share(self, call: ReservedCall) -> Share:
         """Return what to reserve for a call; None if it has to wait for others."""
         account, known = self.account, call.known
         base, strict = account.base, account.strict
@@ -324,3 +390,112 @@ class Part:
             rest = max(self.before[name] - used.get(name, 0), 0)
             found[name] = own + max(rest, self.taken(name) + more.get(name, 0))
         return found
+
+
+# Limits that are reached
+
+
+def apply_limits(at: Spender, call: Reservation, workflow: Account) -> Pause | None:
+    """Apply to a call what comes of what was spent.
+
+    Raises StateError, or Exhausted where it is a state around that fails.
+    """
+    spare = None
+    for account in call.accounts:
+        name = account.reached(call)
+        if name is not None:
+            action = account.action
+            if action != "Continue" or account.doubtful:
+                record_excess(at, account, name)
+            if action == "Fail":
+                raise excess_error(account, name, at)
+            if action == "PauseAndNotify":
+                return Pause(account, excess_message(account, name))
+            if action == "Throttle":
+                call.delay += _document(call, account, workflow).limits.delay
+            elif action == "UseFallback":
+                spare = spare or (account, name)
+    if spare is not None or any(each.limits.fallbacks for each in call.accounts):
+        return _fall_back(at, call, workflow, spare)
+    return None
+
+
+def _document(call: Reservation, account: Account, workflow: Account) -> Account:
+    """Return the account of the document in which the limits of another one are written."""
+    found = workflow
+    for each in call.accounts:
+        if each.limits.included:
+            found = each
+        if each is account:
+            break
+    return found
+
+
+def _fall_back(
+    at: Spender, call: Reservation, workflow: Account, spare: tuple[Account, str] | None
+) -> Pause | None:
+    """Apply the fallback with the highest threshold that has been reached."""
+    if call.accounts[-1].limits.priority == "critical":
+        return None
+    entries = [
+        (entry, account)
+        for account in reversed(call.accounts)
+        if account is workflow or account.limits.included
+        for entry in account.limits.fallbacks
+    ]
+    entries.sort(key=lambda each: -each[0].percent)  # the innermost of those that are equal
+    for entry, account in entries:
+        reached = not entry.of or account.has_reached(entry.of, entry.percent)
+        if reached and (spare is None or entry.model or entry.agent):
+            break
+    else:
+        if spare is not None:
+            raise excess_error(*spare, at)
+        return None
+    call.applied = entry
+    call.model, call.instead = entry.model, entry.agent
+    if entry.action == "PauseAndNotify":
+        return Pause(account, f"{entry.when} is reached")
+    if entry.action == "Fail":
+        raise StateError(
+            "States.BudgetExceeded", f"state '{at.step.name}': {entry.when} is reached"
+        )
+    if entry.action == "Throttle":
+        call.delay += account.limits.delay
+    call.reduced = entry.action == "ReduceQuality"
+    return None
+
+
+# Calls that wait
+
+
+class Turn(Protocol):
+    """What one call waits for, such as a future."""
+
+    def done(self) -> bool:
+        """Whether the call goes on, or is given up."""
+        ...
+
+    def set_result(self, result: None, /) -> object:
+        """Let the call go on."""
+        ...
+
+
+class WaitingCalls:
+    """The calls of a run that wait for others to end; they keep their order."""
+
+    def __init__(self) -> None:
+        self.outermost: deque[Turn] = deque()
+        self.nested: deque[Turn] = deque()
+        """Calls within others, which go first: the others end only after them."""
+
+    def wake(self) -> None:
+        """Let all nested calls, and the first of the outermost ones, try again."""
+        for turn in self.nested:
+            if not turn.done():
+                turn.set_result(None)
+        while self.outermost:
+            turn = self.outermost.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return

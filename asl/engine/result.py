@@ -11,10 +11,11 @@ from asl.core.values import Json, copied, excerpt
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event, found_by_engine
-from asl.engine.execution import Execution, totals
+from asl.engine.execution import Execution
 from asl.engine.history import Expander
 from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, NOTED, each_record
+from asl.engine.usage import totals
 from asl.engine.visits import visited, visited_before
 from asl.states.decisions import Asked
 from asl.states.effects import Record

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.events import COPIES, Event, found_by_engine, redacted, unquoted
-from asl.engine.execution import NO_USAGE, Execution, Usage
+from asl.engine.execution import Execution
 from asl.engine.frame import NO_VARIABLES, Frame
+from asl.engine.usage import NO_USAGE, Usage
 from asl.program import Step
 
 __all__ = ["Strand", "Teller"]

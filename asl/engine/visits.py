@@ -7,8 +7,9 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
 from asl.engine.events import CREATED
-from asl.engine.execution import Execution, Usage
+from asl.engine.execution import Execution
 from asl.engine.frame import Frame
+from asl.engine.usage import Usage
 from asl.program import Step
 from asl.states.effects import Record
 

@@ -5,9 +5,9 @@ from decimal import Decimal
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
-from asl.engine.amounts import kept, read_back
 from asl.engine.events import HistoryFull
-from asl.engine.execution import Execution, Spent, Usage
+from asl.engine.execution import Execution
+from asl.engine.usage import Spent, Usage, read_amounts, write_amounts
 from asl.states.errors import HeartbeatMissed, Raised, Reported
 
 __all__ = [
@@ -79,11 +79,11 @@ def read_spending(written: Json, execution: Execution) -> None:
 def written_spent(spent: Spent) -> Json:
     """Return what an execution has spent as JSON: in all, by model, and what is assumed."""
     models = {key: [str(cost), used] for key, (cost, used) in spent.by_model.items()}
-    return [written_usage(spent.usage), models, kept(spent.assumed)]
+    return [written_usage(spent.usage), models, write_amounts(spent.assumed)]
 
 
 def read_spent(written: Json) -> Spent:
     """Return it again."""
     total, models, *assumed = written  # older stores keep nothing of the last
     found = {key: (Decimal(cost), used) for key, (cost, used) in models.items()}
-    return Spent(read_usage(total), found, *map(read_back, assumed))
+    return Spent(read_usage(total), found, *map(read_amounts, assumed))

@@ -236,7 +236,7 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     def reported(self, result: Json) -> Any:
-        """Return the usage that a raw result reports (`asl.engine.execution.Used`)."""
+        """Return the usage that a raw result reports (`asl.engine.usage.Used`)."""
         ...
 
     def account(self, state: str, result: Json) -> object:

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from asl.core.values import Json, encoded
-from asl.engine.execution import ZERO
 from asl.engine.pools import without, without_calls
+from asl.engine.usage import ZERO
 from asl.engine.written import read_usage
 from asl.stores.executions import ENDED, find_execution, top_of
 from asl.stores.session import Session

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from asl.core.extras import needed
 from asl.core.values import Json, excerpt
 from asl.engine.events import ENDINGS, PAUSED, Event
-from asl.engine.execution import Execution, Used, reported
+from asl.engine.execution import Execution
+from asl.engine.usage import Used, reported
 from asl.states import STATE_TYPES, UNKNOWN
 
 if TYPE_CHECKING:

@@ -1,0 +1,384 @@
+"""Usage: what calls report, amounts by the fields of a budget, and sums of both (8.11).
+
+Every execution counts its usage, with a budget or without one. What a budget makes of it is in
+`asl.engine.accounts`.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from math import ceil
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from asl.core.values import Json, compact, excerpt, is_number
+from asl.states.blocks.budget import Amounts, Limits
+
+__all__ = [
+    "BROKEN",
+    "LOST",
+    "NOTHING",
+    "NO_USAGE",
+    "UNKNOWN",
+    "UNSPENT",
+    "UNUSED",
+    "USAGE_KEYS",
+    "ZERO",
+    "Attribution",
+    "PastUsage",
+    "Price",
+    "Spent",
+    "Usage",
+    "Used",
+    "add_amounts",
+    "add_to",
+    "amounts_of",
+    "max_amounts",
+    "read_amounts",
+    "reported",
+    "reported_amount",
+    "subtract_amounts",
+    "totals",
+    "usage_in",
+    "write_amounts",
+]
+
+ZERO = Decimal(0)
+USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
+"""The keys under which a raw result reports what it has used (Specification 7)."""
+_TOLD = frozenset({"_tokens", "_cost"})
+_PARTS = frozenset({"input", "output"})
+MOST = 10**12
+"""The usage that one call can report; what is beyond is no usage but nonsense."""
+
+
+class Usage(NamedTuple):
+    """The totals of an execution; replaced, never changed, so that history can keep it."""
+
+    cost: Decimal = ZERO
+    tokens: int = 0
+    max_cost: Decimal | None = None
+
+
+NO_USAGE = Usage()
+
+
+class Price(NamedTuple):
+    """The price of one token of a model."""
+
+    input: Decimal
+    output: Decimal
+
+
+class Used(NamedTuple):
+    """The usage of one call, as its raw result reports it."""
+
+    cost: Decimal
+    tokens: int
+    input: int
+    output: int
+    model: str | None
+    unpriced: bool = False
+    """Whether there are tokens, but neither a cost nor a price of their model."""
+    fault: str | None = None
+    """The part of the report that is no usage and was ignored, None without one."""
+
+
+UNUSED: Final = Used(ZERO, 0, 0, 0, None)
+LOST: Final = UNUSED._replace(fault="nothing")
+"""The usage of a call that was given up before its end."""
+BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
+"""The same of the call of a tool."""
+
+
+class Spent(NamedTuple):
+    """The spending of an execution, in all and by model."""
+
+    usage: Usage = Usage()
+    by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
+    assumed: Mapping[str, Decimal | int] = MappingProxyType({})
+    """The amounts assumed for calls that reported no usage, by the fields of a budget."""
+
+
+UNSPENT = Spent()
+
+
+def usage_in(failure: Json) -> dict[str, Json] | None:
+    """Return what an agent says that it has used, beside what it says of its failure."""
+    if type(failure) is not dict or USAGE_KEYS.isdisjoint(failure):
+        return None
+    return {key: failure[key] for key in (*USAGE_KEYS, "model") if key in failure}
+
+
+def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
+    """Return the usage that an agent reports in its raw result (Specification 7).
+
+    Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
+    negative, no number or beyond all measure is a fault and counts 0, and so is a `_usage` of other
+    keys alone, unless `_tokens` or `_cost` tells what it comes to; a part of a token is one.
+    Without `_cost` the price of the model tells it; tokens that are neither input nor output cost
+    as the dearer of both.
+    """
+    fault, given, made = None, 0, 0
+    if "_usage" in result:
+        usage: Json = result["_usage"]
+        parts = usage if type(usage) is dict else {}
+        given, made = _count(parts.get("input", 0)), _count(parts.get("output", 0))
+        unread = parts and _TOLD.isdisjoint(result) and _PARTS.isdisjoint(parts)
+        if type(usage) is not dict or given is None or made is None or unread:
+            fault, given, made = f"_usage {excerpt(usage, 200)}", 0, 0
+    tokens = given + made
+    if "_tokens" in result:
+        tokens = _count(result["_tokens"])
+        if tokens is None:
+            fault, tokens = f"_tokens {excerpt(result['_tokens'], 200)}", 0
+    model = result.get("model")
+    if type(model) is not str:
+        model = None
+    if "_cost" in result:
+        cost: Json = result["_cost"]
+        if not _is_usage(cost):
+            fault, cost = f"_cost {excerpt(cost, 200)}", 0
+        return Used(Decimal(str(cost)), tokens, given, made, model, False, fault)
+    if not (tokens or given or made):
+        return Used(ZERO, tokens, given, made, model, False, fault)
+    price = None if model is None else prices.get(model)
+    if price is None:
+        return Used(ZERO, tokens, given, made, model, True, fault)
+    other = max(0, tokens - given - made)
+    whole = price.input * given + price.output * made + max(price) * other
+    return Used(whole, tokens, given, made, model, False, fault)
+
+
+def _count(value: Json) -> Any:
+    """Return a number of tokens, a part of one as a whole; None for what is none."""
+    if type(value) is int and 0 <= value <= MOST:
+        return value
+    return ceil(value) if _is_usage(value) else None
+
+
+def _is_usage(value: Json) -> bool:
+    kind = type(value)
+    return (kind is float or kind is int or is_number(value)) and 0 <= value <= MOST
+
+
+def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:
+    """Add to the totals of one key."""
+    known = totals.get(key)
+    totals[key] = (cost, tokens) if known is None else (known[0] + cost, known[1] + tokens)
+
+
+def totals(table: Mapping[str, tuple[Decimal, int]]) -> dict[str, Json]:
+    """Return costs and tokens by key as JSON."""
+    return {name: {"cost": float(cost), "tokens": tokens} for name, (cost, tokens) in table.items()}
+
+
+# Amounts
+
+NOTHING: Final[dict[str, Decimal | int]] = {
+    "MaxCost": ZERO,
+    "MaxTokens": 0,
+    "MaxInputTokens": 0,
+    "MaxOutputTokens": 0,
+}
+UNKNOWN: Final[Amounts] = {}
+"""The amounts of a call of which nothing is known."""
+
+
+def amounts_of(used: Used) -> Amounts:
+    """Return the usage of a call by the fields that limit it, without zeros."""
+    found: dict[str, Decimal | int] = {}
+    cost, tokens, given, made, *_ = used
+    if cost:
+        found["MaxCost"] = cost
+    if tokens:
+        found["MaxTokens"] = tokens
+    if given:
+        found["MaxInputTokens"] = given
+    if made:
+        found["MaxOutputTokens"] = made
+    return found
+
+
+def write_amounts(amounts: Amounts) -> dict[str, str]:
+    """Return amounts as JSON."""
+    return {name: str(each) for name, each in amounts.items()}
+
+
+def read_amounts(written: Mapping[str, str]) -> dict[str, Decimal | int]:
+    """Return amounts from JSON."""
+    return {name: Decimal(each) for name, each in written.items()}
+
+
+def reported_amount(name: str, amount: Decimal | int) -> float | int:
+    """Return an amount for a report: of money any number, of tokens a whole one."""
+    return float(amount) if name == "MaxCost" else ceil(amount)
+
+
+def add_amounts(one: Amounts, other: Amounts) -> Amounts:
+    """Return the sums for the fields of the second one."""
+    return {name: one.get(name, 0) + each for name, each in other.items()}
+
+
+def subtract_amounts(sizes: Amounts, counted: Amounts) -> dict[str, Decimal | int]:
+    """Return by how much sizes exceed the amounts counted, where they do."""
+    found: dict[str, Decimal | int] = {}
+    for name, size in sizes.items():
+        rest = size - counted.get(name, 0)
+        if rest > 0:
+            found[name] = rest if name == "MaxCost" else ceil(rest)
+    return found
+
+
+def max_amounts(one: Amounts, other: Amounts) -> Amounts:
+    """Return the larger of two amounts for each field."""
+    return {**one, **{name: max(each, one.get(name, 0)) for name, each in other.items()}}
+
+
+# Usage of several calls
+
+TOKENS: Final = {name: each for name, each in NOTHING.items() if name != "MaxCost"}
+"""The usage of a call without tokens, of unknown cost."""
+
+
+class PastUsage:
+    """The largest usage of the agents and tools of a run, by the keys of their calls."""
+
+    def __init__(self) -> None:
+        self.own: dict[str, Amounts] = {}
+        """The largest usage of one call; replaced, never changed."""
+        self.within: dict[str, Amounts] = {}
+        """The largest usage of all calls within one call."""
+        self.unbounded: set[str] = set()
+        """The keys of calls that have used more than the bounds of the document."""
+        self._known: dict[str, Amounts] = {}
+        """Both usages together."""
+
+    def expect(self, key: str, sizes: Amounts) -> tuple[Amounts, Amounts]:
+        """Return what a call will use at most: itself, and with the calls within it.
+
+        Args:
+            key: Names the calls to conclude from.
+            sizes: The bounds that the document gives; they hold as long as they were kept to.
+        """
+        own = self.own.get(key, UNKNOWN)
+        if not sizes:
+            return own, self._known.get(key, UNKNOWN)
+        own = max_amounts(own, sizes) if key in self.unbounded else {**own, **sizes}
+        within = self.within.get(key, UNKNOWN)
+        return own, {name: size + within.get(name, 0) for name, size in own.items()}
+
+    def learn(
+        self,
+        key: str,
+        used: Amounts,
+        within: Amounts = UNKNOWN,
+        sizes: Amounts = UNKNOWN,
+        *,
+        priced: bool = True,
+    ) -> None:
+        """Take note of what a call has used.
+
+        Args:
+            key: Names the calls that are like it.
+            used: Its own usage.
+            within: The usage of the calls within it.
+            sizes: The bounds that the document gave.
+            priced: Whether its cost is known.
+        """
+        nothing = NOTHING if priced else TOKENS
+        own, inner = self.own.get(key, nothing), self.within.get(key, UNKNOWN)
+        if any(size < used.get(name, 0) for name, size in sizes.items()):
+            self.unbounded.add(key)
+        known = {**nothing, **used} if own is nothing else _most(own, {**nothing, **used})
+        if within is not UNKNOWN and (most := max_amounts(inner, within)) != inner:
+            self.within[key] = most
+        elif known is own:
+            return
+        self.own[key] = known
+        self._add_up(key)
+
+    def _add_up(self, key: str) -> None:
+        own, within = self.own[key], self.within.get(key)
+        self._known[key] = own if within is None else {**own, **add_amounts(own, within)}
+
+    # Persistence
+
+    def written(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "largest": {key: write_amounts(known) for key, known in self.own.items()},
+            "within": {key: write_amounts(known) for key, known in self.within.items()},
+            "unbounded": sorted(self.unbounded),
+        }
+
+    def restore(self, written: Json) -> None:
+        """Add what was written."""
+        self.unbounded.update(written.get("unbounded", ()))
+        within = written.get("within", {})
+        for key, known in written.get("largest", {}).items():
+            self.learn(key, read_amounts(known), read_amounts(within.get(key, {})) or UNKNOWN)
+
+
+def _most(known: Amounts, used: Amounts) -> Amounts:
+    """Return the larger of each; *known* itself if nothing is larger."""
+    for name, each in used.items():
+        if name not in known or each > known[name]:
+            known = {**known, name: each}
+    return known
+
+
+UNCATEGORIZED = "uncategorized"
+
+
+class Attribution:
+    """Cost and tokens by what the budgets of states say that they are spent on."""
+
+    def __init__(self, track_by: tuple[str, ...] | None) -> None:
+        self.track_by = track_by
+        """The keys of attributions that are told of, None for all."""
+        self.by_category: dict[str, tuple[Decimal, int]] = {}
+        self.by_tag: dict[str, tuple[Decimal, int]] = {}
+        self.by_attribution: dict[str, dict[str, tuple[Decimal, int]]] = {}
+
+    def add(self, limits: Limits, used: Used) -> None:
+        """Count what a call has used whose own limits are these."""
+        cost, tokens = used.cost, used.tokens
+        add_to(self.by_category, limits.category or UNCATEGORIZED, cost, tokens)
+        for tag in limits.tags:
+            add_to(self.by_tag, tag, cost, tokens)
+        if limits.attribution is None:
+            return
+        for key, value in limits.attribution.items():
+            if self.track_by is None or key in self.track_by:
+                text = value if type(value) is str else compact(value)
+                add_to(self.by_attribution.setdefault(key, {}), text, cost, tokens)
+
+    def report(self) -> dict[str, Json]:
+        """Return it as the usage of a result has it."""
+        attributed = {key: totals(table) for key, table in self.by_attribution.items()}
+        return {
+            "byCategory": totals(self.by_category),
+            "byTag": totals(self.by_tag),
+            "byAttribution": attributed,
+        }
+
+    # Keeping
+
+    def written(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "attributions": list(self.by_attribution),
+            "tables": [
+                {key: [str(cost), tokens] for key, (cost, tokens) in table.items()}
+                for table in self._tables()
+            ],
+        }
+
+    def restore(self, written: Json) -> None:
+        """Stand as it was written."""
+        self.by_attribution = {key: {} for key in written["attributions"]}
+        for table, found in zip(self._tables(), written["tables"], strict=True):
+            table.update({key: (Decimal(cost), tokens) for key, (cost, tokens) in found.items()})
+
+    def _tables(self) -> list[dict[str, tuple[Decimal, int]]]:
+        return [self.by_category, self.by_tag, *self.by_attribution.values()]
