@@ -20,6 +20,7 @@ if sys.argv[:1] == ["-m"] and sys.path and not sys.flags.safe_path:
     if (_word.partition("m")[2] if _word[0] == "-" else _word).partition(".")[0] == "asl":
         del sys.path[0]
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import (
@@ -30,17 +31,6 @@ from asl.core.errors import (
     NotJson,
     StateError,
 )
-from asl.documents import (
-    check,
-    compile,
-    convert,
-    detect,
-    diff,
-    graph,
-    load,
-    plan,
-    variable_references,
-)
 
 if TYPE_CHECKING:
     from asl.agents.tool import Tool
@@ -50,6 +40,13 @@ if TYPE_CHECKING:
     from asl.core.document import Document
     from asl.core.profile import Profile
     from asl.dialects.base import Conversion
+    from asl.documents.checking import check, variable_references
+    from asl.documents.comparison import diff
+    from asl.documents.compiling import compile
+    from asl.documents.conversion import convert, detect
+    from asl.documents.drawing import graph
+    from asl.documents.loading import load
+    from asl.documents.planning import plan
     from asl.effects.clock import Clock, VirtualClock, WallClock
     from asl.effects.middleware import Effect, Middleware, Proceed
     from asl.effects.tokens import TaskTokens
@@ -80,7 +77,11 @@ if TYPE_CHECKING:
     from asl.graphs.difference import Difference
     from asl.graphs.planning import Plan
     from asl.program import Program
-    from asl.runs import aresume, arun, give_feedback, load_mocks, resume, run, test_state
+    from asl.runs.feedback import give_feedback
+    from asl.runs.mocks import load_mocks
+    from asl.runs.resumption import aresume, resume
+    from asl.runs.running import arun, run
+    from asl.runs.single_state import test_state
     from asl.states.decisions import AnswerRefused, request_digest
     from asl.stores.backend import StoreBackend
     from asl.stores.errors import StoreDamaged, StoreError
@@ -205,15 +206,24 @@ _LAZY = {
     "Tool": "asl.agents.tool",
     "VirtualClock": "asl.effects.clock",
     "WallClock": "asl.effects.clock",
-    "aresume": "asl.runs",
-    "arun": "asl.runs",
-    "give_feedback": "asl.runs",
-    "load_mocks": "asl.runs",
+    "aresume": "asl.runs.resumption",
+    "arun": "asl.runs.running",
+    "check": "asl.documents.checking",
+    "compile": "asl.documents.compiling",
+    "convert": "asl.documents.conversion",
+    "detect": "asl.documents.conversion",
+    "diff": "asl.documents.comparison",
+    "give_feedback": "asl.runs.feedback",
+    "graph": "asl.documents.drawing",
+    "load": "asl.documents.loading",
+    "load_mocks": "asl.runs.mocks",
     "open_store": "asl.executions",
+    "plan": "asl.documents.planning",
     "request_digest": "asl.states.decisions",
-    "resume": "asl.runs",
-    "run": "asl.runs",
-    "test_state": "asl.runs",
+    "resume": "asl.runs.resumption",
+    "run": "asl.runs.running",
+    "test_state": "asl.runs.single_state",
+    "variable_references": "asl.documents.checking",
 }
 """Where the names are that a call loads when it is made."""
 
@@ -221,8 +231,6 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of ours
 
     def __getattr__(name: str) -> Any:
         if name in _LAZY:
-            from importlib import import_module
-
             found = globals()[name] = getattr(import_module(_LAZY[name]), name)
             return found
         raise AttributeError(f"module 'asl' has no attribute {name!r}")

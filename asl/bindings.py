@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar
 
-from asl.agents.function import is_awaited
+from asl.agents.function import function_agent, is_awaited
 from asl.agents.registry import Registry
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, What
@@ -16,22 +17,23 @@ from asl.core.errors import AslError
 from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
-from asl.documents import compile
+from asl.documents.compiling import compile
+from asl.documents.loading import document_of
 from asl.effects.clock import Clock, VirtualClock, WallClock
+from asl.effects.delivery import delivery_of, named_sink
 from asl.effects.middleware import Middleware
+from asl.effects.operator_policy import OperatorPolicy, read_policy
 from asl.effects.prices import Prices
 from asl.effects.services import Services
+from asl.effects.tokens import TaskTokens
 from asl.engine.agent import Find
 from asl.engine.checkpoints import Storage
 from asl.engine.events import Event
 from asl.engine.memory import Memory
 from asl.program import Program
+from asl.states.blocks.budget import amount
 from asl.states.objects import Bucket
 from asl.stores.folder import Folder
-
-if TYPE_CHECKING:
-    from asl.effects.operator_policy import OperatorPolicy
-    from asl.effects.tokens import TaskTokens
 
 __all__ = [
     "NO_INPUT",
@@ -45,7 +47,9 @@ __all__ = [
     "clock_of",
     "refuse_running_loop",
     "refuse_unknown",
+    "startable",
     "takes_bindings",
+    "with_siblings",
 ]
 
 
@@ -135,6 +139,32 @@ _NAMED: Final[Mapping[str, str]] = {
 """What the bindings lead to that are mappings from names."""
 
 
+_STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
+
+
+def startable(
+    document: Document, given: Mapping[str, Program | Document | What] | None
+) -> Mapping[str, Program | Document | What] | None:
+    """Return the workflows that a document may start: those given, and those of its template.
+
+    The others of a template are read only for a document that starts executions.
+    """
+    if document.siblings is None or not _STARTS.search(compact(document.value)):
+        return given
+    return {**document.siblings(), **(given or {})} or given
+
+
+def with_siblings(
+    workflow: Program | Document | What, bindings: Bindings
+) -> tuple[Program | Document, Bindings]:
+    """Return a workflow, read, and its bindings with the others of its template as workflows."""
+    if isinstance(workflow, Program):
+        return workflow, bindings
+    document = document_of(workflow)
+    found = startable(document, bindings.get("workflows"))
+    return document, bindings if found is None else {**bindings, "workflows": found}
+
+
 class Bound(NamedTuple):
     """The bindings of one run, ready for its effects."""
 
@@ -212,11 +242,8 @@ def _check_middleware(given: object) -> None:
 def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) -> Services:
     """Gather what a run offers to its states; what they may start is compiled as the run's own."""
     tokens, workflows = bindings.get("tokens"), bindings.get("workflows")
-    if tokens is not None:
-        from asl.effects.tokens import TaskTokens
-
-        if not isinstance(tokens, TaskTokens):
-            raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
+    if tokens is not None and not isinstance(tokens, TaskTokens):
+        raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
     if workflows is None or program is None:
         return Services(program, tokens)
     return Services(
@@ -238,8 +265,6 @@ def _prices(prices: Mapping[str, Any] | None) -> Prices:
 def _pools(pools: Mapping[str, Any] | None) -> dict[str, Decimal]:
     if not pools:
         return {}
-    from asl.states.blocks.budget import amount
-
     found: dict[str, Decimal] = {}
     for name, written in pools.items():
         most = written if isinstance(written, Decimal) else amount(written)
@@ -258,8 +283,6 @@ def _ask(services: Services, approvals: Any, notify: Any) -> None:
     if approvals is not None:
         if not callable(approvals):
             raise AslError(f"approvals is a function that takes a request, not {approvals!r}")
-        from asl.agents.function import function_agent
-
         services.approvals = function_agent(approvals)
 
 
@@ -267,8 +290,6 @@ def _policy(policy: object) -> OperatorPolicy:
     if not isinstance(policy, str | os.PathLike | Mapping):
         found = type(policy).__name__
         raise AslError(f"'policy' must be the path of a policy or a mapping, got {found}")
-    from asl.effects.operator_policy import read_policy
-
     return read_policy(policy)
 
 
@@ -296,8 +317,6 @@ def _sends(services: Services) -> bool:
 
 def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, Any]:
     """Return what takes the events of channels; raises AslError where a channel has nobody."""
-    from asl.effects.delivery import delivery_of, named_sink
-
     found = {
         name: named_sink(sink) if isinstance(sink, str) else sink
         for name, sink in (sinks or {}).items()

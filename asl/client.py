@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from asl.checks.aws import unreadable
+from asl.compiler.single import states_of
 from asl.core.document import Document
 from asl.core.errors import AslError, InvalidDocument, InvalidTest
+from asl.core.json_text import read_data
+from asl.core.render.aws import aws_answer
 from asl.core.values import Json, compact
-from asl.documents import check, load
-from asl.runs import test_state
+from asl.documents.checking import check
+from asl.documents.loading import load
+from asl.runs.single_state import test_state
 
 __all__ = ["StepFunctions"]
 
@@ -97,9 +102,6 @@ class StepFunctions:
 
         `type` is one of `TYPES`, `severity` the least that is told, one of `SEVERITIES`.
         """
-        from asl.checks.aws import unreadable
-        from asl.core.render.aws import aws_answer
-
         for what, given, known in (("type", type, TYPES), ("severity", severity, SEVERITIES)):
             if given not in known:
                 raise AslError(f"no {what} {given!r:.100}; there are {', '.join(known)}")
@@ -124,8 +126,6 @@ def _read(definition: str) -> Document:
 
 def _is_task(document: Document, name: str | None) -> bool:
     """Whether the state to test is a Task; raises InvalidDocument where the definition is wrong."""
-    from asl.compiler.single import states_of
-
     kinds = [document.value.get("Type")]
     if "States" in document.value:
         check(document, profile="aws").raise_for_errors()
@@ -141,8 +141,6 @@ def _mock(mock: Any) -> Mapping[str, Json]:
 
 
 def _parsed(text: str, what: str, code: str = "ValidationException") -> Any:
-    from asl.core.json_text import read_data
-
     if type(text) is not str:
         raise AslError(f"{what} is a text of JSON, not {text!r:.100}")
     try:

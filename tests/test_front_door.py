@@ -617,14 +617,14 @@ def test_large_documents_are_compiled_beside_the_event_loop(
     import threading
 
     threads: list[bool] = []
-    compile_ = asl.documents.compile
+    compile_ = asl.documents.compiling.compile
 
     def compile_and_note(*given: Any, **named: Any) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
         return compile_(*given, **named)
 
-    monkeypatch.setattr("asl.documents.compile", compile_and_note)
-    monkeypatch.setattr("asl.documents.SMALL", 200)
+    monkeypatch.setattr("asl.documents.compiling.compile", compile_and_note)
+    monkeypatch.setattr("asl.documents.compiling.SMALL", 200)
     states = {f"S{i}": {"Type": "Pass", "Next": f"S{i + 1}"} for i in range(20)}
     large = {"StartAt": "S0", "States": {**states, "S20": {"Type": "Succeed"}}}
     small = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}

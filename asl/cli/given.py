@@ -257,8 +257,8 @@ def _startable(
     document: "Program | Document | None", given: "dict[str, Document]"
 ) -> "Mapping[str, Program | Document | What] | None":
     """Return the workflows that a document may start, with those of its own template."""
+    from asl.bindings import startable
     from asl.core.document import Document
-    from asl.documents import startable
 
     return startable(document, given) if isinstance(document, Document) else given
 

@@ -75,7 +75,7 @@ def recorded(run: Callable[..., Result], runs: list[Run]) -> Callable[..., Resul
     """Return `asl.run` or its like, which adds every execution to *runs*."""
     from asl.conformance.local import children_listener
     from asl.core.document import read
-    from asl.documents import document_of
+    from asl.documents.loading import document_of
     from asl.program import Program
 
     def recorded_run(workflow: Any, *arguments: Any, **options: Any) -> Result:

@@ -10,7 +10,8 @@ from typing import Any
 from asl.core.document import Document, What
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
-from asl.documents import prepare, profile_of, program_of
+from asl.documents.compiling import prepare, program_of
+from asl.documents.loading import profile_of
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event

@@ -17,13 +17,14 @@ from asl.bindings import (
     refuse_running_loop,
     refuse_unknown,
     takes_bindings,
+    with_siblings,
 )
 from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, detached
-from asl.documents import prepare, program_of, with_siblings
+from asl.documents.compiling import prepare, program_of
 from asl.effects.clock import Clock
 from asl.effects.driving import Driver
 from asl.engine.checkpoints import Checkpoint, Storage

@@ -8,7 +8,7 @@ import pytest
 
 import asl
 from asl.bindings import bind
-from asl.documents import program_of
+from asl.documents.compiling import program_of
 from asl.effects.clock import VirtualClock
 from asl.effects.run import execute
 from asl.engine.execution import Identity

@@ -1,0 +1,97 @@
+"""Compilation of documents, large ones outside of the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from asl.compiler import compile_workflow
+from asl.compose import runnable
+from asl.core.document import Document, What
+from asl.core.errors import AslError
+from asl.core.event_loop import has_running_loop
+from asl.core.profile import Profile
+from asl.core.values import Json
+from asl.documents.loading import document_of, profile_of
+from asl.program import Program
+
+__all__ = ["compile", "is_small", "prepare", "program_of"]
+
+Prepared = TypeVar("Prepared")
+
+SMALL: Final = 10_000
+"""Characters, or values, of a document that is read and compiled in a few milliseconds."""
+
+
+def compile(
+    document: Document | What,
+    *,
+    profile: str | Profile = "default",
+    ignore_blocks: bool = False,
+) -> Program:
+    """Check a document and compile it; raises InvalidDocument, which carries the report.
+
+    A document that uses something which this version does not execute is refused;
+    `ignore_blocks` runs it without its agent blocks: their limits are not enforced.
+    """
+    from asl.checks import insist
+
+    loaded, chosen = runnable(document_of(document)), profile_of(profile)
+    insist(loaded, chosen, ignore_blocks=ignore_blocks)
+    return compile_workflow(loaded.whole, chosen, loaded.name)
+
+
+def program_of(
+    workflow: Program | Document | What, profile: str | Profile | None, ignore_blocks: bool
+) -> Program:
+    """Return a program as it is, and compile anything else."""
+    if not isinstance(workflow, Program):
+        return compile(
+            workflow, profile="default" if profile is None else profile, ignore_blocks=ignore_blocks
+        )
+    if profile is not None or ignore_blocks:
+        raise AslError("a program is compiled already: give profile and ignore_blocks to compile")
+    return workflow
+
+
+async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any) -> Prepared:
+    """Return `work(workflow, *arguments)`.
+
+    Where an event loop is running, a large document, or one in a file, is read, checked and
+    compiled in a thread, so that the event loop does not wait for it.
+    """
+    if not has_running_loop() or is_small(workflow):
+        return work(workflow, *arguments)
+    from asyncio import get_running_loop
+
+    from asl.effects.threads import run_in_thread
+
+    prepared: Prepared = await run_in_thread(get_running_loop(), work, workflow, *arguments)
+    return prepared
+
+
+def is_small(workflow: Program | Document | What | None) -> bool:
+    """Whether a workflow is compiled already, or so small that it is compiled in no time."""
+    if workflow is None or isinstance(workflow, Program):
+        return True
+    if isinstance(workflow, Document):
+        workflow = workflow.whole
+    if isinstance(workflow, dict):
+        return _has_few_values(workflow)
+    if isinstance(workflow, str):
+        is_text = "\n" in workflow or workflow.lstrip().startswith("{")
+        return is_text and len(workflow) <= SMALL
+    return isinstance(workflow, bytes) and len(workflow) <= SMALL
+
+
+def _has_few_values(value: Json) -> bool:
+    """Whether a value has few members, on all levels together, and no long text."""
+    count, todo = 0, [value]
+    while todo and count <= SMALL // 10:
+        each = todo.pop()
+        count += 1 + len(each) // 100 if isinstance(each, str) else 1
+        if isinstance(each, dict):
+            todo += each.values()
+        elif isinstance(each, list):
+            todo += each
+    return not todo and count <= SMALL // 10

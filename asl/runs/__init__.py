@@ -1,0 +1,1 @@
+"""The front door for runs, one module for each feature: `asl` loads that of a call."""

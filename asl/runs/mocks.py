@@ -1,0 +1,40 @@
+"""Mocks from the files of Step Functions Local."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from asl.agents.mock_file import load_mocks as load
+from asl.checks.workflow import taken_apart
+from asl.core.document import Document, What
+from asl.core.profile import DEFAULT
+from asl.documents.loading import document_of
+from asl.program import Program
+
+__all__ = ["load_mocks"]
+
+
+def load_mocks(
+    file: str | os.PathLike[str],
+    case: str,
+    *,
+    machine: str | None = None,
+    document: Program | Document | What | None = None,
+) -> dict[str, Any]:
+    """Read a test case of a mock configuration file of Step Functions Local, for `mocks=`.
+
+    `machine` names the state machine where it is neither the only one, nor called like the
+    document, nor the only one with such a case. With `document` the case may only mock Tasks that
+    the document has. What is wrong raises AslError, a line with the place for each fault.
+    """
+    if document is None:
+        return dict(load(file, case, machine=machine))
+    if isinstance(document, Program):
+        steps = [step for each in document.machines.values() for step in each.steps.values()]
+        states, name = {step.name: step.type for step in steps}, document.name
+    else:
+        loaded = document_of(document)
+        nodes = taken_apart(loaded.value, DEFAULT).nodes()
+        states, name = {node.name: node.value.get("Type", "") for node in nodes}, loaded.name
+    return dict(load(file, case, machine=machine, states=states, workflow=name))
