@@ -442,6 +442,20 @@ TASK = one(Type="Task", Agent="A")
 TIMED = one(Type="Task", Agent="A", TimeoutSeconds=10)
 
 
+BUDGETED = {**TASK, "Budget": {"MaxTokens": 100}}
+BESIDE = one(
+    Type="Parallel",
+    Branches=[
+        {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "A", "End": True}}},
+        {"StartAt": "B", "States": {"B": {"Type": "Task", "Agent": "B", "End": True}}},
+    ],
+)
+
+
+class Own(BaseException):
+    """An exception of foreign code that is no Exception."""
+
+
 class Wordless(Exception):
     """An exception that has no text."""
 
@@ -465,7 +479,11 @@ def coroutine(answer: Any) -> Any:
     return agent
 
 
-@pytest.mark.parametrize("document", [TASK, TIMED], ids=["untimed", "timed"])
+@pytest.mark.parametrize(
+    "document",
+    [TASK, TIMED, BUDGETED, BESIDE],
+    ids=["untimed", "timed", "budgeted", "beside"],
+)
 @pytest.mark.parametrize("make", [plain, coroutine])
 @pytest.mark.parametrize(
     "error",
@@ -481,13 +499,60 @@ def coroutine(answer: Any) -> Any:
         ExceptionGroup("both", [ValueError("one"), KeyError("two")]),
         pytest.param(Wordless(), id="wordless"),
         pytest.param(asyncio.CancelledError(), id="cancelled"),
+        StopAsyncIteration(),
+        GeneratorExit("closed"),
+        SystemExit(1),
+        Own(),
+        BaseExceptionGroup("one", [GeneratorExit()]),
     ],
     ids=lambda error: type(error).__name__,
 )
 def test_what_an_agent_raises_fails_the_state(document: Any, make: Any, error: Any) -> None:
-    """Plain function or coroutine, with a time limit or without."""
-    result = end_of(document, agents={"A": make(error)})
+    """Plain function or coroutine, with a time limit, a budget, a branch beside it, or nothing."""
+    result = end_of(document, agents={"A": make(error), "B": coroutine("fine")})
     assert result.error == "States.TaskFailed"
+
+    async def beside_others() -> asl.Result:
+        return await asl.arun(document, {}, agents={"A": make(error), "B": coroutine("fine")})
+
+    with in_time():
+        assert asyncio.run(beside_others()).error == "States.TaskFailed"
+
+
+@pytest.mark.parametrize("error", [GeneratorExit(), SystemExit(), StopIteration(), Own()])
+@pytest.mark.parametrize("make", [plain, coroutine])
+def test_what_a_tool_a_hook_or_a_judge_raises_fails_the_state(make: Any, error: Any) -> None:
+    """It ends neither the run nor its event loop."""
+
+    async def uses_tool(parameters: Any, call: asl.Call) -> Any:
+        return await call.tools.call("t", {})
+
+    agents = {"A": uses_tool, "H": make(error), "J": make(error)}
+    judged = one(Type="Task", Agent="A", Guardrails={"Input": {"Validator": "J"}})
+    hooked = one(Type="Task", Agent="A", Tools={"Hooks": {"Before": {"Agent": "H"}}})
+    assert end_of(TASK, agents=agents, tools={"t": make(error)}).error == "Agent.ToolError"
+    assert end_of(hooked, agents=agents, tools={"t": make(1)}).error == "States.Permissions"
+    assert end_of(judged, agents=agents, tools={"t": make(1)}).error == "States.TaskFailed"
+
+
+def test_a_closed_execution_calls_nothing_more() -> None:
+    """GeneratorExit of the coroutine itself is no failure that a catcher sees."""
+    called: list[Any] = []
+
+    async def waits(parameters: Any) -> Any:
+        await asyncio.sleep(60)
+
+    caught = [{"ErrorEquals": ["States.ALL"], "Next": "S2"}]
+    document = one(Type="Task", Agent="A", Catch=caught)
+    document["States"]["S2"] = {"Type": "Task", "Agent": "B", "End": True}
+
+    async def start_and_close() -> None:
+        execution = asl.arun(document, {}, agents={"A": waits, "B": called.append})
+        execution.send(None)
+        execution.close()
+
+    asyncio.run(start_and_close())
+    assert not called
 
 
 @pytest.mark.parametrize("make", [plain, coroutine])

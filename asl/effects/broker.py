@@ -33,7 +33,7 @@ from asl.engine.reservations import Reservation
 from asl.engine.tools import Offer, Offers
 from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
 from asl.states.blocks.policy import Hook, parse_size
-from asl.states.blocks.verdicts import UnclearVerdict, rejection
+from asl.states.blocks.verdicts import UnclearVerdict, is_verdict, rejection
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Exhausted, Raised
 
@@ -626,15 +626,17 @@ class Broker:
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> None:
-        """Show the hooks what was answered; raises Raised where one fails."""
+        """Show the hooks what was answered; raises Raised where one fails or rejects it."""
         state = self.outer.state_name
         response = {"tool": tool, "arguments": arguments, "result": result, "state": state}
         for level in reversed(self.levels):
             if "After" in level.hooks:
                 try:
-                    await self._hooked(
+                    answer = await self._hooked(
                         level.hooks["After"], "toolResponse", response, reservation, outcome
                     )
+                    if is_verdict(answer) and (reason := _rejection(answer)) is not None:
+                        raise StateError("Agent.ToolError", reason)
                 except StateError as error:
                     if error.name == "States.BudgetExceeded":
                         raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Call
+from asl.engine.blame import portable
 from asl.engine.usage import usage_in
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ async def await_answer(answer: Awaitable[Json], call: Call) -> Json:
     """
     from asyncio import CancelledError, ensure_future, shield
 
-    task = ensure_future(answer)
+    task = ensure_future(_carried(answer))
     try:
         return await shield(task)
     except CancelledError:
@@ -41,6 +42,14 @@ async def await_answer(answer: Awaitable[Json], call: Call) -> Json:
         if usage is not None:
             call.usage, call.answered = usage, True
         raise
+
+
+async def _carried(answer: Awaitable[Json]) -> Json:
+    """Await an answer; what foreign code raises is made fit for a task."""
+    try:
+        return await answer
+    except BaseException as error:
+        raise portable(error) from error.__cause__
 
 
 def _usage(task: asyncio.Future[Json]) -> Mapping[str, Json] | None:

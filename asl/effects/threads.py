@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
 
+from asl.engine.blame import portable
+
 __all__ = ["Abandoned", "Slot", "run_in_thread"]
 
 
@@ -97,10 +99,8 @@ class _Call:
             return self.future.set_result, self.context.run(self.function, *self.arguments)
         except Abandoned:
             raise
-        except StopIteration as error:  # a future cannot carry it
-            return self.future.set_exception, RuntimeError(f"StopIteration: {error}")
         except BaseException as error:  # handed to the awaiting coroutine, whatever it is
-            return self.future.set_exception, error
+            return self.future.set_exception, portable(error)
 
     def deliver(self, settle: Callable[[Any], None], answer: Any) -> None:
         if not self.future.done():

@@ -27,19 +27,44 @@ __all__ = [
     "leaves",
     "message_of",
     "named",
+    "portable",
 ]
 
 MAX_CAUSE = 32_768
 """Characters of a cause, as with AWS."""
 
 
-# A coroutine that is closed ends by GeneratorExit.
-_OWN = (Suspended, Cancelled, Expired, Exhausted, KeyboardInterrupt, GeneratorExit)
+_OWN = (Suspended, Cancelled, Expired, Exhausted, KeyboardInterrupt)
+_PACKAGE = __name__.partition(".")[0]
 
 
 def is_own(error: BaseException) -> bool:
     """Whether an exception is how the engine, or the process, ends or pauses: it flies on."""
-    return isinstance(error, _OWN)
+    return isinstance(error, _OWN) or (isinstance(error, GeneratorExit) and _closes(error))
+
+
+def _closes(error: GeneratorExit) -> bool:
+    """Whether an exception closes a coroutine of this package, and was not raised by an agent.
+
+    Closing a coroutine closes those that it awaits first, silently: the exception begins in the
+    outer one.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    return module.partition(".")[0] == _PACKAGE
+
+
+def portable(error: BaseException) -> BaseException:
+    """Return an exception of foreign code as futures and tasks can carry it.
+
+    They cannot carry StopIteration, close what awaits them for GeneratorExit, and end the event
+    loop for SystemExit.
+    """
+    if isinstance(error, StopIteration | GeneratorExit | SystemExit) and not is_own(error):
+        return Raised("States.TaskFailed", described(error))
+    return error
 
 
 def is_cancellation(error: BaseException) -> bool:

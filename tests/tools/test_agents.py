@@ -310,6 +310,12 @@ def test_agents_in_threads_leave_room_for_their_tools() -> None:
         ({"blocked": True}, "it says so"),
         ({"blocked": 1}, "'blocked' of true or false"),
         ({"valid": True, "blocked": True}, "it says so"),
+        ({}, "an object that has 'valid'"),
+        ({"reason": "fine"}, "an object that has 'valid'"),
+        ({"Valid": False}, "'valid' and 'blocked' in small letters"),
+        ({"valid": True, "Blocked": True}, "'valid' and 'blocked' in small letters"),
+        ({"valid ": False, "blocked": False}, "'valid' and 'blocked' in small letters"),
+        ({"allowed": True}, "an object that has 'valid'"),
     ],
 )
 def test_before_hook_blocks_unless_it_clearly_allows(answer: Json, part: str) -> None:
@@ -323,6 +329,32 @@ def test_before_hook_blocks_unless_it_clearly_allows(answer: Json, part: str) ->
     )
     assert (result.error, called) == ("States.Permissions", [])
     assert part in result.cause
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [
+        (None, True),
+        ({}, True),
+        ({"logged": False}, True),
+        ({"valid": True}, True),
+        (True, True),
+        (False, False),
+        ({"valid": False}, False),
+        ({"blocked": True}, False),
+        ({"valid": "no"}, False),
+        ({"Valid": True}, False),
+    ],
+)
+def test_after_hook_keeps_back_what_it_rejects(answer: Json, passes: bool) -> None:
+    """A hook may only watch; a verdict of it counts, and an unclear one rejects."""
+    policy = {"Hooks": {"After": {"Agent": "Guard"}}}
+    result = asl.run(
+        task(policy),
+        agents={"A": {"use": [{"tool": "tool"}]}, "Guard": lambda parameters: answer},
+        tools={"tool": lambda arguments: "secret"},
+    )
+    assert result.error == (None if passes else "Agent.ToolError")
 
 
 @pytest.mark.parametrize("answer", [True, {"valid": True}, {"blocked": False}])

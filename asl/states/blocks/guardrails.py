@@ -266,11 +266,13 @@ class _Guard:
         )
         if type(answer) is bool:  # whether a checker has found something
             return _Verdict("it says so" if answer else None)
+        replaces = type(answer) is dict and "content" in answer
         try:
-            reason = rejection(answer)
+            # To say what the content is to be accepts it.
+            reason = rejection({"valid": True, **answer} if replaces else answer)
         except UnclearVerdict as unclear:
             raise self.unclear(agent, unclear.wanted, unclear.found) from None
-        new = (answer["content"],) if "content" in answer else ()
+        new = (answer["content"],) if replaces else ()
         return _Verdict(reason, new)
 
     def unclear(self, agent: str, wanted: str, found: str) -> StateError:
