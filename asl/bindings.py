@@ -31,7 +31,7 @@ from asl.engine.checkpoints import Storage
 from asl.engine.events import Event
 from asl.engine.memory import Memory
 from asl.program import Program
-from asl.states.blocks.budget import amount
+from asl.states.numbers import amount
 from asl.states.objects import Bucket
 from asl.stores.folder import Folder
 

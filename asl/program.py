@@ -15,6 +15,7 @@ __all__ = [
     "Choose",
     "Finish",
     "Machine",
+    "MachineOf",
     "Program",
     "Retrier",
     "Scope",
@@ -182,6 +183,11 @@ class Machine:
     """What holds in an included document beside what holds around it."""
     filled: Json = None
     """The values that the data of a run has filled in, in an included document."""
+
+
+MachineOf: TypeAlias = Callable[[Mapping[str, Json]], Machine]
+"""The machine of an Include by the arguments of a run; raises StateError("States.TemplateError")
+for arguments that do not fit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -18,8 +18,7 @@ from asl.core.errors import causes, lost
 from asl.core.extras import needed
 from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
-from asl.engine.agent import Agent, Call, Held, Outsider
-from asl.engine.tools import Bounds
+from asl.engine.agent import Agent, Bounds, Call, Held, Outsider
 from asl.engine.usage import usage_in
 from asl.states.errors import Raised
 

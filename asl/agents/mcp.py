@@ -17,8 +17,8 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError, lost
 from asl.core.extras import needed
 from asl.core.values import Json, compact
-from asl.engine.agent import Agent, Call, Held, Outsider, opened
-from asl.engine.tools import Bounds, Listing, Offer, Offers
+from asl.engine.agent import Agent, Bounds, Call, Held, Outsider, opened
+from asl.engine.tools import Listing, Offer, Offers
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:

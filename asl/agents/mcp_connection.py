@@ -11,7 +11,7 @@ from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pi
 from asl.agents.secrets import hiding
 from asl.core.errors import StateError
 from asl.core.json_text import ValueCounter
-from asl.engine.tools import Bounds
+from asl.engine.agent import Bounds
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:

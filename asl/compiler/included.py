@@ -6,7 +6,7 @@ What is known before a run has been filled in before. A parameter that only the 
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from asl.compose.expansion import instantiated
 from asl.compose.filling import Filling, Open
@@ -18,12 +18,9 @@ from asl.core.errors import StateError
 from asl.core.profile import Profile
 from asl.core.source import Source
 from asl.core.values import Json, compact
-from asl.program import Machine, Step
+from asl.program import Machine, MachineOf, Step
 
-__all__ = ["MachineOf", "compile_included"]
-
-MachineOf: TypeAlias = Callable[[Mapping[str, Json]], Machine]
-"""The arguments of a run to the machine that runs; raises StateError("States.TemplateError")."""
+__all__ = ["compile_included"]
 
 KEPT: Final = 64
 """How many machines of one Include are kept."""

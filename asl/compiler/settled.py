@@ -5,26 +5,34 @@ and the memory of a run read a block as a whole. So it is computed as a whole, a
 a document is held against: its schema, and its check.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from asl.compiler.state import StateCompiler
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Severity, Suggestions
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, compact
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.templates import is_dynamic
-from asl.states.base import Node
+from asl.program import Step
+from asl.states.base import Compiler, Node
 from asl.states.blocks import BLOCKS
 
 __all__ = ["compile_settled"]
 
 
-def compile_settled(compiler: "StateCompiler", field: str) -> Evaluate | None:
+def compile_settled(
+    compiler: Compiler, field: str, step: Step, whole: Mapping[str, Json]
+) -> Evaluate | None:
     """Compile a block: `(effective or execution input, frame) -> block`; None if it is written.
 
     A computed null is as good as an absent field. Raises StateError for what does not fit:
     States.InvalidTTL for a duration, else States.Runtime, in JSONata EvaluationFailed.
+
+    Args:
+        compiler: Compiles what holds the block.
+        field: The name of the block.
+        step: The state; without a pointer it stands for the workflow.
+        whole: The whole state, or the workflow.
     """
     block, template = compiler.state[field], compiler.template(field)
     namespace = compiler.within(field).text("Namespace") if field == "Memory" else None
@@ -37,9 +45,9 @@ def compile_settled(compiler: "StateCompiler", field: str) -> Evaluate | None:
         value = _present(block, evaluate(data, frame))
         if texts and namespace is not None:
             value["Namespace"] = namespace(data, frame)
-        for finding in _faults(compiler, field, value):
+        for finding in _faults(compiler, field, value, step, whole):
             if (finding.severity or lookup(finding.code).severity) == Severity.ERROR:
-                raise _unfit(compiler, finding)
+                raise _unfit(compiler, finding, step)
         return value
 
     return settled
@@ -62,10 +70,12 @@ def _present(written: Json, value: Json) -> Json:
     }
 
 
-def _faults(compiler: "StateCompiler", field: str, value: Json) -> Iterator[Finding]:
+def _faults(
+    compiler: Compiler, field: str, value: Json, step: Step, whole: Mapping[str, Json]
+) -> Iterator[Finding]:
     from asl.checks.structure import shape
 
-    step, block = compiler.own, BLOCKS[field]
+    block = BLOCKS[field]
     near = Suggestions()
     if not step.pointer:
         yield from shape(f"asl#/properties/{field}", value, f"/{field}", near)
@@ -75,10 +85,10 @@ def _faults(compiler: "StateCompiler", field: str, value: Json) -> Iterator[Find
     pointer = f"{step.pointer}/{field}"
     yield from shape(f"states:{step.type}#/properties/{field}", value, pointer, near)
     node = Node(
-        {**compiler.whole, field: value},
+        {**whole, field: value},
         step.pointer,
         step.name,
-        frozenset(compiler.steps),
+        frozenset(step.beside),
         compiler.profile,
     )
     yield from block.check(node, {})
@@ -90,8 +100,7 @@ def _refused(missing: Iterable[tuple[str, str]]) -> Iterator[Finding]:
         yield Finding("EXEC-02", why, place, severity=Severity.ERROR)
 
 
-def _unfit(compiler: "StateCompiler", finding: Finding) -> StateError:
-    step = compiler.own
+def _unfit(compiler: Compiler, finding: Finding, step: Step) -> StateError:
     place = finding.pointer.removeprefix(step.pointer).strip("/").replace("/", ".")
     whose = f"state '{step.name}'" if step.pointer else step.name
     cause = f"{whose}: {place}: {finding.message}"

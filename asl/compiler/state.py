@@ -3,9 +3,10 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from asl.compiler.handlers import compile_matcher
+from asl.compiler.settled import compile_settled
 from asl.core.errors import StateError, too_large
 from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
@@ -13,11 +14,8 @@ from asl.core.values import Json, measure
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.references import Place
 from asl.expr.rules import Predicate
-from asl.program import Catcher, Finish, Machine, Step, Work
+from asl.program import Catcher, Finish, Machine, MachineOf, Step, Work
 from asl.states import STATE_TYPES
-
-if TYPE_CHECKING:
-    from asl.compiler.included import MachineOf
 
 __all__ = ["CompileMachine", "StateCompiler"]
 
@@ -126,7 +124,7 @@ class StateCompiler(ABC):
         machine = self.machines[pointer] = Machine(only, only.beside, pointer)
         return machine
 
-    def included(self) -> "MachineOf":
+    def included(self) -> MachineOf:
         """Compile what an Include holds."""
         from asl.compiler.included import compile_included
 
@@ -177,9 +175,7 @@ class StateCompiler(ABC):
 
     def settled(self, field: str) -> Evaluate | None:
         """Compile a block that is read once its fields are computed, None where none of them is."""
-        from asl.compiler.settled import compile_settled
-
-        return compile_settled(self, field)
+        return compile_settled(self, field, self.own, self.whole)
 
     def matcher(self, names: list[str]) -> Callable[[StateError], bool]:
         """Compile error names as `ErrorEquals` has them."""

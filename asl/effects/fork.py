@@ -18,9 +18,8 @@ from asl.core.values import Json
 from asl.engine.execution import FAIR
 from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
-from asl.states.effects import ABSENT, Frame
+from asl.states.effects import ABSENT, Fan, Frame, Joined
 from asl.states.errors import Suspended
-from asl.states.forks import Fan, Joined
 
 if TYPE_CHECKING:
     import asyncio

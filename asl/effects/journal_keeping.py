@@ -33,11 +33,11 @@ from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.events import RESUMED
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame as EngineFrame
-from asl.engine.journal import STARTED, WHOLE_PATH, Journal
+from asl.engine.journal import STARTED, Journal
 from asl.engine.ledger import Ledger
 from asl.engine.record_reading import RecordReader
 from asl.engine.record_writing import written_whole
-from asl.engine.records import ADVANCED, EXITED, NOTED, STRETCH, WHOLE, each_record
+from asl.engine.records import ADVANCED, EXITED, NOTED, STRETCH, WHOLE, WHOLE_PATH, each_record
 from asl.engine.records import TOLD as TOLD_RECORD
 from asl.engine.usage import (
     NO_USAGE,

@@ -19,8 +19,17 @@ from asl.engine.checkpoints import Checkpoint
 from asl.program import Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.decisions import Asked
-from asl.states.effects import CallEffect, Child, DirectCalls, Frame, Question, Saving, ServiceCall
-from asl.states.forks import Fan, Joined
+from asl.states.effects import (
+    CallEffect,
+    Child,
+    DirectCalls,
+    Fan,
+    Frame,
+    Joined,
+    Question,
+    Saving,
+    ServiceCall,
+)
 
 __all__ = ["JournaledEffects"]
 

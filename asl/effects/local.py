@@ -30,14 +30,15 @@ from asl.states.effects import (
     CallEffect,
     Child,
     DirectCalls,
+    Fan,
     Frame,
+    Joined,
     Question,
     Record,
     Saving,
     ServiceCall,
 )
 from asl.states.errors import Exhausted, Suspended
-from asl.states.forks import Fan, Joined
 
 if TYPE_CHECKING:
     from asl.effects.parking import Parking

@@ -16,6 +16,7 @@ from asl.core.work import WorkMeter
 from asl.effects.agent_caller import AgentCaller
 from asl.effects.services import Service
 from asl.engine.agent import Call
+from asl.engine.document_blocks import document_block
 from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
 from asl.expr.intrinsics.objects import merged
 from asl.expr.likeness import likeness, words
@@ -55,7 +56,7 @@ class Remembering(Service):
         what = request["do"]
         if what in _CACHE:
             return _CACHE[what](self.memories["memory"], request, now)
-        settings: Mapping[str, Json] = at.execution.block("Memory") or {}
+        settings: Mapping[str, Json] = document_block(at.execution, "Memory") or {}
         for scope in at.scopes:
             settings = {**settings, **(scope.block("Memory") or {})}
         memory = self._memory(settings.get("Backend", "memory"), at.step.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from os import urandom
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,10 @@ from asl.effects.local import LocalEffects
 from asl.effects.runtime import RuntimeContext
 from asl.effects.services import Services
 from asl.engine.agent import Find
+from asl.engine.document_blocks import computed_blocks, document_block
 from asl.engine.events import Event
 from asl.engine.execution import ANYBODY, Execution, Identity
+from asl.engine.following import count_events, follow
 from asl.engine.frame import Frame
 from asl.engine.interpreter import begin, interpret
 from asl.engine.ledger import Ledger
@@ -144,7 +147,7 @@ async def execute(
         result.waits = Waits(asked, tasks)
         result.wake = runtime.wake
     elif listener is not None:
-        listener(execution.follower.expander.end(result.status, result.ended, result.end_details()))
+        listener(follow(execution).expander.end(result.status, result.ended, result.end_details()))
     if delivery is not None:
         await _delivered(delivery, runtime, clock)
         result.deliveries = delivery.report()
@@ -154,7 +157,7 @@ async def execute(
 def _count_events(execution: Execution) -> None:
     """Hold the history against its quota; events before this process count too."""
     goes_on = _has_begun(execution)
-    execution.count_events()
+    count_events(execution)
     if execution.counter is not None and goes_on:
         execution.counter.recount()
 
@@ -307,7 +310,7 @@ def _delivery(execution: Execution, services: Services | None) -> Delivery | Non
     try:
         opens = execution.program.opens
         execution.delivery = delivery_of(
-            execution.block, {} if services is None else services.sinks, opens
+            partial(document_block, execution), {} if services is None else services.sinks, opens
         )
     except AslError:
         if execution.program.settle is None:
@@ -320,9 +323,11 @@ def _settled(execution: Execution, services: Services | None) -> None:
     that nobody serves."""
     from asl.effects.delivery import delivery_of
 
-    if execution.settled:
+    if computed_blocks(execution):
         try:
-            delivery_of(execution.block, {} if services is None else services.sinks)
+            delivery_of(
+                partial(document_block, execution), {} if services is None else services.sinks
+            )
         except AslError as error:
             raise StateError("States.Runtime", f"the workflow: Events: {error}") from None
 
@@ -372,7 +377,7 @@ def _listener_of(execution: Execution, listener: Listener) -> Listener:
 
 
 def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
-    history, follower = execution.history, execution.follower
+    history, follower = execution.history, follow(execution)
 
     def emit(record: Record) -> None:
         if execution.earlier is not None and execution.program.tracked:

@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol, TypeAlias
 from asl.core.errors import AslError
 from asl.core.values import Json, detached, whole_text
 from asl.engine.memory import MemoryView
-from asl.engine.tools import Bounds
 from asl.states.calls import Options, Part, Target
 from asl.states.effects import Frame
 from asl.states.errors import Raised
 
 __all__ = [
     "Agent",
+    "Bounds",
     "Call",
     "Deputy",
     "Find",
@@ -50,6 +50,23 @@ class Tokens(Protocol):
 
     def send_task_heartbeat(self, taskToken: str) -> object:  # noqa: N803
         """Say that the work on the task of a token goes on."""
+        ...
+
+
+class Bounds(Protocol):
+    """What a tool may reach while it answers one call."""
+
+    limits_network: bool
+    """Whether hosts are limited at all."""
+    hosts: tuple[Any, ...]
+    """How they are limited: equal for equal bounds."""
+
+    async def address(self, host: str, port: int) -> str:
+        """Return the address to connect to; raises Raised("States.Permissions")."""
+        ...
+
+    def admit(self, host: str, address: str) -> None:
+        """Raise Raised("States.Permissions") unless *host* may be reached at this address."""
         ...
 
 

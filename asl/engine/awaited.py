@@ -1,6 +1,7 @@
 """Requests whose answers come by task token, as a store keeps them."""
 
 from asl.core.values import Json
+from asl.expr.times import format_timestamp
 from asl.states.errors import Reported
 
 __all__ = ["ACTIVITY", "TOKEN", "Awaited"]
@@ -79,8 +80,6 @@ class Awaited:
     @property
     def shown(self) -> dict[str, Json]:
         """The request as whoever can answer it sees it."""
-        from asl.expr.times import format_timestamp
-
         shown: dict[str, Json] = {
             "type": self.kind,
             "taskToken": self.token,

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol
 
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.engine.execution import Execution
+from asl.engine.ledger import Ledger
+from asl.engine.limits import SpendingExecution
 from asl.expr.times import format_timestamp
 
 __all__ = [
@@ -130,12 +132,10 @@ class Checkpoint:
             "path": list(self.path),
         }
 
-    def budget(self, execution: Execution) -> dict[str, Json]:
+    def budget(self, execution: SpendingExecution) -> dict[str, Json]:
         """Return what the budgets of its execution had come to, as `budget`; {} without any."""
         if len(self.spent) <= LEDGER:
             return {}
-        from asl.engine.ledger import Ledger
-
         return {"budget": Ledger.read(execution, self.spent[LEDGER]).report()}
 
     def kept(self) -> Json:
@@ -201,8 +201,6 @@ def chosen(checkpoints: Iterable[Checkpoint], name: str) -> Checkpoint:
 
 
 def _others(known: list[Checkpoint], name: str) -> str:
-    from asl.core.diagnostics import did_you_mean
-
     if not known:
         return ": the execution has saved none"
     hint = did_you_mean(name, dict.fromkeys(each.name for each in known))

@@ -5,12 +5,14 @@ from copy import copy
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import STEP_BYTES, WorkMeter
+from asl.engine.checkpoints import definition_hash
 from asl.engine.ledger import Ledger
+from asl.engine.quota import HistoryCounter
 from asl.engine.usage import (
     NO_USAGE,
     UNSPENT,
@@ -24,10 +26,6 @@ from asl.engine.usage import (
 )
 from asl.program import Program
 from asl.states.effects import Record
-
-if TYPE_CHECKING:
-    from asl.engine.following import Follower
-    from asl.engine.quota import HistoryCounter
 
 __all__ = ["ANYBODY", "ARN", "ROLE", "Execution", "Identity", "execution_id"]
 
@@ -106,7 +104,7 @@ class Execution:
 
     role: str | None = ROLE
     """The role that the context object names."""
-    counter: "HistoryCounter | None" = None
+    counter: HistoryCounter | None = None
     """Counts the events of the history, where a quota limits them."""
     index = 0
     """The number of a child execution."""
@@ -154,14 +152,6 @@ class Execution:
         self.usage = NO_USAGE
         self.ledger = None
         return self
-
-    @cached_property
-    def follower(self) -> "Follower":
-        """Reads the history while it grows."""
-        from asl.engine.following import Follower
-
-        self.complete(self.history)
-        return Follower(self)
 
     @property
     def whole(self) -> "Execution":
@@ -282,46 +272,9 @@ class Execution:
         began = self.started if self.redriven is None else self.redriven
         return began + min(given)
 
-    def count_events(self, *, exact: bool = True) -> None:
-        """Count the events of the history from now on, where a quota limits them.
-
-        Args:
-            exact: Whether the history itself can be counted when the quota is nearly reached.
-        """
-        most = self.program.profile.quotas.history_events
-        if most is not None and not self.express:
-            from asl.engine.quota import HistoryCounter
-
-            self.counter = HistoryCounter(self, most, self.emit, exact)
-            self.emit = self.counter.emit
-
-    @cached_property
-    def settled(self) -> Mapping[str, Mapping[str, Json]]:
-        """The blocks of the document of which something is computed, as they are this time.
-
-        Raises StateError for one that does not fit.
-        """
-        if self.program.settle is None:
-            return MappingProxyType({})
-        from asl.engine.frame import Frame
-
-        start = self.program.machine.start
-        at = Frame().init(self, None, start, self.input, self.started)  # type: ignore[arg-type]
-        return self.program.settle(self.input, at)
-
-    def block(self, name: str) -> Mapping[str, Json] | None:
-        """Return a block of the document, None where it has none."""
-        try:
-            own = self.settled.get(name)
-        except StateError:  # the execution has failed of it before anything was done
-            return None
-        return self.program.document.get(name) if own is None else own
-
     @cached_property
     def definition(self) -> str:
         """The hash of the document."""
-        from asl.engine.checkpoints import definition_hash
-
         return definition_hash(self.program.document)
 
     @cached_property

@@ -1,15 +1,17 @@
 """The history of an execution that is still going on."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from asl.core.errors import StateError
 from asl.engine.events import Event
 from asl.engine.execution import Execution
 from asl.engine.history import Expander
+from asl.engine.quota import HistoryCounter
 from asl.engine.records import each_record
 
-__all__ = ["Follower"]
+__all__ = ["Follower", "count_events", "existing_follower", "follow"]
 
 RECENT: Final = 1000
 """Errors of which it is known where they came up, once records have been dropped."""
@@ -45,3 +47,40 @@ class Follower:
         for _ in self.news():
             pass
         return self.expander.cause(error, *self.expander.origins[error])
+
+
+def follow(execution: Execution) -> Follower:
+    """Return the reader of an execution's history, the same one for every call."""
+    follower = existing_follower(execution)
+    if follower is None:
+        execution.complete(execution.history)
+        follower = vars(execution)["follower"] = Follower(execution)
+    return follower
+
+
+def existing_follower(execution: Execution) -> Follower | None:
+    """Return the reader of an execution's history if it has one."""
+    follower: Follower | None = vars(execution).get("follower")
+    return follower
+
+
+def count_events(execution: Execution, *, exact: bool = True) -> None:
+    """Count the events of the history from now on, where a quota limits them.
+
+    Args:
+        execution: The execution.
+        exact: Whether the history itself can be counted when the quota is nearly reached.
+    """
+    most = execution.program.profile.quotas.history_events
+    if most is not None and not execution.express:
+        recount = partial(_events_in, execution) if exact else None
+        execution.counter = HistoryCounter(most, execution.emit, recount)
+        execution.emit = execution.counter.emit
+
+
+def _events_in(execution: Execution) -> int | None:
+    """Return the number of events in the history, None if it is full."""
+    follower = follow(execution)
+    for _ in follower.news():
+        pass
+    return None if follower.expander.full else follower.expander.count

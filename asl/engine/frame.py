@@ -14,8 +14,7 @@ from asl.engine.usage import Usage, Used, reported
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
-from asl.states.effects import ABSENT, Effects, Record
-from asl.states.forks import Entry, Run
+from asl.states.effects import ABSENT, Effects, Entry, Record, Run
 
 __all__ = ["NO_VARIABLES", "Frame"]
 

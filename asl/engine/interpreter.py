@@ -13,6 +13,7 @@ from asl.core.errors import StateError, cause_for, too_large
 from asl.core.values import Json, measure
 from asl.engine.events import found_by_engine
 from asl.engine.execution import ANYBODY, Execution, Identity
+from asl.engine.following import follow
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Program, Retrier, Step
@@ -256,7 +257,7 @@ def _cause(frame: Frame, failure: StateError) -> str | None:
     """Return a cause as AWS gives it: one of ours names the state and the event of its entry."""
     if not (frame.execution.recorded and found_by_engine(failure)):
         return failure.cause
-    return frame.execution.follower.cause(failure)
+    return follow(frame.execution).cause(failure)
 
 
 def _too_long(frame: Frame) -> StateError:

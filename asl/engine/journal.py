@@ -7,25 +7,21 @@ again: pure states are computed anew, an effect with an answer is not performed 
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from asl.core.values import Json
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
+from asl.engine.record_reading import RecordReader
 from asl.engine.result import Result
 from asl.program import Program
 from asl.states.decisions import Asked
 from asl.states.effects import Record
 
-if TYPE_CHECKING:
-    from asl.engine.record_reading import RecordReader
-
-__all__ = ["STARTED", "WHOLE_PATH", "Journal"]
+__all__ = ["STARTED", "Journal"]
 
 STARTED = "!"
 """Ends the key of an effect under which stands which execution it has started, and when."""
-WHOLE_PATH = "*"
-"""Where records of the execution as a whole stand, beside the paths of machines."""
 
 
 class Journal(Protocol):
@@ -64,7 +60,7 @@ class Journal(Protocol):
         """The bytes that were put and wait for the next commit."""
         ...
 
-    def records_of(self, reader: "RecordReader") -> Iterable[Record]:
+    def records_of(self, reader: RecordReader) -> Iterable[Record]:
         """Return the records that were found at recovery, in order; *reader* reads them."""
         ...
 
@@ -165,7 +161,7 @@ class Journal(Protocol):
         """Keep what the execution has spent."""
         ...
 
-    def put_result(self, result: "Result", until: float | None = None) -> None:
+    def put_result(self, result: Result, until: float | None = None) -> None:
         """Keep what the execution came to, or that it waits: *until* something happens, at most."""
         ...
 

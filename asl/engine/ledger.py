@@ -63,8 +63,9 @@ from asl.engine.usage import (
     subtract_amounts,
     write_amounts,
 )
-from asl.states.blocks.budget import Amounts, Limits, amount
+from asl.states.blocks.budget import Amounts, Limits
 from asl.states.errors import Exhausted
+from asl.states.numbers import amount
 
 __all__ = ["Ledger"]
 

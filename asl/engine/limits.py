@@ -24,7 +24,6 @@ from asl.engine.usage import (
     reported_amount,
     write_amounts,
 )
-from asl.program import Step
 from asl.states.blocks.budget import TOOL_CALLS, Amounts, Limits, counts_calls
 from asl.states.effects import Frame, Workload
 from asl.states.errors import Exhausted
@@ -75,8 +74,6 @@ class SpendingExecution(Workload, Protocol):
 class Spender(Frame, Protocol):
     """A machine as budgets see it."""
 
-    origin: tuple[Step, int, int]
-    """The state, visit and ordinal of the parent in which the machine was forked."""
     spending: Any
     """The account of the latest visit of a state with a budget."""
     around: Any

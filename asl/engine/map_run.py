@@ -5,7 +5,7 @@ records behind: what becomes of it, its parent is told, and whoever listens to t
 states start. What the blocks of its states tell stands in the history of the whole.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, Self
 
 from asl.core.errors import StateError
@@ -14,13 +14,15 @@ from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.engine.events import PAUSED, Event, error_details
 from asl.engine.execution import Execution, Identity
+from asl.engine.following import count_events
 from asl.engine.frame import NO_VARIABLES, Frame, digest
+from asl.engine.history import Expander
+from asl.engine.progress import Aggregates
 from asl.engine.records import NOTED, TOLD, WHOLE
 from asl.engine.usage import Spent, Used
 from asl.program import Machine
 from asl.states.blocks.audit import without
-from asl.states.effects import Record
-from asl.states.forks import Entry, Fan, Source
+from asl.states.effects import Entry, Fan, Record, Source
 
 __all__ = ["MapRun"]
 
@@ -51,7 +53,7 @@ class ChildExecution(Execution):
         self.parent, self.run = parent, run
         self.prices, self.ledger = parent.prices, parent.ledger
         if self.program.profile.quotas is not NO_QUOTAS:
-            self.count_events(exact=False)
+            count_events(self, exact=False)
         if parent.delivery is not None:
             self.delivery = parent.delivery
         return self
@@ -78,8 +80,6 @@ class ChildExecution(Execution):
     def events(self, record: Record) -> Iterator[Event]:
         """Yield what a record tells, and first that the execution has begun."""
         if self.expander is None:
-            from asl.engine.history import Expander
-
             self.expander = Expander(self)
             self.expander.progress = self.run.progress
             yield self.expander.start()
@@ -104,10 +104,6 @@ class ChildExecution(Execution):
         quota = self.program.profile.quotas.express_seconds if self.express else None
         return None if quota is None else self.started + quota
 
-    def block(self, name: str) -> Mapping[str, Json] | None:
-        """Return a block of the document, which is that of the parent."""
-        return self.parent.block(name)
-
     def account(self, state: str, result: Json) -> Used:
         """Count the usage that an agent reports, here and in the whole."""
         super().account(state, result)
@@ -120,7 +116,7 @@ class ChildExecution(Execution):
 
 
 class MapRun:
-    """One run: its names, and its children (protocol `asl.states.forks.Run`)."""
+    """One run: its names, and its children (protocol `asl.states.effects.Run`)."""
 
     begun = 0
 
@@ -195,7 +191,7 @@ class MapRun:
                 if frame.visit:  # the last child took so long that it was interpreted
                     frame.visit, frame.step, frame.log = 0, start, None
                     execution.emit = self.emit
-                    execution.count_events(exact=False)
+                    count_events(execution, exact=False)
                 frame.index = execution.index = index
                 frame.data = execution.input = item.input if type(item) is Entry else item
                 frame.now = execution.started = at.now
@@ -323,8 +319,6 @@ class MapRun:
 
     @staticmethod
     def _tracked(at: Frame) -> Any:
-        from asl.engine.progress import Aggregates
-
         return Aggregates(at.execution, whole=False)
 
 

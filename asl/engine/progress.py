@@ -10,6 +10,7 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
+from asl.engine.document_blocks import document_block
 from asl.engine.events import Event
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
@@ -183,7 +184,7 @@ class Aggregates:
     """
 
     def __init__(self, execution: Execution, whole: bool = True) -> None:
-        block, program = execution.block("Progress"), execution.program
+        block, program = document_block(execution, "Progress"), execution.program
         if not whole or (block is not None and block.get("Enabled") is False):
             block = None
         given: Mapping[str, Json] = {} if block is None else block

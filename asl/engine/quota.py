@@ -3,8 +3,6 @@
 from collections.abc import Callable
 
 from asl.engine.events import HistoryFull
-from asl.engine.execution import Execution
-from asl.engine.frame import Frame
 from asl.engine.records import (
     ABORTED,
     AGAIN,
@@ -16,7 +14,7 @@ from asl.engine.records import (
     STRETCH,
 )
 from asl.program import Step
-from asl.states.effects import ABSENT, Record
+from asl.states.effects import ABSENT, Frame, Record
 
 __all__ = ["HistoryCounter"]
 
@@ -27,21 +25,25 @@ ENDS = 2
 class HistoryCounter:
     """Counts the events that the records of an execution stand for.
 
-    A record is counted by what it stands for at most, which costs little. Only when that exceeds
-    the quota, the events themselves are counted.
+    A record is counted by the most events that it can stand for, which costs little. Only when the
+    sum exceeds the quota, the events themselves are counted.
     """
 
-    __slots__ = ("execution", "left", "most", "take")
+    __slots__ = ("count_events", "left", "most", "take")
 
     def __init__(
-        self, execution: "Execution", most: int, take: Callable[[Record], object], exact: bool
+        self,
+        most: int,
+        take: Callable[[Record], object],
+        count_events: Callable[[], int | None] | None,
     ) -> None:
         self.most = most
         self.take = take
-        """Where the records go."""
+        """Takes the records on."""
         self.left = most - ENDS
-        self.execution = execution if exact else None
-        """The execution whose history tells the exact number, None where it keeps none."""
+        self.count_events = count_events
+        """Returns the number of events in the history, None if it is full already; None for an
+        execution without a history."""
 
     def emit(self, record: Record) -> None:
         """Count a record and hand it on."""
@@ -51,13 +53,13 @@ class HistoryCounter:
 
     def room(self) -> int:
         """Return the number of pure states that the history has room for."""
-        if self.left < ENDS and self.execution is not None:
+        if self.left < ENDS and self.count_events is not None:
             self.recount()
         return max(0, self.left) // 2
 
     def insist(self) -> None:
         """Raise HistoryFull if the records stand for more events than fit."""
-        if self.left < 0 and self.execution is not None:
+        if self.left < 0 and self.count_events is not None:
             self.recount()
         if self.left < 0:
             raise self.error()
@@ -69,12 +71,9 @@ class HistoryCounter:
 
     def recount(self) -> None:
         """Count the events that the history has."""
-        assert self.execution is not None
-        follower = self.execution.follower
-        for _ in follower.news():
-            pass
-        expander = follower.expander
-        self.left = -1 if expander.full else self.most - 1 - expander.count
+        assert self.count_events is not None
+        count = self.count_events()
+        self.left = -1 if count is None else self.most - 1 - count
 
 
 def _events_of(record: Record) -> int:
@@ -108,8 +107,8 @@ def _begun(step: Step) -> int:
     return 2 if step.type == "Task" else 0
 
 
-def _is_iteration(frame: "Frame") -> bool:
-    """Return whether events tell of the beginning and the end of a machine."""
+def _is_iteration(frame: Frame) -> bool:
+    """Return whether a machine has events of its beginning and its end."""
     parent = frame.parent
     if parent is None or parent.execution is not frame.execution:
         return False

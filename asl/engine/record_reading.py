@@ -7,9 +7,18 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.execution import Execution
 from asl.engine.frame import NO_VARIABLES, Frame
-from asl.engine.journal import WHOLE_PATH
 from asl.engine.record_writing import tells_next
-from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH, WHOLE
+from asl.engine.records import (
+    AGAIN,
+    BROKEN,
+    CAUGHT,
+    EXITED,
+    FAILED,
+    RETRIED,
+    STRETCH,
+    WHOLE,
+    WHOLE_PATH,
+)
 from asl.engine.usage import NO_USAGE
 from asl.engine.written import read_error, read_usage, written_error
 from asl.expr.frame import assigned

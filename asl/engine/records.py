@@ -41,6 +41,9 @@ child does is recorded nowhere."""
 WHOLE = "whole"
 """`event, details`: what became of the execution as a whole, before it went on."""
 
+WHOLE_PATH = "*"
+"""Where records of the execution as a whole stand, beside the paths of machines."""
+
 _LENGTHS = {
     STRETCH: 12,
     ADVANCED: 7,

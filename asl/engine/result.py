@@ -12,6 +12,7 @@ from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution
+from asl.engine.export import exported
 from asl.engine.history import Expander
 from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, NOTED, each_record
@@ -202,8 +203,6 @@ class Result:
 
     def history(self) -> dict[str, Json]:
         """Return the whole history in the form of AWS's `GetExecutionHistory`."""
-        from asl.engine.export import exported
-
         return {"events": [exported(event) for event in self.events]}
 
     @property

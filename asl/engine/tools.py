@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
+from asl.engine.agent import Agent, Call
 
-if TYPE_CHECKING:
-    from asl.engine.agent import Agent, Call
-
-__all__ = ["Bounds", "Listing", "Offer", "Offers", "Tools"]
+__all__ = ["Listing", "Offer", "Offers", "Tools"]
 
 
 class Offer(NamedTuple):
@@ -34,7 +32,7 @@ class Offer(NamedTuple):
         return own + self.also
 
 
-Offers: TypeAlias = "Callable[[Call], Awaitable[list[Offer]]]"
+Offers: TypeAlias = Callable[[Call], Awaitable[list[Offer]]]
 """Tells what there is, to somebody who is called."""
 
 
@@ -59,23 +57,6 @@ class Listing:
     def __call__(self, call: Call) -> Awaitable[list[Offer]]:
         """List the tools to an agent that is called."""
         return self.offers(call)
-
-
-class Bounds(Protocol):
-    """What a tool may reach while it answers one call."""
-
-    limits_network: bool
-    """Whether hosts are limited at all."""
-    hosts: tuple[Any, ...]
-    """How they are limited: equal for equal bounds."""
-
-    async def address(self, host: str, port: int) -> str:
-        """Return the address to connect to; raises Raised("States.Permissions")."""
-        ...
-
-    def admit(self, host: str, address: str) -> None:
-        """Raise Raised("States.Permissions") unless *host* may be reached at this address."""
-        ...
 
 
 class Tools(Protocol):

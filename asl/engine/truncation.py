@@ -13,6 +13,7 @@ from typing import Any, Final
 from asl.engine import records as kinds
 from asl.engine.events import TRUNCATED
 from asl.engine.execution import Execution
+from asl.engine.following import existing_follower, follow
 from asl.engine.frame import Frame
 from asl.engine.records import each_record
 from asl.states.effects import Record
@@ -89,9 +90,9 @@ def _ends(history: list[Any]) -> Iterator[int]:
 def _truncate(execution: Execution, now: float, end: int) -> None:
     """Drop what the events after the position *end* of the history do not depend on."""
     history = execution.history
-    follower = vars(execution).get("follower")
-    if execution.counter is not None and execution.counter.execution is not None:
-        follower = execution.follower
+    follower = existing_follower(execution)
+    if execution.counter is not None and execution.counter.count_events is not None:
+        follower = follow(execution)
     if follower is not None:
         for _ in follower.news():
             pass

@@ -18,8 +18,9 @@ from asl.effects.children import Begun
 from asl.effects.clock import Clock
 from asl.effects.services import Started
 from asl.engine.blame import is_cancellation
-from asl.engine.journal import STARTED, WHOLE_PATH
+from asl.engine.journal import STARTED
 from asl.engine.record_writing import written_whole
+from asl.engine.records import WHOLE_PATH
 from asl.engine.result import Result
 from asl.executions.again import Again, redriven
 from asl.executions.desk import StoreTokens

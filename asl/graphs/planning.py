@@ -14,8 +14,8 @@ from asl.graphs.loops import loops
 from asl.graphs.model import START, Machine, State, graph_of
 from asl.graphs.ways import first_ways
 from asl.states import type_of
-from asl.states.blocks.budget import amount
 from asl.states.machines import machines_of, scoped_states
+from asl.states.numbers import amount
 
 __all__ = ["Bound", "Plan", "planned"]
 

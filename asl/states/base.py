@@ -19,7 +19,7 @@ from asl.core.values import Json, compact
 from asl.expr.frame import Evaluate
 from asl.expr.references import Place
 from asl.expr.rules import Predicate
-from asl.program import Finish, Machine, Step, Work
+from asl.program import Finish, Machine, MachineOf, Step, Work
 
 __all__ = [
     "PARAMETER",
@@ -210,11 +210,8 @@ class Compiler(Protocol):
         """
         ...
 
-    def included(self) -> Callable[[Mapping[str, Json]], Machine]:
-        """Compile what an Include holds: a function of the arguments that are left.
-
-        It raises StateError("States.TemplateError") for arguments that do not fit.
-        """
+    def included(self) -> MachineOf:
+        """Compile what an Include holds: a function of the arguments that are left."""
         ...
 
     def step(self, name: str) -> Step:

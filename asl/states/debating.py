@@ -11,8 +11,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.program import Machine
 from asl.states.calls import Invocation, Lookup, Options, Part, Target
-from asl.states.effects import Frame
-from asl.states.forks import Fan
+from asl.states.effects import Fan, Frame
 from asl.states.limits import Limits
 from asl.states.votes import Tally, counted
 

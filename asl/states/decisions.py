@@ -15,6 +15,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, is_integer
 from asl.expr.times import format_timestamp, is_timestamp
+from asl.states.numbers import amount
 
 __all__ = [
     "ANYTHING",
@@ -366,8 +367,6 @@ def _approval(body: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, 
 
 def _check_amounts(answer: Mapping[str, Json]) -> None:
     """Refuse new limits of a budget that are none."""
-    from asl.states.blocks.budget import amount
-
     if "MaxCost" in answer and amount(answer["MaxCost"]) is None:
         raise AnswerRefused("'MaxCost' is an amount such as \"2.50\"")
     tokens = answer.get("MaxTokens", 0)

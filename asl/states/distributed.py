@@ -15,9 +15,8 @@ from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
 from asl.states.blocks.progress import compile_following, counted
 from asl.states.calls import Invocation, Target
-from asl.states.effects import ABSENT, Frame
+from asl.states.effects import ABSENT, Fan, Frame, Joined, Run, Source
 from asl.states.errors import Suspended
-from asl.states.forks import Fan, Joined, Run, Source
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import (
     Tolerance,

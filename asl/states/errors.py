@@ -1,11 +1,7 @@
 """What an effect may end in instead of an answer."""
 
-from typing import TYPE_CHECKING
-
 from asl.core.errors import StateError
-
-if TYPE_CHECKING:
-    from asl.states.effects import Frame
+from asl.states.effects import Frame
 
 __all__ = [
     "Cancelled",
@@ -48,7 +44,7 @@ class Cancelled(BaseException):
 class Exhausted(BaseException):
     """A state around has spent more than it may: it fails, whatever the machines in it catch."""
 
-    def __init__(self, frame: "Frame", visit: int, error: StateError) -> None:
+    def __init__(self, frame: Frame, visit: int, error: StateError) -> None:
         super().__init__(error)
         self.frame = frame
         """The machine of that state."""

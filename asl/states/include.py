@@ -9,8 +9,7 @@ from asl.expr.frame import constant
 from asl.program import Machine, Scope, Step
 from asl.states.base import Compiler, Node, StateType, mentions, text_of
 from asl.states.blocks.progress import Tracking, tracking_of_document
-from asl.states.effects import Frame
-from asl.states.forks import Fan
+from asl.states.effects import Fan, Frame
 
 
 def compile_include(compiler: Compiler, step: Step) -> None:

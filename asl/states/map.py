@@ -11,8 +11,7 @@ from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType, expression_text
 from asl.states.blocks import inserts_of
 from asl.states.blocks.progress import compile_following, compile_tracking, counted
-from asl.states.effects import ABSENT, Frame
-from asl.states.forks import Fan
+from asl.states.effects import ABSENT, Fan, Frame
 from asl.states.iteration import (
     TOLERATING,
     compile_concurrency,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from asl.core.values import Json, excerpt, is_integer, is_number
 from asl.expr.frame import Evaluate, Frame
 from asl.states.base import Compiler
 
-__all__ = ["MAX_SECONDS", "NO_BOUND", "Number", "number"]
+__all__ = ["AMOUNT", "MAX_SECONDS", "NO_BOUND", "Number", "amount", "number"]
 
 Number = Callable[[Json, Frame], float]
 """`(effective input, frame) -> number`; raises StateError("States.Runtime"), or
@@ -21,6 +22,9 @@ MAX_SECONDS = 99_999_999
 
 NO_BOUND = 2**53
 """What counts as no bound at all, and a float still holds."""
+
+AMOUNT = "[$\u00a2-\u00a5\u20a0-\u20cf]?([0-9]+(?:[.][0-9]+)?)"
+"""The pattern of an amount of money; its group is the number."""
 
 _NUMERAL = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
@@ -128,3 +132,14 @@ def _numeral(path: Evaluate, whole: bool) -> Evaluate:
         return float(text) if _NUMERAL.fullmatch(text) else value
 
     return number
+
+
+def amount(value: Json) -> Decimal | None:
+    """Return an amount of money (`"$2.50"`, `"3"`, `4`), None for any other value.
+
+    An amount beyond `NO_BOUND` counts as that: a float holds it.
+    """
+    if is_number(value):
+        return min(Decimal(str(value)), Decimal(NO_BOUND)) if value >= 0 else None
+    found = re.fullmatch(AMOUNT, value) if type(value) is str else None
+    return None if found is None else min(Decimal(found[1]), Decimal(NO_BOUND))

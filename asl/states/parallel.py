@@ -9,8 +9,7 @@ from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks import inserts_of
 from asl.states.blocks.progress import compile_following, compile_tracking, counted
-from asl.states.effects import Frame
-from asl.states.forks import Fan
+from asl.states.effects import Fan, Frame
 
 
 def compile_parallel(compiler: Compiler, step: Step) -> None:

@@ -13,8 +13,7 @@ import orjson
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, excerpt
 from asl.states.base import Compiler
-from asl.states.effects import Frame
-from asl.states.forks import Run
+from asl.states.effects import Frame, Run
 from asl.states.objects import Bucket, ObjectFault
 
 __all__ = ["Opened", "Results", "compile_results"]

@@ -7,8 +7,7 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
 from asl.states.base import Compiler
 from asl.states.batches import batches
-from asl.states.effects import Frame
-from asl.states.forks import Entry, Run, Source
+from asl.states.effects import Entry, Frame, Run, Source
 from asl.states.items import members
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import compile_items

@@ -12,10 +12,10 @@ from typing import Any
 from asl.core.values import Json, encoded
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.journal import STARTED, WHOLE_PATH
+from asl.engine.journal import STARTED
 from asl.engine.record_reading import RecordReader, read_beginning
 from asl.engine.record_writing import tells_next, written_whole
-from asl.engine.records import STRETCH, TOLD
+from asl.engine.records import STRETCH, TOLD, WHOLE_PATH
 from asl.engine.result import Result
 from asl.program import Program
 from asl.states.decisions import Asked

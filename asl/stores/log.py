@@ -21,9 +21,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from asl.core.values import Json, encoded
-from asl.engine.journal import WHOLE_PATH
 from asl.engine.record_reading import RecordReader
-from asl.engine.records import NOTED
+from asl.engine.records import NOTED, WHOLE_PATH
 from asl.states.effects import Record
 from asl.stores.backend import Write
 from asl.stores.errors import StoreDamaged

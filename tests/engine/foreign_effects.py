@@ -12,8 +12,17 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.states.calls import Handover, Invocation, Lookup
-from asl.states.effects import CallEffect, Child, Frame, Question, Record, Saving, ServiceCall
-from asl.states.forks import Fan, Joined
+from asl.states.effects import (
+    CallEffect,
+    Child,
+    Fan,
+    Frame,
+    Joined,
+    Question,
+    Record,
+    Saving,
+    ServiceCall,
+)
 from asl.states.objects import Bucket, ObjectFault
 
 Interpret = Callable[[Any], Coroutine[Any, Any, Any]]

@@ -126,7 +126,6 @@ def test_the_foreign_effects_are_foreign() -> None:
     assert modules == {
         "asl.core.errors",
         "asl.states.calls",
-        "asl.states.forks",
         "asl.states.effects",
         "asl.states.objects",
     }

@@ -17,7 +17,7 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import parse_duration
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Block, given
-from asl.states.numbers import NO_BOUND
+from asl.states.numbers import AMOUNT, NO_BOUND, amount
 
 __all__ = [
     "ALL_CALLS",
@@ -32,7 +32,6 @@ __all__ = [
     "Limits",
     "Pool",
     "Window",
-    "amount",
     "ceiling_of",
     "compile_state",
     "compile_workflow",
@@ -63,7 +62,6 @@ CASCADED: Final = ("PauseAndNotify", "Fail", "Throttle", "Continue", "ReduceQual
 PRIORITIES: Final = ("critical", "high", "normal", "low", "background")
 Amounts: TypeAlias = Mapping[str, Decimal | int]
 """Amounts by the fields that limit them: money and whole numbers of tokens."""
-_AMOUNT: Final = "[$\u00a2-\u00a5\u20a0-\u20cf]?([0-9]+(?:[.][0-9]+)?)"
 DELAY: Final = 1.0
 """Seconds by which a throttled call is delayed, where nothing else is said."""
 
@@ -136,17 +134,6 @@ class Limits(NamedTuple):
 
 CompileLimits: TypeAlias = Callable[[Json, Frame], Limits]
 """`(raw input, frame) -> limits`; raises StateError for computed fields that do not fit."""
-
-
-def amount(value: Json) -> Decimal | None:
-    """Return an amount of money as it is written, None for what is none: `"$2.50"`, `"3"`, `4`.
-
-    Beyond `NO_BOUND` it is that: nobody has so much, and a float holds it.
-    """
-    if is_number(value):
-        return min(Decimal(str(value)), Decimal(NO_BOUND)) if value >= 0 else None
-    found = re.fullmatch(_AMOUNT, value) if type(value) is str else None
-    return None if found is None else min(Decimal(found[1]), Decimal(NO_BOUND))
 
 
 def ceiling_of(block: Mapping[str, Json]) -> Amounts:
@@ -451,7 +438,7 @@ def _in_order(alerts: list[Alert]) -> tuple[Alert, ...]:
 
 def _alert(written: Json, message: Evaluate | None) -> Alert:
     at = written.get("At") if type(written) is dict else None
-    share = re.fullmatch(_AMOUNT, str(at).removesuffix("%"))
+    share = re.fullmatch(AMOUNT, str(at).removesuffix("%"))
     if share is None or not 0 <= Decimal(share[1]) <= 100:
         raise StateError("States.Runtime", f"Budget.Alerts.At is no percentage: {at!r}")
     details = {

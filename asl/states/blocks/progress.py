@@ -20,6 +20,7 @@ from asl.program import Finish
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Destination, Perform, given
 from asl.states.effects import Frame
+from asl.states.iteration import is_distributed
 from asl.states.machines import machines_of
 from asl.states.settings import Settings
 
@@ -455,8 +456,6 @@ def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
 
 
 def _distributed(state: Mapping[str, Json]) -> bool:
-    from asl.states.iteration import is_distributed
-
     processor = "ItemProcessor" if "ItemProcessor" in state else "Iterator"
     return type(state.get(processor)) is dict and is_distributed(state, processor)
 

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
-from asl.states.forks import Entry
+from asl.states.effects import Entry
 from asl.states.items.base import Fault, Outline, parsed
 from asl.states.items.json_stream import JsonStream
 
