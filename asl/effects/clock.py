@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.core.errors import AslError
@@ -54,9 +56,10 @@ class Clock(Protocol):
         ...
 
 
-def steady_seconds() -> float:
-    """Return the seconds of a clock that cannot be set."""
-    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
+steady_seconds: Callable[[], float] = (
+    time.monotonic if _BOOT_TIME is None else partial(time.clock_gettime, _BOOT_TIME)
+)
+"""Returns the seconds of a clock that cannot be set."""
 
 
 class WallClock:
@@ -68,13 +71,13 @@ class WallClock:
     suspended, too.
     """
 
+    now: Callable[[], float]
+    """Returns the time at which the clock was made, and the seconds since."""
+
     def __init__(self) -> None:
         self.outside: dict[object, float] = {}
-        self.start = time.time() - steady_seconds()
-
-    def now(self) -> float:
-        """Return the time at which the clock was made, and the seconds since."""
-        return self.start + steady_seconds()
+        start, seconds = time.time() - steady_seconds(), steady_seconds
+        self.now = lambda: start + seconds()  # asked with every effect: nothing is looked up
 
     def real_begins(self) -> None:
         """Time goes on as ever."""

@@ -32,6 +32,9 @@ MANY = 1000
 """Children at once from which on the garbage collector looks rarely (`asl.effects.garbage`)."""
 BREATH = 1024
 """Pure children between two calls of `Effects.yield_`: so many of them stay cancellable."""
+CHILD = 420
+"""What a child with an effect counts as, in steps of work, besides what is evaluated; one with
+many effects lets others run by itself."""
 
 
 class Fork:
@@ -139,8 +142,11 @@ class Fork:
         self.begun += further
         at, now, run, running, values = self.at, self.now, self.run, self.running, self.values
         limit, child, ended = self.fan.limit, self.fan.child, self.fan.ended
+        whole = at.execution.whole
         try:
             while True:  # one that ends by its condition is not adapted while it runs
+                if whole.busy >= FAIR:
+                    await at.effects.yield_(at)
                 index = self.next
                 if self.failure is not None or index >= self.length:
                     return
@@ -153,6 +159,7 @@ class Fork:
                     return
                 self.next = index + 1
                 running[index] = frame
+                whole.busy += CHILD
                 try:
                     value = await run(frame)
                 except StateError as error:
@@ -181,7 +188,7 @@ class Fork:
 
     async def _work_at_once(self, series: Iterator[Frame]) -> None:
         """Run pure children one after the other: nobody would do anything while one waits."""
-        ended, execution = self.fan.ended, self.at.execution
+        ended, execution = self.fan.ended, self.at.execution.whole
         assert ended is not None
         frame: Frame | None = self.at
         while frame is not None:
@@ -192,6 +199,7 @@ class Fork:
                     value = at_once(frame)  # type: ignore[arg-type]  # the engine made it
                     if value is UNFINISHED:
                         self.running[frame.index] = frame
+                        execution.busy += CHILD
                         value = await self.run(frame)
                         del self.running[frame.index]
                 except StateError as error:

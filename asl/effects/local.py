@@ -165,7 +165,8 @@ class LocalEffects:
     async def yield_(self, at: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
         runtime = self.runtime
-        execution: Any = at.execution
+        execution: Any = at.execution.whole
+        at.execution.worked()
         if runtime.deadline is not None and isinstance(runtime.clock, VirtualClock):
             runtime.clock.work(execution.busy * STEP)
         execution.busy = 0
@@ -173,7 +174,7 @@ class LocalEffects:
             await runtime.pause(0)
         at.now = runtime.now()
         runtime.insist_on_time()
-        bound_memory(runtime, execution.whole, at.now, self.caller.limit)
+        bound_memory(runtime, execution, at.now, self.caller.limit)
 
     # Forks
 

@@ -27,7 +27,6 @@ from asl.engine.ledger import Ledger
 from asl.engine.result import Result, Waits
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
-from asl.states.blocks.budget import Amounts
 from asl.states.effects import Record
 from asl.states.errors import Expired, Suspended
 from asl.states.objects import Bucket
@@ -110,10 +109,8 @@ async def execute(
             _refuse_unenforceable(execution, services)
         if program.settle is not None:
             _settled(execution, services)
-        ceiling = None if services is None or services.policy is None else services.policy.budget
-        borrows = within is not None and within.execution.ledger is not None
-        if program.budgeted or borrows or ceiling is not None:
-            _watch(effects, frame, past, within, counted, None if borrows else ceiling)
+        if program.budgeted or within is not None or services is not None:
+            _watch(effects, frame, past, within, counted)
         output = await interpret(frame)
         if execution.counter is not None:
             execution.counter.insist()
@@ -123,7 +120,9 @@ async def execute(
             raise
         status, failure = _come_to(effects, frame, stop)
     finally:
-        ended = max(now(), began)
+        ended = now()
+        if ended < began:  # a clock was set back
+            ended = began
         if execution.ledger is not None:
             goes_on = status == "PAUSED" or (cut and journal is not None)
             if not goes_on:
@@ -276,13 +275,23 @@ def _watch(
     past: Past | None,
     within: Frame | None,
     counted: Spent,
-    ceiling: Amounts | None,
 ) -> None:
-    """Open the ledger of an execution; raises StateError where its limits are no limits."""
+    """Open the ledger of an execution where anything limits it.
+
+    Raises:
+        StateError: The limits of the document are no limits.
+    """
+    execution, services = frame.execution, effects.runtime.services
+    borrows = within is not None and within.execution.ledger is not None
+    ceiling = (
+        None if borrows or services is None or services.policy is None else services.policy.budget
+    )
+    if not (execution.program.budgeted or borrows or ceiling is not None):
+        return
     from asl.effects.pools import shared_budgets_of
     from asl.states.blocks.budget import Limits
 
-    execution, services = frame.execution, effects.runtime.serving()
+    services = effects.runtime.serving()
     budget = execution.program.budget
     limits = Limits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)

@@ -52,7 +52,8 @@ class RuntimeContext:
     """
 
     # As with an execution: slots for what every one has.
-    __slots__ = ("__dict__", "buckets", "clock", "in_event_loop", "now")
+    __slots__ = ("__dict__", "buckets", "checkpoints", "clock", "heeds", "holds", "in_event_loop",
+                 "now")  # fmt: skip
     now: Callable[[], float]
     """The epoch second that it is."""
     loop: asyncio.AbstractEventLoop
@@ -67,12 +68,12 @@ class RuntimeContext:
     """That of the execution with which the run began, None for that one itself."""
     deadline: float | None = None
     """The epoch second at which the execution times out, None for never."""
-    holds = False
+    holds: bool
     """Whether there is anything to close."""
     middleware: Sequence[Middleware] = ()
     """Code of the user around each effect, the outermost first."""
     expired = False
-    heeds = COUNTED
+    heeds: bool
     """Whether anything may have told a part of the execution to end that its agents kept back."""
     forks: tuple[Fork, ...] = ()
     pending: tuple[tuple[str, Asked], ...] = ()
@@ -81,7 +82,7 @@ class RuntimeContext:
     """The same of tasks that are answered by their token while nobody runs."""
     wake: float | None = None
     """The epoch second at which a suspended wait of the execution is over, None for none."""
-    checkpoints: tuple[Checkpoint, ...] = ()
+    checkpoints: tuple[Checkpoint, ...]
     """What the execution has saved."""
     threads: asyncio.Semaphore | None = None
     """Limits the plain functions that run at the same time."""
@@ -99,6 +100,7 @@ class RuntimeContext:
         self.now = clock.now
         self.buckets = buckets
         self.in_event_loop = in_event_loop
+        self.heeds, self.holds, self.checkpoints = COUNTED, False, ()
         return self
 
     def start_within(self, outer: RuntimeContext) -> None:

@@ -79,6 +79,8 @@ class Execution:
     # called to make one: an `__init__` would double the price.
     __slots__ = (
         "__dict__",
+        "busy",
+        "counter",
         "draw",
         "emit",
         "history",
@@ -88,6 +90,7 @@ class Execution:
         "program",
         "started",
         "usage",
+        "work",
     )
     program: Program
     input: Json
@@ -101,11 +104,15 @@ class Execution:
     usage: Usage
     ledger: Ledger | None
     """Counts what every level has spent, where a budget limits any."""
+    counter: "HistoryCounter | None"
+    """Counts the events of the history, where a quota limits them."""
+    work: WorkMeter | None
+    """The work of the state that is evaluated now, None before anything was to count."""
+    busy: int
+    """Steps of work since others could run."""
 
     role: str | None = ROLE
     """The role that the context object names."""
-    counter: HistoryCounter | None = None
-    """Counts the events of the history, where a quota limits them."""
     index = 0
     """The number of a child execution."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
@@ -115,10 +122,6 @@ class Execution:
     state starts."""
     delivery: Any = None
     """Takes events to the channels of the document, where there are any."""
-    work: WorkMeter | None = None
-    """The work of the state that is evaluated now, None before anything was to count."""
-    busy = 0
-    """Steps of work since others could run."""
     items = 0
     """Items of its Maps so far."""
     recorded = True
@@ -146,11 +149,11 @@ class Execution:
         self.input = data
         self.started = started
         self.history = history
-        self.emit = history.extend
         self.identity = identity
         self.draw = draw
         self.usage = NO_USAGE
-        self.ledger = None
+        self.ledger = self.counter = self.work = None
+        self.busy = 0
         return self
 
     @property
@@ -167,14 +170,15 @@ class Execution:
     def count_received(self, size: int) -> None:
         """Count the bytes of a value that came from outside as work, and as held in memory."""
         self.meter().built += size
-        self.busy += size // STEP_BYTES
+        self.whole.busy += size // STEP_BYTES
 
-    def worked(self, steps: int = 0) -> bool:
-        """Count what an evaluation has spent, and some steps more, as work of the execution.
+    def worked(self) -> bool:
+        """Count what evaluations have spent as work of the execution.
 
         Every state has all of the limits of work for itself. Returns whether others are to run now.
         """
-        self.busy += steps if self.work is None else steps + self.work.renew()
+        if self.work is not None:
+            self.busy += self.work.renew()
         return self.busy >= FAIR
 
     def take_items(self, count: int) -> None:

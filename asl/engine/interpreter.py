@@ -12,7 +12,7 @@ from typing import Any
 from asl.core.errors import StateError, cause_for, too_large
 from asl.core.values import Json, measure
 from asl.engine.events import found_by_engine
-from asl.engine.execution import ANYBODY, Execution, Identity
+from asl.engine.execution import ANYBODY, FAIR, Execution, Identity
 from asl.engine.following import follow
 from asl.engine.frame import Frame
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
@@ -27,8 +27,10 @@ MAX_DELAY = 99_999_999.0
 
 TICK = 10_000
 """Pure states between two calls of `Effects.yield_`: an endless loop of them stays cancellable."""
-MACHINE, EFFECT = 20, 400
-"""What a machine and an effect count as, in steps of work, besides what is evaluated."""
+EFFECT = 400
+"""What an effect counts as, in steps of work, besides what is evaluated."""
+SERIES = FAIR // EFFECT
+"""Effects of a machine after which others may run, whatever was evaluated for them."""
 _TICK = range(1, TICK + 1)
 _ONE = range(1, 2)
 
@@ -99,14 +101,13 @@ async def interpret(frame: Frame) -> Json:
     visit, visited = frame.visit, 0
     emit, program = execution.emit, execution.program
     limit, checks_size = program.profile.max_transitions, program.profile.checks_every_state
+    effects, direct, counter = frame.effects, frame.effects.direct, execution.counter
     performed, most = 0, program.profile.max_effects
-    effects, direct = frame.effects, frame.effects.direct
-    transitions, counter = limit, execution.counter
-    between, ahead = None, _TICK
+    pause = most if most < SERIES else SERIES
+    between, ahead, tired = None, _TICK, False
     if program.between is not None and frame.parent is None:
         between, ahead = program.between, _ONE
     try:
-        tired = execution.worked(MACHINE)
         while step is not None:
             if tired:
                 await effects.yield_(frame)
@@ -114,7 +115,7 @@ async def interpret(frame: Frame) -> Json:
             first, given = step, data
             variables, visited = frame.variables, 0
             if counter is not None:
-                limit = min(transitions, visit + counter.room())
+                limit = min(program.profile.max_transitions, visit + counter.room())
             if between is not None:
                 frame.step, frame.data = step, data
                 await between(frame)
@@ -156,17 +157,16 @@ async def interpret(frame: Frame) -> Json:
             while True:
                 if tired:
                     await effects.yield_(frame)
+                if performed == pause:
+                    pause = await _next_pause(frame, performed)
+                performed += 1
                 answer = ABSENT
                 try:
-                    asked = None
-                    if call is not None and direct is not None:
-                        asked = direct.begin(frame, step, data)
-                    if execution.work is not None:
-                        execution.worked()
-                    performed += 1
-                    if performed > most:
-                        raise _too_many_effects(frame)
-                    if asked is None or direct is None:
+                    if (
+                        call is None
+                        or direct is None
+                        or (asked := direct.begin(frame, step, data)) is None
+                    ):
                         output = await work(data, frame)
                     else:
                         try:
@@ -185,9 +185,9 @@ async def interpret(frame: Frame) -> Json:
                             _check_size(frame, output)
                 except StateError as error:
                     failure = error
-                    tired = execution.worked(EFFECT)
+                    tired = execution.work is not None and execution.worked()
                 else:
-                    tired = execution.worked(EFFECT)
+                    tired = execution.work is not None and execution.worked()
                     emit((EXITED, frame.now, frame, visit, step,
                           answer, output, variables, frame.variables, goto))  # fmt: skip
                     data, step = output, goto
@@ -210,6 +210,21 @@ def _broken(frame: Frame, step: Step | None, data: Json, error: StateError, visi
         if visited and step.work is None:  # the state that failed is counted already
             frame.visit -= 1
     frame.execution.emit((BROKEN, frame.now, frame, frame.visit, step, error))
+
+
+async def _next_pause(frame: Frame, performed: int) -> int:
+    """Let others run after so many effects; return after how many it is time again.
+
+    Raises:
+        StateError: States.Runtime, where a machine has performed as many as it may.
+    """
+    most = frame.execution.program.profile.max_effects
+    if performed >= most:
+        hint = "give its loop a counter, or raise the bound: --quota max_effects=N"
+        raise StateError("States.Runtime", f"a machine made more than {most} attempts: {hint}")
+    frame.execution.busy += EFFECT * SERIES
+    await frame.effects.yield_(frame)
+    return min(most, performed + SERIES)
 
 
 def _up_to(limit: int, visit: int, ahead: range) -> range:
@@ -266,12 +281,6 @@ def _too_long(frame: Frame) -> StateError:
         return counter.error()
     cause = f"a machine made more than {profile.max_transitions} transitions"
     return StateError("States.Runtime", cause)
-
-
-def _too_many_effects(frame: Frame) -> StateError:
-    most = frame.execution.program.profile.max_effects
-    hint = "give its loop a counter, or raise the bound: --quota max_effects=N"
-    return StateError("States.Runtime", f"a machine made more than {most} attempts: {hint}")
 
 
 def _check_size(frame: Frame, value: Json) -> None:

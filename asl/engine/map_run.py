@@ -13,7 +13,7 @@ from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.engine.events import PAUSED, Event, error_details
-from asl.engine.execution import Execution, Identity
+from asl.engine.execution import FAIR, Execution, Identity
 from asl.engine.following import count_events
 from asl.engine.frame import NO_VARIABLES, Frame, digest
 from asl.engine.history import Expander
@@ -63,19 +63,17 @@ class ChildExecution(Execution):
         """The execution whose history tells of this one."""
         return self.run.whole
 
-    @property
-    def busy(self) -> int:
-        """Steps of work of the whole since others could run."""
-        return self.run.whole.busy
-
-    @busy.setter
-    def busy(self, steps: int) -> None:
-        self.run.whole.busy = steps
-
     def meter(self) -> WorkMeter:
         """Return the meter of its work, which is that of the whole."""
         self.work = self.run.whole.meter()
         return self.work
+
+    def worked(self) -> bool:
+        """Count all that was done here as work of the whole."""
+        super().worked()
+        self.run.whole.busy += self.busy
+        self.busy = 0
+        return self.run.whole.busy >= FAIR
 
     def events(self, record: Record) -> Iterator[Event]:
         """Yield what a record tells, and first that the execution has begun."""
@@ -88,6 +86,7 @@ class ChildExecution(Execution):
 
     def end(self, status: str, details: dict[str, Json]) -> None:
         """Tell whoever listens of its end, if it was told that it has begun."""
+        self.worked()
         expander, self.expander = self.expander, None  # each refers to the other
         if self.listener is not None and expander is not None:
             self.listener(expander.end(status, self.latest, details))

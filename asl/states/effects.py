@@ -100,6 +100,15 @@ class Workload(Protocol):
         """How often the execution went on after its end."""
         ...
 
+    @property
+    def whole(self) -> Workload:
+        """The execution that this one belongs to, as an iteration of a distributed Map does."""
+        ...
+
+    def worked(self) -> bool:
+        """Count what evaluations have spent as work; return whether others are to run now."""
+        ...
+
     def take_items(self, count: int) -> None:
         """Count items of a Map; raises StateError (States.Runtime) for too many."""
         ...

@@ -45,7 +45,8 @@ def map_over(items: str, states: dict[str, Any], **fields: Any) -> dict[str, Any
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower all bounds."""
-    monkeypatch.setattr("asl.engine.execution.FAIR", 4_000)
+    for module in ("engine.execution", "engine.interpreter", "engine.map_run", "effects.fork"):
+        monkeypatch.setattr(f"asl.{module}.FAIR", 4_000)
     monkeypatch.setattr(truncation, "MAX_RECORDED", 3_000)
     monkeypatch.setattr(truncation, "MAX_HELD", 200_000)
     monkeypatch.setattr(memory_bounds, "MAX_HELD", 200_000)
