@@ -104,7 +104,7 @@ class Execution:
     usage: Usage
     ledger: Ledger | None
     """Counts what every level has spent, where a budget limits any."""
-    counter: "HistoryCounter | None"
+    counter: HistoryCounter | None
     """Counts the events of the history, where a quota limits them."""
     work: WorkMeter | None
     """The work of the state that is evaluated now, None before anything was to count."""
