@@ -82,7 +82,8 @@ if TYPE_CHECKING:
     from asl.runs.resumption import aresume, resume
     from asl.runs.running import arun, run
     from asl.runs.single_state import test_state
-    from asl.states.decisions import AnswerRefused, request_digest
+    from asl.states.approval_answers import AnswerRefused
+    from asl.states.decisions import request_digest
     from asl.stores.backend import StoreBackend
     from asl.stores.errors import StoreDamaged, StoreError
 
@@ -162,7 +163,7 @@ __all__ = [
 
 _LAZY = {
     "Agent": "asl.engine.agent",
-    "AnswerRefused": "asl.states.decisions",
+    "AnswerRefused": "asl.states.approval_answers",
     "Bindings": "asl.bindings",
     "BindingsMissing": "asl.executions",
     "Call": "asl.engine.agent",

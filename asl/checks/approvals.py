@@ -16,9 +16,9 @@ from asl.core.values import Json
 from asl.expr.paths import parse_path
 from asl.expr.rules import COMBINATORS
 from asl.states import type_of
+from asl.states.approval_answers import ANYTHING
 from asl.states.approval_terms import OPTIONS
 from asl.states.base import Node
-from asl.states.decisions import ANYTHING
 
 __all__ = ["check"]
 

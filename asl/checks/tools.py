@@ -14,6 +14,7 @@ from asl.core.regex import linear
 from asl.core.values import Json
 from asl.expr.glob import compile_glob
 from asl.expr.templates import SUFFIX
+from asl.states.approval_answers import ANYTHING
 from asl.states.approval_rules import check_terms
 from asl.states.base import Node, awaits
 from asl.states.blocks.consent import REQUIRE_APPROVAL
@@ -26,7 +27,6 @@ from asl.states.blocks.policy import (
     path_pattern,
     processors,
 )
-from asl.states.decisions import ANYTHING
 
 __all__ = ["check", "unexecuted"]
 

@@ -85,7 +85,8 @@ def command(
         asl approve order-17 --option reject
         asl approve batch-3 --approved 0,2,3 --rejected 1
     """
-    from asl.states.decisions import SYSTEM_USER, AnswerRefused, request_digest
+    from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
+    from asl.states.decisions import request_digest
 
     if misplaced:
         raise click.UsageError(
@@ -144,7 +145,7 @@ def _user() -> str:
 
 def _first(request: dict[str, Json]) -> str:
     """Return the decision where none is named: the first option."""
-    from asl.states.decisions import ANYTHING
+    from asl.states.approval_answers import ANYTHING
 
     option: str = request["options"][0]
     if option == ANYTHING:

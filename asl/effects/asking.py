@@ -15,8 +15,10 @@ from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, described, is_fault
 from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
+from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
+from asl.states.approval_notices import Notice
 from asl.states.calls import Target
-from asl.states.decisions import SYSTEM_USER, AnswerRefused, Asked, Notice
+from asl.states.decisions import Asked
 from asl.states.effects import Frame
 from asl.states.errors import Expired, Raised, Suspended
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from asl.core.values import Json, compact, detached
 from asl.executions.errors import RequestNotFound
-from asl.states.decisions import Asked, Verdict
+from asl.states.approval_answers import Verdict
+from asl.states.decisions import Asked
 from asl.stores.executions import MAKE_DUE, name_of, top_of
 from asl.stores.requests import (
     BY_ID,
@@ -38,7 +39,7 @@ def requester(session: Session, id: str) -> str:
 
 def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
     """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
-    from asl.states.decisions import AnswerRefused
+    from asl.states.approval_answers import AnswerRefused
 
     text = compact(detached(given))
     with session.transaction():
@@ -73,7 +74,7 @@ def _repeated(
     session: Session, asked: Asked, given: dict[str, Json], text: str, now: float
 ) -> Json:
     """Return the record of the decision to somebody who says again what led to it."""
-    from asl.states.decisions import AnswerRefused
+    from asl.states.approval_answers import AnswerRefused
 
     kept = answer_of(session, asked.id)
     if kept is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asl.core.values import Json
-from asl.states.decisions import person
+from asl.states.approval_answers import person
 from asl.states.durations import duration, unfit
 from asl.states.settings import Settings
 
@@ -70,7 +70,7 @@ def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
 def waiting_plan(
     fields: Settings, otherwise: str, rules: Mapping[str, Json], message: Json
 ) -> dict[str, Any]:
-    """Return what happens while nobody answers, as `asl.states.decisions.notices` reads it.
+    """Return what happens while nobody answers, as `asl.states.approval_notices.notices` reads it.
 
     Args:
         fields: `Timeout` and `OnTimeout`.

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.states.decisions import person
+from asl.states.approval_answers import person
 
 PEOPLE = [
     "ann", "ann ", " ann", "\tann", "an\u200bn", "ann\u200d", "\ufeffann", "a\u00adnn", "Ann",

@@ -12,10 +12,10 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.values import Json, compact, is_integer, is_number, type_name
 from asl.expr.frame import Frame
 from asl.expr.templates import is_dynamic
+from asl.states.approval_answers import AnswerRefused
 from asl.states.base import Compiler, Node
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import Block
-from asl.states.decisions import AnswerRefused
 
 __all__ = ["FEEDBACK", "Ask", "compile_feedback", "judged"]
 

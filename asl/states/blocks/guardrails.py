@@ -1,83 +1,41 @@
 """Guardrails: what may go into an agent, and what may come out (Specification 8.2)."""
 
-import math
-import re
-from array import array
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import StateError
-from asl.core.regex import escape, find_all, linear
-from asl.core.values import MAX_DEPTH, Json, compact, is_integer
-from asl.core.work import Spend, WorkExceeded, WorkMeter
+from asl.core.regex import linear
+from asl.core.values import Json, is_integer
+from asl.core.work import Spend, WorkExceeded
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
-from asl.states.blocks.personal import (
-    KINDS,
-    Span,
-    normal_form,
-    personal_finder,
-    personal_test,
-    without_overlaps,
+from asl.states.blocks.guardrail_rules import (
+    CUTTABLE,
+    Clue,
+    Look,
+    Suspect,
+    Verdict,
+    always,
+    content_rule,
+    cutter,
+    length_rule,
+    personal_kind,
+    suspicion,
+    texts_in,
 )
+from asl.states.blocks.personal import KINDS
 from asl.states.blocks.verdicts import UnclearVerdict, rejection
 
 __all__ = ["GUARDRAILS", "guard_input", "guard_output"]
 
-MASK: Final = "[MASKED]"
-CONTROLS: Final = {each: " " if chr(each).isspace() else None for each in (*range(32), 127)}
-"""What the normal form makes of the control characters of ASCII."""
-_BLANKS: Final = re.compile("  +")
 WARNS: Final = ("warn", "flag")
 CUTS: Final = ("redact", "mask")
-CUTTABLE: Final = ("pattern", "regex", "pii")
-"""The types of rules that find something which can be cut out."""
 FLAGS: Final = "ims"
-MATCH: Final = 40
-"""Steps that a match of a regular expression costs."""
-GAP: Final = "\0"
-"""Stands between two texts: in nothing that is found by its digits, letters and signs."""
-LITERAL: Final = re.compile(r"[A-Za-z0-9 _@#%&=~:;,<>/!'\"-]*")
-ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card": "credit_card"}
 
-_Find: TypeAlias = Callable[[str, Spend], list[Span]]
-"""Returns what a rule finds in a text, with counted work."""
-_Glance: TypeAlias = Callable[[Json, Spend], bool]
-"""Whether the rules of a side may have something to say of a content: most have nothing in them."""
-_Look: TypeAlias = Callable[[Json, list[str], Spend], "_Verdict | None"]
-"""Judges the content and the texts in it; None for no violation."""
-_Judge: TypeAlias = Callable[[Attempt, Json], Awaitable["_Verdict"]]
+_Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[Verdict]]
 """Lets an agent judge the content."""
-
-
-class _Verdict(NamedTuple):
-    """What a rule or a validator has to say of the content."""
-
-    reason: str | None
-    """Why it is violated, None where it is not."""
-    content: tuple[Json, ...] = ()
-    """What the content is to be instead, if there is anything."""
-    cuttable: bool = False
-    """Whether what violates it can be cut out."""
-
-
-class _Clue(NamedTuple):
-    """What of a content shows that a rule has nothing to say of it, where its texts are ASCII."""
-
-    least: int = 0
-    most: float = math.inf
-    """Between these is its length."""
-    words: tuple[str, ...] = ()
-    """In none of its texts is one of these, in whatever case."""
-    begins: tuple[str, ...] = ()
-    """Nor one of these as it is."""
-    holds: Callable[[str, Spend], bool] | None = None
-    """Nor is this true of all of them in one, with `GAP` between."""
-    find: _Find | None = None
-    """Nor is anything found in one of them by this."""
 
 
 class _Rule(NamedTuple):
@@ -87,9 +45,9 @@ class _Rule(NamedTuple):
     """How messages call it: `rule 2 (regex)`."""
     type: str
     action: str
-    clue: _Clue | None = None
+    clue: Clue | None = None
     """None where it has always to be asked."""
-    look: _Look | None = None
+    look: Look | None = None
     judge: _Judge | None = None
     """What decides where nothing is to be seen in the content itself."""
     cut: Callable[[Json, Spend], Json] | None = None
@@ -181,7 +139,7 @@ class _Guard:
         self.warns = side.get("OnFail") == "warn"
         clues = [rule.clue for rule in self.rules]
         asked = None in clues or self.validator is not None
-        self.doubts: _Glance = _always if asked else _glance([each for each in clues if each])
+        self.doubts: Suspect = always if asked else suspicion([each for each in clues if each])
         """Whether anything has to be looked at closely; texts that nothing is in are most."""
 
     async def judged(self, attempt: Attempt, content: Json) -> Json:
@@ -213,7 +171,7 @@ class _Guard:
         for rule in self.rules:
             if rule.look is not None:
                 if texts is None:
-                    texts = _texts(content, spend)
+                    texts = texts_in(content, spend)
                 verdict = rule.look(content, texts, spend)
             else:
                 verdict = await self._judged(rule, attempt, content)
@@ -241,7 +199,7 @@ class _Guard:
                 (content,) = verdict.content
         return content
 
-    async def _judged(self, rule: _Rule, attempt: Attempt, content: Json) -> _Verdict | None:
+    async def _judged(self, rule: _Rule, attempt: Attempt, content: Json) -> Verdict | None:
         assert rule.judge is not None
         try:
             return await rule.judge(attempt, content)
@@ -251,9 +209,9 @@ class _Guard:
             if rule.optional:
                 self.warn(attempt, f"{rule.place}: its checker is not registered")
                 return None
-            return _Verdict("its checker is not registered")
+            return Verdict("its checker is not registered")
 
-    async def asked(self, attempt: Attempt, agent: str, content: Json) -> _Verdict:
+    async def asked(self, attempt: Attempt, agent: str, content: Json) -> Verdict:
         """Let an agent judge the content."""
         answer = await attempt.ask(
             agent,
@@ -265,7 +223,7 @@ class _Guard:
             },
         )
         if type(answer) is bool:  # whether a checker has found something
-            return _Verdict("it says so" if answer else None)
+            return Verdict("it says so" if answer else None)
         replaces = type(answer) is dict and "content" in answer
         try:
             # To say what the content is to be accepts it.
@@ -273,7 +231,7 @@ class _Guard:
         except UnclearVerdict as unclear:
             raise self.unclear(agent, unclear.wanted, unclear.found) from None
         new = (answer["content"],) if replaces else ()
-        return _Verdict(reason, new)
+        return Verdict(reason, new)
 
     def unclear(self, agent: str, wanted: str, found: str) -> StateError:
         """Return the error of a judge whose answer is no verdict: what it judges does not pass."""
@@ -307,265 +265,20 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
     if kind == "pii" and written.get("Detect") is False:
         return None
     if kind in CUTTABLE:
-        (find, clue), missing = _FINDERS[kind](written), _missing(written)
-        cut = _cutter(find, action) if action in CUTS else None
-        look = _finding(find, missing)
-        return _Rule(place, kind, action, clue if missing is None else None, look, cut=cut)
+        find, clue, look = content_rule(written)
+        cut = cutter(find, action) if action in CUTS else None
+        return _Rule(place, kind, action, clue, look, cut=cut)
     if kind == "length":
-        return _Rule(place, kind, action, *_length(written))
+        return _Rule(place, kind, action, *length_rule(written))
     agent = (
         written["Check"] if kind == "semantic" else written.get("Validator", written.get("Agent"))
     )
 
-    async def judge(attempt: Attempt, content: Json) -> _Verdict:
+    async def judge(attempt: Attempt, content: Json) -> Verdict:
         return await guard.asked(attempt, agent, content)
 
     optional = "Action" not in written or action in WARNS
     return _Rule(place, kind, action, judge=judge, optional=optional)
-
-
-def _always(content: Json, spend: Spend) -> bool:
-    return True
-
-
-def _glance(clues: list[_Clue]) -> _Glance:
-    """Return whether a content may be what none of the clues says that it is not."""
-    least, most = max((each.least for each in clues), default=0), math.inf
-    words: list[str] = []
-    begins: list[str] = []
-    checks: list[Callable[[str, Spend], bool]] = []
-    finds: list[_Find] = []
-    for clue in clues:
-        most = min(most, clue.most)
-        words += clue.words
-        begins += clue.begins
-        checks += () if clue.holds is None else (clue.holds,)
-        finds += () if clue.find is None else (clue.find,)
-    measured = least > 0 or most < math.inf
-
-    def doubts(content: Json, spend: Spend) -> bool:
-        texts = _texts(content, spend)
-        if measured and not least <= len(_text(content)) <= most:
-            return True
-        text = GAP.join(texts)
-        if not text.isascii():
-            return True
-        if words:
-            lower = text.translate(
-                CONTROLS
-            ).lower()  # no letter beyond ASCII stands for one of a word
-            for word in words:
-                if word in lower:
-                    return True
-        for begin in begins:
-            if begin in text:
-                return True
-        for holds in checks:
-            if holds(text, spend):
-                return True
-        for find in finds:
-            for each in texts:
-                if find(each, spend):
-                    return True
-        return False
-
-    return doubts
-
-
-def _text(content: Json) -> str:
-    """Return the content as what its length is measured in."""
-    return content if type(content) is str else compact(content)
-
-
-def _length(written: Mapping[str, Json]) -> tuple[_Clue, _Look]:
-    least, most = written.get("Min", 0), written.get("Max", math.inf)
-
-    def look(content: Json, texts: list[str], spend: Spend) -> _Verdict | None:
-        length = len(_text(content))
-        if length < least:
-            return _Verdict(f"{length} characters are fewer than {least}")
-        if length > most:
-            return _Verdict(f"{length} characters are more than {most}")
-        return None
-
-    return _Clue(least, most), look
-
-
-def _finding(find: _Find, missing: Callable[[list[str], Spend], bool] | None) -> _Look:
-    def look(content: Json, texts: list[str], spend: Spend) -> _Verdict | None:
-        if missing is not None and missing(texts, spend):
-            return _Verdict("nothing of what is allowed is found")
-        spans = list(chain.from_iterable(find(text, spend) for text in texts))
-        if spans:
-            labels = [span.label for span in spans]
-            kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
-            what = "something is" if kinds == "masked" else f"{kinds} is"
-            reason = f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}"
-            return _Verdict(reason, cuttable=True)
-        return None
-
-    return look
-
-
-CHARACTERS: Final = 32
-"""Characters of a text that a step reads."""
-
-
-def _texts(content: Json, spend: Spend, level: int = 1) -> list[str]:
-    """Return every text in the content, in order; raises WorkExceeded for too much or too deep."""
-    kind = type(content)
-    if kind is str:
-        if len(content) > CHARACTERS:
-            spend(len(content) // CHARACTERS)
-        return [content]
-    if kind is dict:
-        content = content.values()
-    elif kind is not list:
-        return []
-    if level > MAX_DEPTH:
-        raise WorkExceeded("levels", MAX_DEPTH)
-    found: list[str] = []
-    characters = 0
-    for each in content:
-        kind = type(each)
-        if kind is str:
-            characters += len(each)
-            found.append(each)
-        elif kind is dict or kind is list:
-            found += _texts(each, spend, level + 1)
-    spend(4 + len(content) + characters // CHARACTERS)
-    return found
-
-
-def _cutter(find: _Find, action: str) -> Callable[[Json, Spend], Json]:
-    """Return what takes everything that is found out of the texts of a content."""
-
-    def cut_text(text: str, spend: Spend) -> str:
-        pieces: list[str] = []
-        end = 0
-        for span in find(text, spend):
-            pieces += text[end : span.start], span.label if action == "mask" else ""
-            end = span.end
-        return "".join((*pieces, text[end:]))
-
-    def cut(content: Json, spend: Spend) -> Json:
-        if type(content) is str:
-            return cut_text(content, spend)
-        if type(content) is dict:
-            return {key: cut(each, spend) for key, each in content.items()}
-        return [cut(each, spend) for each in content] if type(content) is list else content
-
-    return cut
-
-
-def _pattern(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
-    entries = [entry for entry in written.get("Block", ()) if entry]
-    if not entries:
-        return lambda text, spend: [], _Clue()
-    find = _words(entries)
-    if not all(entry.isascii() and entry.isprintable() and " " not in entry for entry in entries):
-        return find, _Clue(find=find)
-    return find, _Clue(words=tuple(entry.lower() for entry in entries))
-
-
-def _words(entries: Sequence[str]) -> _Find:
-    """Return what finds the entries in a text, however either is disguised (`normal_form`)."""
-    spend = WorkMeter().spend
-    plain = [_comparable(entry, spend)[0] for entry in entries]
-    search = _literals([each for each in plain if each])
-    unseen = _literals([entry for entry, each in zip(entries, plain, strict=True) if not each])
-
-    def find(text: str, spend: Spend) -> list[Span]:
-        found = unseen(text, spend)
-        if text.isascii():
-            spend(len(text) // CHARACTERS)
-            if not search(_BLANKS.sub(" ", text.translate(CONTROLS)), spend):
-                return found
-        comparable, origins = _comparable(text, spend)
-        found += [
-            Span(origins[start], origins[end - 1] + 1, label)
-            for start, end, label in search(comparable, spend)
-        ]
-        return without_overlaps(found)
-
-    return find
-
-
-def _literals(entries: Sequence[str]) -> _Find:
-    """Return what finds any of the entries in a text, in either case."""
-    if not entries:
-        return lambda text, spend: []
-    return _expression("|".join(map(escape, entries)), "i")
-
-
-def _comparable(text: str, spend: Spend) -> tuple[str, Sequence[int]]:
-    """Return the normal form of a text with each run of blanks as one, and where it comes from."""
-    plain, origins = normal_form(text, spend)
-    if "  " not in plain:
-        return plain, origins
-    spend(len(plain))
-    kept = [at for at, each in enumerate(plain) if each != " " or plain[at - 1 : at] != " "]
-    return "".join([plain[at] for at in kept]), array("I", [origins[at] for at in kept])
-
-
-def _missing(written: Mapping[str, Json]) -> Callable[[list[str], Spend], bool] | None:
-    """Return whether nothing that a pattern rule allows is found."""
-    if "Allow" not in written:
-        return None
-    entries = written["Allow"]
-    find = _words(entries)
-    return lambda texts, spend: not any(find(text, spend) for text in texts if entries)
-
-
-def _regex(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
-    pattern, flags = written["Pattern"], written.get("Flags", "")
-    find = _expression(pattern, flags)
-    begins = _beginning(pattern)
-    if not begins:
-        return find, _Clue(find=find)
-    if "i" in flags:
-        return find, _Clue(words=(begins.lower(),))
-    return find, _Clue(begins=(begins,))
-
-
-def _beginning(pattern: str) -> str:
-    """Return a text with which all begins that an expression matches, empty for none."""
-    found = LITERAL.match(pattern)
-    assert found is not None
-    repeated = pattern[found.end() : found.end() + 1] in ("?", "*", "{")
-    return "" if "|" in pattern else found[0][: -1 if repeated else None]
-
-
-def _expression(pattern: str, flags: str) -> _Find:
-    compiled = linear(pattern, flags)
-
-    def find(text: str, spend: Spend) -> list[Span]:
-        # The places of bytes are those of characters, and cost the library less.
-        searched = text.encode() if text.isascii() else text
-        found: list[Span] = []
-        for match in find_all(compiled, searched, spend):
-            spend(MATCH)
-            found.append(Span(match.start(), match.end(), MASK))
-        return found
-
-    return find
-
-
-def _personal(written: Mapping[str, Json]) -> tuple[_Find, _Clue]:
-    kinds = [*map(_kind, written.get("Types", KINDS))]
-    return personal_finder(kinds), _Clue(holds=personal_test(kinds))
-
-
-def _kind(written: str) -> str:
-    name = written.lower()
-    return ALIASES.get(name, name)
-
-
-_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], tuple[_Find, _Clue]]] = {
-    "pattern": _pattern,
-    "regex": _regex,
-    "pii": _personal,
-}
 
 
 # --------------------------------------------------------------------------------------------
@@ -645,9 +358,9 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
         yield from _check_regex(node, rule, pointer)
     types = rule.get("Types")
     for index, name in enumerate(types if kind == "pii" and type(types) is list else ()):
-        if type(name) is str and _kind(name) not in KINDS and not node.computed(name):
+        if type(name) is str and personal_kind(name) not in KINDS and not node.computed(name):
             message = f"no personal data is called {name!r}"
-            hint = did_you_mean(_kind(name), KINDS) or f"one of {', '.join(KINDS)}"
+            hint = did_you_mean(personal_kind(name), KINDS) or f"one of {', '.join(KINDS)}"
             yield Finding("V-GRD-02", message, f"{pointer}/Types/{index}", hint)
 
 
