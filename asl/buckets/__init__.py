@@ -9,6 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from asl.buckets.folder import Folder
+from asl.buckets.memory import Memory
 from asl.core.errors import AslError
 from asl.states.objects import Bucket
 
@@ -27,12 +29,8 @@ def as_bucket(name: str, where: Any) -> Bucket:
 
         return Store(name, where)
     if isinstance(where, str | PathLike):
-        from asl.buckets.folder import Folder
-
         return Folder(name, Path(where))
     if isinstance(where, MutableMapping):
-        from asl.buckets.memory import Memory
-
         return Memory(name, where)
     if all(hasattr(where, method) for method in ("open", "create", "objects")):
         bucket: Bucket = where

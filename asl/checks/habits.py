@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Final
 
-from asl.expr.jsonata import DELIMITERS
+from asl.expr.delimiters import DELIMITERS
 from asl.expr.jsonata.literals import literal
 
 __all__ = ["ALONE", "of_function", "of_name", "of_syntax", "of_text"]

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from asl.checks import expressions, queries, registered, resource_names
+from asl.checks import expressions, registered, resource_names
 from asl.checks.resource_names import ACTIVITY, TOKEN
 from asl.checks.workflow import Workflow, text
+from asl.checks.written import queries_of
 from asl.core import aws
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.opaque import contains_opaque
@@ -66,7 +67,7 @@ def _tokens(workflow: Workflow, node: Node) -> Iterator[tuple[str, bool]]:
     The whole context object has a token, too, but it may be sent for the sake of the rest.
     """
     if node.query_language == "JSONata":
-        for written in queries.queries_of(workflow, node):
+        for written in queries_of(workflow, node):
             source = written.source
             if source is not None and "Token" in source and "$states.context" in source:
                 yield written.pointer, True

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from asl.checks import habits
-from asl.checks.queries import Written, read
-from asl.checks.workflow import Workflow
+from asl.checks.workflow import Workflow, Written
+from asl.checks.written import read
 from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
-from asl.expr.jsonata import DELIMITERS, Query
+from asl.expr.delimiters import DELIMITERS
 from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.functions.dialects import belonging
 from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.parsed import ParsedQuery
 
 __all__ = ["judged"]
 
@@ -66,7 +67,7 @@ def _delimiters(written: Written) -> Iterator[Finding]:
         )
 
 
-def _context(written: Written, query: Query) -> Iterator[Finding]:
+def _context(written: Written, query: ParsedQuery) -> Iterator[Finding]:
     for name, offset in dict(reversed(query.context)).items():
         root = name == "$$"
         yield Finding(
@@ -92,7 +93,7 @@ def _advice(name: str) -> str:
     return f"write $states.input.{name} for a field of the input, ${name} for a variable"
 
 
-def _references(workflow: Workflow, written: Written, query: Query) -> Iterator[Finding]:
+def _references(workflow: Workflow, written: Written, query: ParsedQuery) -> Iterator[Finding]:
     for index, reference in enumerate(query.shape.references):
         if reference.name == "states":
             member = reference.member
@@ -137,7 +138,7 @@ def _is_function(workflow: Workflow, name: str) -> bool:
     return name in NATIVES or (not workflow.profile.aws and name in belonging(name))
 
 
-def _constant(written: Written, query: Query) -> Iterator[Finding]:
+def _constant(written: Written, query: ParsedQuery) -> Iterator[Finding]:
     found = query.constant
     if written.wanted is not None and found is not None and found != written.wanted:
         yield Finding(
@@ -157,7 +158,7 @@ _MAKES = frozenset({"lambda", "partial", "regex"})
 """Nodes whose values are functions."""
 
 
-def _failing(workflow: Workflow, written: Written, query: Query) -> Iterator[Finding]:
+def _failing(workflow: Workflow, written: Written, query: ParsedQuery) -> Iterator[Finding]:
     """Find what fails whatever the data are: sums of texts, and functions without their `$`."""
     nodes = [*nodes_of(query.tree)]
     # An object that the query makes may hold functions; data has none.

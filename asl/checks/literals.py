@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from asl.checks import queries
 from asl.checks.languages import is_jsonata
 from asl.checks.structure import computed_form, verbatim
 from asl.checks.workflow import Workflow, objects
+from asl.checks.written import queries_of
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape, tokens
@@ -229,7 +229,7 @@ def _cure(schema: str, steps: list[str], expression: str) -> str | None:
 
 
 def _in_jsonata(workflow: Workflow, node: Node) -> Iterator[Finding]:
-    for written in queries.queries_of(workflow, node):
+    for written in queries_of(workflow, node):
         if written.source is None and (
             _VARIABLE.match(written.text)
             or (_looks_dynamic(written.text) and not _is_path(node, written.pointer))

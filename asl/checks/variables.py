@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from asl.checks import expressions, queries
+from asl.checks import expressions
 from asl.checks.flow import Flow, assignments, followed
 from asl.checks.workflow import Scope, Workflow
+from asl.checks.written import queries_of, read
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.expr.expressions import paths_in
@@ -143,9 +144,9 @@ def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | 
 
 
 def _in_queries(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
-    for each in queries.queries_of(workflow, node):
+    for each in queries_of(workflow, node):
         source = each.source
-        query = None if source is None or node.open(source) else queries.read(workflow, source)
+        query = None if source is None or node.open(source) else read(workflow, source)
         if query is None or isinstance(query, ExpressionFault) or not query.variables:
             continue
         first = {reference.name: reference.offset for reference in reversed(query.references)}

@@ -7,25 +7,24 @@ left out of the walk; the schemas report it.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from asl.core.diagnostics import Suggestions
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.expr.delimiters import DELIMITERS
+from asl.expr.parsed import ParsedQuery
 from asl.states import type_of
 from asl.states.base import Node
 from asl.states.iteration import DISTRIBUTING
 from asl.states.machines import machines_of
 
-if TYPE_CHECKING:
-    from asl.checks.queries import Written
-    from asl.expr.jsonata import Query
-
 __all__ = [
     "Scope",
     "Workflow",
+    "Written",
     "below",
     "entries",
     "handlers",
@@ -64,6 +63,25 @@ class Scope(NamedTuple):
         return self.pointer == self.home != ""
 
 
+class Written(NamedTuple):
+    """A string that is evaluated when it stands between the delimiters.
+
+    `source` is what stands between the delimiters, None for a string that is no expression.
+    `wanted` is the JSON type that must come out, `members` are those of `$states` that exist here.
+    """
+
+    pointer: str
+    text: str
+    source: str | None
+    members: frozenset[str]
+    wanted: str | None = None
+
+    @property
+    def lead(self) -> int:
+        """How many characters stand before the source."""
+        return self.text.index(self.source or "", len(DELIMITERS[0]))
+
+
 @dataclass(frozen=True, slots=True)
 class Workflow:
     """A whole document and what the caller of a check knows about its surroundings."""
@@ -83,9 +101,9 @@ class Workflow:
     """What the document itself is called."""
     heads: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     """What included documents say beside their machines, by the pointers of these."""
-    queries: "dict[str, Query | ExpressionFault]" = field(default_factory=dict)
+    queries: dict[str, ParsedQuery | ExpressionFault] = field(default_factory=dict)
     """The JSONata expressions read so far, by their text."""
-    written: "dict[str, Sequence[Written]]" = field(default_factory=dict)
+    written: dict[str, Sequence[Written]] = field(default_factory=dict)
     """What may be one in the states looked at so far, by their pointers."""
 
     @property

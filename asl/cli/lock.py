@@ -24,7 +24,7 @@ def command(document: str, check: bool, root: str | None) -> Exit:
     From then on the document is refused while a file that it imports, or one that those import,
     differs from what was locked. With --check, exits with 3 if the lock is not current.
     """
-    from asl.compose import unlocked
+    from asl.compose.joining import unlocked
     from asl.compose.lock import LOCK, pins
 
     read, given = unlocked(document, root)

@@ -1,27 +1,25 @@
 """Layer 4: imports, templates and modules become one document (Specification 9).
 
-Reading a document follows its imports (`imports`), and then gives every Include the machine that it
-runs (`expansion`): an imported document whose parameters are filled in (`filling`), patched by the
-Include (`overrides`), and cut out of a module (`modules`). What comes of it is a document like any
-other that knows which file each of its parts is written in.
+Reading a document (`joining`) follows its imports (`imports`), and then gives every Include the
+machine that it runs (`expansion`): an imported document whose parameters are filled in (`filling`),
+patched by the Include (`overrides`), and cut out of a module (`modules`). What comes of it is a
+document like any other that knows which file each of its parts is written in.
 """
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
+from asl.compose.files import Fetch
+from asl.compose.given import Given
 from asl.compose.includes import includes
-from asl.core.document import Document, What, path_of
+from asl.core.document import Document, What
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json
 from asl.sources import load as read
 from asl.sources import load_each as read_each
 
-if TYPE_CHECKING:
-    from asl.compose.imports import Fetch
-
-__all__ = ["composed", "load", "load_each", "runnable", "unlocked"]
+__all__ = ["composed", "load", "load_each", "runnable"]
 
 
 def load(
@@ -29,7 +27,7 @@ def load(
     *,
     name: str | None = None,
     root: str | os.PathLike[str] | None = None,
-    imports: "Fetch | Mapping[str, What] | None" = None,
+    imports: Fetch | Mapping[str, What] | None = None,
     files: Mapping[str, What] | None = None,
     parameters: Mapping[str, Json] | None = None,
     **origin: Any,
@@ -40,7 +38,7 @@ def load(
     `asl.sources.load`.
     """
     document = read(what, name=name, root=_text(root), **origin)
-    return _joined(document, _Parts(what, name, root, imports, files, parameters))
+    return _joined(document, Given(what, name, root, imports, files, parameters))
 
 
 def load_each(
@@ -48,14 +46,14 @@ def load_each(
     *,
     name: str | None = None,
     root: str | os.PathLike[str] | None = None,
-    imports: "Fetch | Mapping[str, What] | None" = None,
+    imports: Fetch | Mapping[str, What] | None = None,
     parameters: Mapping[str, Json] | None = None,
     **origin: Any,
 ) -> list[Document | InvalidDocument]:
     """Read a document, or all that a template holds: each one, or why it cannot be read."""
-    parts = _Parts(what, name, root, imports, None, parameters)
+    given = Given(what, name, root, imports, None, parameters)
     return [
-        each if isinstance(each, InvalidDocument) else _joined(each, parts)
+        each if isinstance(each, InvalidDocument) else _joined(each, given)
         for each in read_each(what, name=name, root=_text(root), **origin)
     ]
 
@@ -64,68 +62,32 @@ def _text(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.fspath(path)
 
 
-def unlocked(path: str, root: str | None) -> tuple[Document, Mapping[str, Json]]:
-    """Read a document and its imports whatever its lock says; return that as well."""
-    from asl.compose.files import Folder
-    from asl.compose.imports import linked
-    from asl.compose.lock import LOCK
-
-    document = read(path)
-    lock = document.value.get(LOCK)
-    bare = {key: value for key, value in document.value.items() if key != LOCK}
-    found = linked(replace(document, value=bare), Folder(path, root))
-    return replace(found, value=document.value), lock if type(lock) is dict else {}
-
-
-class _Parts(NamedTuple):
-    """What the caller says of the parts of a document."""
-
-    what: What
-    name: str | None
-    root: str | os.PathLike[str] | None
-    imports: "Fetch | Mapping[str, What] | None"
-    files: Mapping[str, What] | None
-    parameters: Mapping[str, Json] | None
-
-    def path(self, document: Document) -> str | None:
-        """The path of the file that was read, None for what is no file."""
-        path = path_of(self.what) or getattr(self.what, "name", None)
-        if not isinstance(path, str) or path.startswith("<"):
-            return None
-        return path if self.name is not None else document.source.name
-
-
-def _joined(document: Document, parts: _Parts) -> Document:
-    if not parts.parameters and not _has_parts(document.value):
+def _joined(document: Document, given: Given) -> Document:
+    if not given.parameters and not _has_parts(document.value):
         return document
-    from asl.compose.expansion import expanded
-    from asl.compose.files import Files, Folder, Kept
-    from asl.compose.imports import linked
+    from asl.compose.joining import joined
 
-    imports: Any = parts.imports
-    fetch = imports.__getitem__ if isinstance(imports, Mapping) else imports
-    files: Files = Folder(parts.path(document), parts.root)
-    if parts.files is not None:
-        files = Kept(parts.files)
-    return expanded(linked(document, files, fetch), parts.parameters)
+    return joined(document, given)
 
 
 def composed(document: Document) -> Document:
     """Return a document that was read by itself, with whatever can be put together without more."""
     if document.composition is not None or not _has_parts(document.value):
         return document
-    from asl.compose.expansion import expanded
-
-    return expanded(document)
+    return _expanded(document)
 
 
 def runnable(document: Document) -> Document:
     """Return a document to be run: a template is filled in with its defaults."""
     if not document.value.get("Parameters") or _is_refused(document):
         return composed(document)
-    from asl.compose.expansion import expanded
+    return _expanded(document, {})
 
-    return expanded(document, {})
+
+def _expanded(document: Document, parameters: Mapping[str, Json] | None = None) -> Document:
+    from asl.compose.joining import expanded
+
+    return expanded(document, parameters)
 
 
 def _is_refused(document: Document) -> bool:

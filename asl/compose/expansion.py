@@ -19,7 +19,7 @@ from asl.core.errors import AslError
 from asl.core.pointers import escape
 from asl.core.source import DEFAULT_LIMITS, DOCUMENT_LIMITS, Source
 from asl.core.values import Json, compact
-from asl.expr.jsonata import expression
+from asl.expr.delimiters import expression
 from asl.expr.templates import SUFFIX, is_dynamic
 from asl.states import type_of
 from asl.states.machines import machines_of

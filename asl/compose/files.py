@@ -2,13 +2,16 @@
 
 import os
 import posixpath
-from collections.abc import Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, TypeAlias
 
 from asl.core.document import Document, What, read
 from asl.core.errors import AslError
 
-__all__ = ["BESIDE", "Files", "Folder", "Kept", "Refused"]
+__all__ = ["BESIDE", "Fetch", "Files", "Folder", "Kept", "Refused"]
+
+Fetch: TypeAlias = Callable[[str], What]
+"""Gives the document for a source that is no file below the root; raises AslError or KeyError."""
 
 
 class Refused(AslError):

@@ -14,7 +14,7 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
-from asl.expr.jsonata import expression
+from asl.expr.delimiters import expression
 from asl.expr.templates import SUFFIX
 
 __all__ = ["MAX_INSERTED", "Argument", "Filling", "Open", "TooLarge"]

@@ -1,25 +1,22 @@
 """Imports: the documents that a document names, and those that they name (Specification 9.1)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final
 
-from asl.compose.files import BESIDE, Files, Refused
+from asl.compose.files import BESIDE, Fetch, Files, Refused
 from asl.compose.includes import includes
 from asl.compose.lock import LOCK, Pin, digest
 from asl.compose.versions import LATEST, is_registry, registered
 from asl.core.diagnostics import Finding, did_you_mean
-from asl.core.document import Composition, Document, What, read
+from asl.core.document import Composition, Document, read
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.pointers import escape
 from asl.core.source import Place, Span
 from asl.core.values import Json
 
-__all__ = ["Fetch", "linked"]
-
-Fetch: TypeAlias = Callable[[str], What]
-"""Gives the document for a source that is no file below the root; raises AslError or KeyError."""
+__all__ = ["linked"]
 
 MAX_NESTED: Final = 16
 MAX_DOCUMENTS: Final = 1000

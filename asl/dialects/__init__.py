@@ -25,6 +25,7 @@ from asl.dialects.base import Conversion, Coverage, Dialect
 from asl.dialects.coverage import write
 from asl.dialects.logic import simplify
 from asl.dialects.plain import Plain
+from asl.dialects.unfilled import unfilled
 from asl.sources import Foreign
 
 __all__ = [
@@ -47,9 +48,9 @@ NATIVE: Final = "asl"
 BUILT_IN: Final[Mapping[str, str]] = {
     NATIVE: "asl.dialects.native",
     "amazon": "asl.dialects.amazon",
-    "codemie": "asl.dialects.codemie",
-    "contenox": "asl.dialects.contenox",
-    "flujo": "asl.dialects.flujo",
+    "codemie": "asl.dialects.rows.codemie",
+    "contenox": "asl.dialects.rows.contenox",
+    "flujo": "asl.dialects.rows.flujo",
 }
 """The module of each dialect by its name; it has a `DIALECT`."""
 GROUP: Final = "asl.dialects"
@@ -265,8 +266,6 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
 
 def _filled(document: Document) -> None:
     """Raise AslError if what stands in a template is known only with its parameters."""
-    from asl.dialects.unfilled import unfilled
-
     for pointer in unfilled(document.whole):
         message = (
             f"a parameter stands at {pointer}: give it a value before the template is converted"

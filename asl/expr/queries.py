@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
+from asl.expr.delimiters import expression
 from asl.expr.frame import Evaluate, Frame, constant
-from asl.expr.jsonata import UNDEFINED, Query, QueryFault, expression, limits, parse
+from asl.expr.jsonata import UNDEFINED, Query, QueryFault, limits, parse
 from asl.expr.jsonata.direct import Direct
 from asl.expr.jsonata.faults import INTERNAL, OF_AWS, UNSUPPORTED
 from asl.expr.paths.closures import whole_context

@@ -7,6 +7,7 @@ from typing import Any
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.engine.memory import Memory
+from asl.memories.given import GivenMemory
 
 __all__ = ["BACKENDS", "bound"]
 
@@ -62,8 +63,6 @@ def _memory(memory: Any) -> Memory:
             "memory is the path of a file, a URL, or an object with get, entries and change, "
             f"not {memory!r}"
         )
-    from asl.memories.given import GivenMemory
-
     return GivenMemory(memory)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.core.values import json_equal, measure
-from asl.expr.jsonata import expression
+from asl.expr.delimiters import expression
 from tests.laws.expressions import sources, templates
 
 Json = Any

@@ -20,6 +20,7 @@ from asl.dialects.codemie.machine import built
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
 from asl.dialects.codemie.tasks import INPUT
+from asl.dialects.yaml_writer import written
 from asl.states.machines import machines_of
 
 __all__ = ["kept", "lost", "owners", "restored", "workflow", "wrapped"]
@@ -118,8 +119,6 @@ def _said(text: str) -> str:
 
 def wrapped(config: dict[str, Json], about: Mapping[str, Any]) -> dict[str, Json]:
     """Return a workflow in the form that it had."""
-    from asl.dialects.yaml_writer import written
-
     if about.get("form") == "wrapped":
         return {**about.get("about", {}), "execution_config": config}
     if about.get("form") == "api":

@@ -15,7 +15,7 @@ from asl.expr.codemie.outputs import as_text, coerced, parsed
 from asl.expr.codemie.placeholders import argument, filled, looked_up, placeholders
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.foreign import table
-from asl.expr.jsonata.values import UNDEFINED
+from asl.expr.jsonata.undefined import UNDEFINED
 from asl.expr.limits import within_limits
 
 __all__ = ["TABLE"]

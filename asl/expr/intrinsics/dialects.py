@@ -59,7 +59,7 @@ def belonging(name: str) -> Function | None:
 def _called(name: str, native: Any) -> Callable[..., Json]:
     """Return what calls a function of JSONata with arguments that are checked as there."""
     from asl.expr.jsonata.faults import QueryFault
-    from asl.expr.jsonata.values import UNDEFINED
+    from asl.expr.jsonata.undefined import UNDEFINED
 
     def called(*arguments: Json) -> Json:
         try:

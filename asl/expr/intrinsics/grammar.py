@@ -11,7 +11,8 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.intrinsics.dialects import names
-from asl.expr.intrinsics.table import FUNCTIONS, Function, function
+from asl.expr.intrinsics.lookup import function
+from asl.expr.intrinsics.table import FUNCTIONS, Function
 
 MAX_NESTING = 10
 """Calls within each other, the outermost included."""

@@ -161,15 +161,6 @@ _ROWS = (
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({row.name: row for row in _ROWS})
 
 
-def function(name: str) -> Function | None:
-    """Return the function of this name, of the language or of a dialect; None if there is none."""
-    if name.startswith("States."):
-        return FUNCTIONS.get(name)
-    from asl.expr.intrinsics.dialects import belonging
-
-    return belonging(name)
-
-
 ALLOWED_IN_ERROR_PATH = frozenset(
     {
         "States.Format",

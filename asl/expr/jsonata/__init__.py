@@ -7,6 +7,5 @@ changed. Specification 3.6.
 
 from asl.expr.jsonata.query import UNDEFINED, Query, QueryFault, parse
 from asl.expr.jsonata.scopes import limits
-from asl.expr.jsonata.text import DELIMITERS, expression
 
-__all__ = ["DELIMITERS", "UNDEFINED", "Query", "QueryFault", "expression", "limits", "parse"]
+__all__ = ["UNDEFINED", "Query", "QueryFault", "limits", "parse"]

@@ -3,23 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["Parsed", "Reference", "bound_in", "nodes_of", "references"]
+from asl.expr.parsed import Reference
+
+__all__ = ["Parsed", "bound_in", "nodes_of", "references"]
 
 Node = Any
 """A node of the library's tree."""
-
-
-class Reference(NamedTuple):
-    """One reading of a variable that the query does not bind itself.
-
-    `called` says that it is invoked as a function, `member` which member is taken at once:
-    `input` in `$states.input.x`.
-    """
-
-    name: str
-    offset: int
-    called: bool = False
-    member: str | None = None
 
 
 class Parsed(NamedTuple):

@@ -9,7 +9,8 @@ from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import Nesting
 from asl.expr.jsonata.scopes import COPIED, READ, Scope
 from asl.expr.jsonata.signatures import Signature, parsed
-from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value, collapsed
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import Closure, Function, collapsed
 
 
 class Native(Function):

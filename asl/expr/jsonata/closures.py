@@ -19,16 +19,8 @@ from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
 from asl.expr.jsonata.sorting import Term
 from asl.expr.jsonata.transforms import Transform
-from asl.expr.jsonata.values import (
-    UNDEFINED,
-    Closure,
-    Constructed,
-    Function,
-    Sequence,
-    Value,
-    boolean,
-    collapsed,
-)
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import Closure, Constructed, Function, Sequence, boolean, collapsed
 
 Node = Any
 """A node of the library's tree."""

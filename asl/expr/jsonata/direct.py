@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.faults import QueryFault
 from asl.expr.jsonata.functions.dialects import PLAIN
-from asl.expr.jsonata.values import UNDEFINED, Undefined
+from asl.expr.jsonata.undefined import UNDEFINED, Undefined
 
 __all__ = ["Direct", "Maker", "direct"]
 

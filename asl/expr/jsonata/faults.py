@@ -7,6 +7,9 @@ import re
 from functools import cache
 from typing import Any
 
+from asl.expr.jsonata.undefined import UNDEFINED
+from asl.expr.jsonata.writing import stringified
+
 LONGEST = 1000
 """How much of a value a message shows, in characters."""
 
@@ -86,9 +89,6 @@ def message(code: str, fields: dict[str, Any]) -> str:
 
 
 def _shown(fields: dict[str, Any], name: str) -> str:
-    from asl.expr.jsonata.numerals import stringified
-    from asl.expr.jsonata.values import UNDEFINED
-
     if fields.get(name, UNDEFINED) is UNDEFINED:
         return "undefined"
     text = stringified(fields[name], LONGEST)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import Run, Scope
-from asl.expr.jsonata.values import ITEM, UNDEFINED, Closure, Sequence, Value
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import ITEM, Closure, Sequence
 
 
 @dataclass(frozen=True, slots=True)

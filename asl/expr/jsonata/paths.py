@@ -13,13 +13,12 @@ from typing import Any
 from asl.expr.jsonata.grouping import Pair, group
 from asl.expr.jsonata.scopes import Run, Scope
 from asl.expr.jsonata.sorting import Term, ordered
+from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import (
     ITEM,
-    UNDEFINED,
     Closure,
     Constructed,
     Sequence,
-    Value,
     are_numbers,
     boolean,
     collapsed,

@@ -5,15 +5,14 @@ refused; everything else means what it means in JavaScript.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from asl.core.regex import find_all, linear
 from asl.core.work import WorkExceeded
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.values import UNDEFINED, Function, Value
-
-if TYPE_CHECKING:
-    from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import Function
 
 BLANKS = r"\s\x0b\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
 """The characters of `\\s`; RE2 knows those of ASCII only, and a vertical tab is none of them."""
@@ -62,7 +61,7 @@ class Pattern(Function):
         except ValueError as error:
             raise BadPattern(f"the regular expression cannot be used: {error}") from None
 
-    def matches(self, text: str, run: "Run") -> Iterator[Match]:
+    def matches(self, text: str, run: Run) -> Iterator[Match]:
         """The matches in order; raises D1004 where an empty one would repeat without end."""
         cost = MATCH + GROUP * self.compiled.groups
         run.spend_bytes(2 * len(text))
@@ -85,7 +84,7 @@ class Pattern(Function):
         except UnicodeEncodeError:
             raise fault("D1014", what="half of a surrogate pair is no character") from None
 
-    def apply(self, arguments: list[Value], item: Value, scope: "Scope") -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
         """The first match as an object with a function for the next one."""
         text = arguments[0] if arguments else UNDEFINED
         if type(text) is not str:
@@ -112,7 +111,7 @@ class _Next(Function):
         super().__init__("next", 0)
         self.matches = matches
 
-    def apply(self, arguments: list[Value], item: Value, scope: "Scope") -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
         return _chain(self.matches)
 
 

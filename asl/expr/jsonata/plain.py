@@ -12,7 +12,8 @@ from collections.abc import Callable
 from json import JSONDecoder
 from typing import Any, Final
 
-from asl.expr.jsonata.analysis import Parsed, Reference
+from asl.expr.jsonata.analysis import Parsed
+from asl.expr.parsed import Reference
 
 __all__ = ["Node", "lifted", "paired", "placed", "read"]
 

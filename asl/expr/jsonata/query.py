@@ -9,7 +9,7 @@ from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata import stacks, syntax
-from asl.expr.jsonata.analysis import Parsed, Reference
+from asl.expr.jsonata.analysis import Parsed
 from asl.expr.jsonata.closures import compile
 from asl.expr.jsonata.context import constant
 from asl.expr.jsonata.direct import Direct, Maker, direct
@@ -21,7 +21,9 @@ from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
 from asl.expr.jsonata.plain import lifted, placed, read
 from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
-from asl.expr.jsonata.values import UNDEFINED, Closure, Undefined
+from asl.expr.jsonata.undefined import UNDEFINED, Undefined
+from asl.expr.jsonata.values import Closure
+from asl.expr.parsed import Reference
 
 __all__ = ["UNDEFINED", "Query", "QueryFault", "Shape", "Undefined", "parse"]
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from asl.core.values import MAX_DEPTH, SURROGATE, Json
 from asl.expr.jsonata.faults import UNSUPPORTED, fault
-from asl.expr.jsonata.numerals import LONG, double, normal
+from asl.expr.jsonata.numerals import LONG, normal
 from asl.expr.jsonata.scopes import Limits, Run
-from asl.expr.jsonata.values import UNDEFINED, Undefined, Value
+from asl.expr.jsonata.undefined import UNDEFINED, Undefined, Value
+from asl.expr.jsonata.writing import double
 
 EVERYWHERE = MAX_DEPTH + 1
 """As many levels as a result can have."""

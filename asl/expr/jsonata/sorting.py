@@ -5,17 +5,8 @@ from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import REFERENCE, Run, Scope
-from asl.expr.jsonata.values import (
-    COMPARED,
-    ITEM,
-    UNDEFINED,
-    Closure,
-    Sequence,
-    Value,
-    in_units,
-    symbol,
-    units,
-)
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import COMPARED, ITEM, Closure, Sequence, in_units, symbol, units
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import Run, Scope
 from asl.expr.jsonata.signatures import Signature, parsed
-from asl.expr.jsonata.values import UNDEFINED, Closure, Function, Value, are_strings, listed
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import Closure, Function, are_strings, listed
 
 _SIGNATURE = Signature(parsed("<(oa):o>"))
 

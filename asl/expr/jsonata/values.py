@@ -11,33 +11,15 @@ copied and never changed. Two kinds of list exist besides the JSON array:
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Items
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.undefined import UNDEFINED, Undefined, Value
+from asl.expr.jsonata.writing import INFINITY
 
-if TYPE_CHECKING:
-    from asl.expr.jsonata.scopes import Run, Scope
-
-Value: TypeAlias = Any
-"""A JSON value, UNDEFINED, a `Sequence`, a `Constructed` array or a `Function`."""
-
-Closure: TypeAlias = Callable[[Any, "Scope"], Any]
+Closure: TypeAlias = Callable[[Value, Scope], Value]
 """A compiled part of a query: `(context item, scope) -> value`."""
-
-
-class Undefined:
-    """The type of `UNDEFINED`, what an expression gives that finds nothing."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "undefined"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-UNDEFINED = Undefined()
 
 
 class Sequence(list[Value]):
@@ -70,7 +52,7 @@ class Function:
         self.name = name
         self.arity = arity
 
-    def apply(self, arguments: list[Value], item: Value, scope: "Scope") -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
         """Call it; *item* stands in for an argument that may come from the context."""
         raise NotImplementedError
 
@@ -122,9 +104,6 @@ def is_number(value: Value) -> bool:
     if value in (INFINITY, -INFINITY):
         raise fault("D1001", value=value)
     return True
-
-
-INFINITY = float("inf")
 
 
 def are_numbers(values: Items[Value]) -> bool:
@@ -197,7 +176,7 @@ def _length(value: Value) -> int:
     return len(value) >> COMPARED if type(value) is str else 0
 
 
-def identity(value: Value, run: "Run") -> Value:
+def identity(value: Value, run: Run) -> Value:
     """What two values have in common that are equal, as the key of a set or an object."""
     if isinstance(value, list):
         run.spend(2 + 2 * len(value))

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from asl.core import yaml_text
 from asl.core.errors import InvalidDocument
@@ -13,11 +13,8 @@ from asl.core.work import WorkExceeded
 from asl.sources.definition import Part, Unknown
 from asl.sources.terraform import hcl, hcl_text
 from asl.sources.terraform.functions import FUNCTIONS, METERED, PAIRING
-from asl.sources.terraform.scope import Scope, Undecided
+from asl.sources.terraform.scope import Evaluation, Scope, Undecided
 from asl.sources.text import Text
-
-if TYPE_CHECKING:
-    from asl.sources.terraform.expressions import Evaluator
 
 OF_TEXTS: Final = frozenset(
     ("chomp", "format", "indent", "join", "replace", "trimprefix", "trimspace", "trimsuffix")
@@ -32,7 +29,7 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopItera
 """What a function says of arguments that it does not take."""
 
 
-def call(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def call(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     """What a call comes to; raises Undecided for a function that is worked out nowhere here."""
     name = node.name.removeprefix("core::")
     if name in OWN:
@@ -68,12 +65,12 @@ def _items(value: Json) -> int:
     return len(value) if type(value) is list else 1
 
 
-def _wrong(evaluator: "Evaluator", node: hcl.Call, scope: Scope, reason: str) -> InvalidDocument:
+def _wrong(evaluator: Evaluation, node: hcl.Call, scope: Scope, reason: str) -> InvalidDocument:
     message = f"{node.name}() has arguments that it does not take"
     return evaluator.refused(node, scope, message, reason or None)
 
 
-def _parts(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Iterator[Part]:
+def _parts(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Iterator[Part]:
     """Yield the values of the arguments; raises Undecided where one is not known."""
     for index, argument in enumerate(node.arguments):
         part = evaluator.value(argument, scope)
@@ -85,7 +82,7 @@ def _parts(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Iterator[Par
             yield part
 
 
-def _merge(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _merge(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     members: dict[str, Part] = {}
     for part in _parts(evaluator, node, scope):
         if not isinstance(part.value, dict):
@@ -95,7 +92,7 @@ def _merge(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     return Part(members, node.at)
 
 
-def _concat(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _concat(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     items: list[Part] = []
     for part in _parts(evaluator, node, scope):
         if not isinstance(part.value, list):
@@ -105,13 +102,13 @@ def _concat(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     return Part(items, node.at)
 
 
-def _encode(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _encode(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     (argument,) = arguments(evaluator, node, scope, 1)
     part = evaluator.settled(evaluator.value(argument, scope), scope)
     return evaluator.constant(compact(evaluator.json(part, scope)), scope, node.at)
 
 
-def _decode_yaml(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _decode_yaml(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     (argument,) = arguments(evaluator, node, scope, 1)
     text = evaluator.json(evaluator.value(argument, scope), scope)
     value, _, faults = yaml_text.loads(str(text), evaluator.reading.limits)
@@ -120,7 +117,7 @@ def _decode_yaml(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     return evaluator.constant(value, scope, node.at)
 
 
-def _attempt(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _attempt(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     """`try`: the first argument that can be worked out."""
     for argument in node.arguments[:-1]:
         try:
@@ -130,7 +127,7 @@ def _attempt(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     return evaluator.value(arguments(evaluator, node, scope, len(node.arguments) or 1)[-1], scope)
 
 
-def _works(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _works(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     """`can`: whether the argument can be worked out."""
     (argument,) = arguments(evaluator, node, scope, 1)
     try:
@@ -140,18 +137,18 @@ def _works(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     return Part(True, node.at)
 
 
-def _contents(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _contents(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     text, _ = file_of(evaluator, node, scope)
     return evaluator.constant(text.string, scope, node.at)
 
 
-def _exists(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _exists(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     (argument,) = arguments(evaluator, node, scope, 1)
     path = evaluator.text(argument, scope).string
     return Part(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
 
 
-def _filled(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
+def _filled(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     """`templatestring`: a text that is a template, with its variables filled in."""
     template, values = arguments(evaluator, node, scope, 2)
     text = evaluator.json(evaluator.value(template, scope), scope)
@@ -163,14 +160,14 @@ def _filled(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> Part:
     return evaluator.constant(filled.string, scope, node.at)
 
 
-def arguments(evaluator: "Evaluator", node: hcl.Call, scope: Scope, *counts: int) -> list[hcl.Node]:
+def arguments(evaluator: Evaluation, node: hcl.Call, scope: Scope, *counts: int) -> list[hcl.Node]:
     """The arguments of a call, as many as are expected."""
     if len(node.arguments) not in counts:
         raise _wrong(evaluator, node, scope, f"{counts[0]} are expected")
     return node.arguments
 
 
-def file_of(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> tuple[Text, Source]:
+def file_of(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> tuple[Text, Source]:
     """What `file` and `templatefile` give: the text of a file, with its variables filled in."""
     path = evaluator.text(arguments(evaluator, node, scope, 1, 2)[0], scope).string
     file = evaluator.reading.file(path, scope.source, node.at)
@@ -182,7 +179,7 @@ def file_of(evaluator: "Evaluator", node: hcl.Call, scope: Scope) -> tuple[Text,
     return _render(evaluator, file, names.value)
 
 
-def template_file(evaluator: "Evaluator", block: hcl.Block, source: Source) -> tuple[Text, Source]:
+def template_file(evaluator: Evaluation, block: hcl.Block, source: Source) -> tuple[Text, Source]:
     """What the data source `template_file` gives."""
     scope, attributes = Scope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
@@ -202,9 +199,7 @@ def template_file(evaluator: "Evaluator", block: hcl.Block, source: Source) -> t
     return _render(evaluator, file, values if isinstance(values, dict) else {})
 
 
-def _render(
-    evaluator: "Evaluator", file: Source, values: Mapping[str, Part]
-) -> tuple[Text, Source]:
+def _render(evaluator: Evaluation, file: Source, values: Mapping[str, Part]) -> tuple[Text, Source]:
     """A file as a template, with the names that its caller gives; those of ours win."""
     file = file._replace(format="json" if file.format == "json" else "yaml")
     names = dict(values)
@@ -215,7 +210,7 @@ def _render(
     return evaluator.text(hcl_text.parse_template(file), Scope(file, called_with=names)), file
 
 
-OWN: Final[Mapping[str, Callable[["Evaluator", hcl.Call, Scope], Part]]] = {
+OWN: Final[Mapping[str, Callable[[Evaluation, hcl.Call, Scope], Part]]] = {
     "can": _works,
     "concat": _concat,
     "file": _contents,

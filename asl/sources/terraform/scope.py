@@ -1,13 +1,18 @@
-"""Where an expression of Terraform stands."""
+"""Where an expression of Terraform stands, and what its functions ask of who evaluates it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from asl.core.errors import InvalidDocument
 from asl.core.source import Source
+from asl.core.values import Json
 from asl.sources.definition import Part
+from asl.sources.reading import Reading
 from asl.sources.terraform import hcl
+from asl.sources.text import Text
 
-__all__ = ["Scope", "Undecided"]
+__all__ = ["Evaluation", "Scope", "Undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +35,31 @@ class Scope:
 
 class Undecided(Exception):
     """A value is needed that only a deployment knows."""
+
+
+class Evaluation(Protocol):
+    """Works out the expressions of one folder."""
+
+    @property
+    def reading(self) -> Reading:
+        """The values that are given, and the bounds of what is read."""
+
+    def refused(
+        self, node: hcl.Node, scope: Scope, message: str, hint: str | None = None
+    ) -> InvalidDocument:
+        """Return the refusal of an expression."""
+
+    def value(self, node: hcl.Node, scope: Scope) -> Part:
+        """Return what an expression comes to; raises InvalidDocument."""
+
+    def text(self, node: hcl.Node, scope: Scope) -> Text:
+        """Return what an expression comes to within a text."""
+
+    def settled(self, part: Part, scope: Scope) -> Part:
+        """Return the value with stand-ins for what is not known."""
+
+    def json(self, part: Part, scope: Scope) -> Json:
+        """Return the value as JSON."""
+
+    def constant(self, value: Json, scope: Scope, at: int) -> Part:
+        """Return a JSON value as the value of an expression."""

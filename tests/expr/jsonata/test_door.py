@@ -4,7 +4,8 @@ import pytest
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.jsonata import UNDEFINED, expression, parse
+from asl.expr.delimiters import expression
+from asl.expr.jsonata import UNDEFINED, parse
 from tests.expr.jsonata.frames import evaluate, still
 
 

@@ -1,13 +1,10 @@
 """The fields of states that no state of a workflow has: each is reported where it stands."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from asl.checks.workflow import objects
 from asl.dialects.codemie.writing.results import steps
-
-if TYPE_CHECKING:
-    from asl.dialects.codemie.writing.machine import Machine
 
 __all__ = ["REPORTED", "report"]
 
@@ -52,8 +49,22 @@ REPORTED: Final = (_OF_ALL - {"Comment"}) | _SHAPING.keys()
 """Fields of all states that are carried, or reported where they have an effect."""
 
 
+class Machine(Protocol):
+    """The machine whose states are written."""
+
+    @property
+    def states(self) -> Mapping[str, Mapping[str, Any]]:
+        """Its states by their names."""
+
+    def at(self, name: str, *steps: str | int) -> str:
+        """Return the JSON Pointer of a place in a state."""
+
+    def lost(self, code: str, message: str, pointer: str, instead: str | None = None) -> None:
+        """Report what no workflow can say."""
+
+
 def report(
-    machine: "Machine", name: str, state: Mapping[str, Any], said: frozenset[str] | None
+    machine: Machine, name: str, state: Mapping[str, Any], said: frozenset[str] | None
 ) -> None:
     """Report every field of a state beside *said*; nothing where that is None."""
     if said is None:

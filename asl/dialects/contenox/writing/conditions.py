@@ -13,9 +13,9 @@ from asl.dialects.contenox.writing.inputs import REACHING
 from asl.dialects.contenox.writing.meanings import Reader
 from asl.dialects.contenox.writing.templates import operand
 from asl.dialects.contenox.writing.values import Constant, Unknown, Value, reaches
+from asl.expr.delimiters import expression
 from asl.expr.glob import pieces
 from asl.expr.jsonata.syntax import parse
-from asl.expr.jsonata.text import expression
 
 __all__ = ["NEVER", "condition"]
 

@@ -20,10 +20,10 @@ from asl.dialects.contenox.writing.values import (
     made,
     merged,
 )
+from asl.expr.delimiters import expression
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import Placeholder, template
 from asl.expr.jsonata.syntax import parse
-from asl.expr.jsonata.text import expression
 from asl.expr.paths.syntax import parse_path
 from asl.expr.templates import SUFFIX
 

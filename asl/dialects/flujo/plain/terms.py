@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json
+from asl.expr.delimiters import expression
 from asl.expr.jsonata.syntax import parse
-from asl.expr.jsonata.text import expression
 
 __all__ = ["INPUT", "Call", "Literal", "Members", "Operation", "Term", "Way", "term_of"]
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import REFERENCE, Scope
 from asl.expr.jsonata.sorting import merge_sorted
+from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import (
-    UNDEFINED,
     Function,
     Sequence,
-    Value,
     appended,
     are_numbers,
     are_strings,

@@ -12,7 +12,8 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.arrays import LIST
 from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.values import UNDEFINED, Sequence, Value
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import Sequence
 
 ALGORITHMS = {
     "MD5": "md5",

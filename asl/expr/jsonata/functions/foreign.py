@@ -6,7 +6,7 @@ from typing import Any
 
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.signatures import parsed
-from asl.expr.jsonata.values import UNDEFINED, Value
+from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 __all__ = ["Rows", "table"]
 

@@ -4,14 +4,8 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.arrays import call
 from asl.expr.jsonata.paths import member
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.values import (
-    UNDEFINED,
-    Function,
-    Sequence,
-    Value,
-    boolean,
-    type_word,
-)
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import Function, Sequence, boolean, type_word
 
 
 def keys(scope: Scope, value: Value) -> Value:

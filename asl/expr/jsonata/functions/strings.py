@@ -12,7 +12,8 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.patterns import Match, Pattern
 from asl.expr.jsonata.scopes import READ, Run, Scope
-from asl.expr.jsonata.values import UNDEFINED, Function, Sequence, Value
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import Function, Sequence
 
 
 def string(scope: Scope, value: Value, pretty: Value = UNDEFINED) -> Value:

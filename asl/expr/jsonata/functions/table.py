@@ -11,7 +11,7 @@ from asl.expr.jsonata.functions import arrays, aws, numbers, objects, strings
 from asl.expr.jsonata.pictures import decimals, integers, moments
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.transforms import copied
-from asl.expr.jsonata.values import Value
+from asl.expr.jsonata.undefined import Value
 
 
 def _lowercase(scope: Scope, text: str) -> Value:

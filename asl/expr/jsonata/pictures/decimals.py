@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.numbers import rounded
-from asl.expr.jsonata.numerals import double
 from asl.expr.jsonata.pictures import LONGEST
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.values import UNDEFINED, Value
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.writing import double
 
 MOST_DECIMALS = 100
 """How many decimals a number is written with at most."""

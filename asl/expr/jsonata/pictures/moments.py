@@ -11,7 +11,7 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.pictures import LONGEST, integers
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.values import UNDEFINED, Value
+from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 DAY = 86_400_000
 FURTHEST = 100_000_000 * DAY

@@ -1,0 +1,112 @@
+"""Task chains of Contenox: tasks with handlers, and branches with operators, in JSON."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json, compact
+from asl.dialects.base import Coverage, Dialect, Written, listed
+from asl.dialects.plain import Plain
+
+__all__ = ["DIALECT"]
+
+_TASKS = re.compile(r"""^["']?tasks["']?[ \t]*:""", re.MULTILINE)
+_HANDLER = re.compile(r"""\b(?:handler|type)["']?[ \t]*:""")
+_OTHER = re.compile(
+    r"""^["']?(?:States|StartAt|states|steps|Resources)["']?[ \t]*:""", re.MULTILINE
+)
+
+_MACRO = re.compile(r"\{\{\s*var:([^{}]*)\}\}")
+
+_CALL: Final = {"content": "", "tool_calls": [{"id": "1", "name": "tool", "arguments": {}}]}
+"""The answer of a model that asks for a tool."""
+
+
+def _of_text(text: str) -> bool:
+    found = _TASKS.search(text) is not None and _HANDLER.search(text) is not None
+    return found and _OTHER.search(text) is None
+
+
+def _of_value(value: Mapping[str, Any]) -> bool:
+    if "tasks" not in value or any(key in value for key in ("StartAt", "states", "steps")):
+        return False
+    tasks = value["tasks"]
+    objects = [each for each in (tasks if type(tasks) is list else ()) if type(each) is dict]
+    return (
+        not objects  # the reader says what is wrong
+        or any("handler" in each or "transition" in each for each in objects)
+        or all("id" in each and "type" in each for each in objects)
+    )
+
+
+def _read(
+    what: Source | Document,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    profile: str | None = None,
+    external_exits: bool = False,
+    approve: object = (),
+) -> Document:
+    from asl.dialects.contenox.reading import read
+
+    tools = listed("approve", approve)
+    return read(what, limits, profile=profile, external_exits=external_exits, approve=tools)
+
+
+def _write(document: Document, *, profile: str = "union") -> Written:
+    from asl.dialects.contenox.writing import write
+
+    return write(document, profile=profile)
+
+
+def _lost(document: Document) -> Iterable[Finding]:
+    from asl.dialects.contenox.restoring import lost
+
+    return lost(document)
+
+
+def _plain(document: Document) -> tuple[dict[str, Json], Plain]:
+    from asl.dialects.contenox.plain import plain
+
+    return plain(document)
+
+
+def _unsaid(document: Document) -> Iterable[tuple[Json, Json]]:
+    macros = _MACRO.findall(compact(document.whole))
+    named = {name.strip().removeprefix("var:") for each in macros for name in each.split("|")}
+    for answer in ("text", {}, _CALL):
+        data = {} if answer == {} else "text"
+        given = {"input": data, "vars": dict.fromkeys(sorted(named), "text")} if named else data
+        yield given, answer
+
+
+def _words(part: Mapping[str, Any], written: Json) -> str | None:
+    from asl.dialects.contenox.words import words
+
+    return words(part, written)
+
+
+def _coverage() -> Coverage:
+    from asl.dialects.contenox.writing import COVERAGE
+
+    return COVERAGE
+
+
+DIALECT = Dialect(
+    "contenox",
+    "Contenox task chain",
+    _of_text,
+    _of_value,
+    _read,
+    _write,
+    _lost,
+    reading=frozenset(("profile", "external_exits", "approve")),
+    writing=frozenset(("profile",)),
+    plain=_plain,
+    unsaid=_unsaid,
+    words=_words,
+    coverage=_coverage,
+)

@@ -1,0 +1,160 @@
+"""Numbers and JSON text as JavaScript writes them, whatever the value is."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from json.encoder import encode_basestring
+from typing import Any, Final
+
+from asl.core.values import SURROGATE
+from asl.expr.jsonata.undefined import UNDEFINED, Value
+
+__all__ = [
+    "INFINITY",
+    "PLAIN",
+    "SAFE",
+    "TooLong",
+    "Writer",
+    "double",
+    "quoted",
+    "stringified",
+    "with_exponent",
+    "written",
+]
+
+INFINITY: Final = float("inf")
+
+SAFE = 2**53
+"""Up to here whole numbers are exact as doubles."""
+
+PLAIN = 10**21
+"""From here on JavaScript writes an exponent."""
+
+
+def double(value: int | float) -> float:
+    """The number as JavaScript computes with it; an integer beyond that is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return INFINITY if value > 0 else -INFINITY
+
+
+def written(value: int | float) -> str:
+    """A number as `String(value)` gives it: `1e+21`, `1e-7`, `0.000001`, `100`."""
+    if type(value) is int and -SAFE <= value <= SAFE:
+        return str(value)
+    return with_exponent(double(value))
+
+
+def with_exponent(value: float) -> str:
+    """A number as JavaScript writes it, with an exponent where that is due."""
+    if value in (INFINITY, -INFINITY) or value != value:
+        return "null"
+    digits, _, power = repr(abs(value)).partition("e")
+    whole, _, fraction = digits.partition(".")
+    figures = (whole + fraction).lstrip("0")
+    point = len(whole) + int(power or 0) - (len(whole + fraction) - len(figures))
+    figures = figures.rstrip("0")
+    if not figures:
+        return "0"
+    sign = "-" if value < 0 else ""
+    if 0 < point <= 21:
+        padded = figures.ljust(point, "0")
+        return sign + padded[:point] + (f".{padded[point:]}" if len(padded) > point else "")
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{figures}"
+    rest = f".{figures[1:]}" if len(figures) > 1 else ""
+    return f"{sign}{figures[0]}{rest}e{point - 1:+d}"
+
+
+def quoted(value: str) -> str:
+    """A string literal; half of a surrogate pair is escaped."""
+    literal = encode_basestring(value)
+    if literal.isascii():
+        return literal
+    return SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", literal)
+
+
+class TooLong(Exception):
+    """The text is longer than the room for it."""
+
+
+def stringified(value: Value, room: int) -> str:
+    """A value as `JSON.stringify` writes it, cut somewhere after *room* characters."""
+    writer = Writer(written, quoted, room, "", _free)
+    with suppress(TooLong):
+        writer.write(value, "\n")
+    return "".join(writer.parts)
+
+
+def _free(steps: int) -> None:
+    """What a short text costs."""
+
+
+WRITTEN = 10
+"""What it takes to write a number with a fraction, in steps."""
+SHORT = 16
+"""Characters of a string that costs nothing by itself."""
+
+
+class Writer:
+    """Writes JSON text; functions become empty strings."""
+
+    def __init__(
+        self,
+        number: Callable[[Any], str],
+        quoted: Callable[[str], str],
+        room: int,
+        indent: str,
+        spend: Callable[[int], None],
+    ) -> None:
+        self.spend = spend
+        self.number = number
+        self.quoted = quoted
+        self.room = room
+        self.indent = indent
+        self.parts: list[str] = []
+
+    def put(self, part: str) -> None:
+        self.parts.append(part)
+        self.room -= len(part)
+        if self.room < 0:
+            raise TooLong
+
+    def write(self, value: Value, line: str) -> None:
+        """Write a value; *line* begins a new line at its depth."""
+        if type(value) is str:
+            if len(value) > SHORT:
+                self.fits(len(value))
+            self.put(self.quoted(value))
+        elif value is None or value is UNDEFINED:
+            self.put("null")
+        elif type(value) is bool:
+            self.put("true" if value else "false")
+        elif isinstance(value, int | float):
+            if type(value) is float:
+                self.spend(WRITTEN)
+            self.put(self.number(value))
+        elif isinstance(value, list):
+            self.members("[]", [("", item) for item in value], line)
+        elif type(value) is dict:
+            colon = ": " if self.indent else ":"
+            named = [(self.quoted(key) + colon, item) for key, item in value.items()]
+            self.members("{}", named, line)
+        else:  # a function
+            self.put('""')
+
+    def fits(self, characters: int) -> None:
+        """Count a long string before it is written; raises TooLong if there is no room for it."""
+        if characters > self.room:
+            raise TooLong
+        self.spend(characters >> 4)
+
+    def members(self, brackets: str, members: list[tuple[str, Value]], line: str) -> None:
+        """Write the members of a container, each with what stands before it."""
+        inner = line + self.indent
+        self.spend(6 * len(members))
+        self.put(brackets[0])
+        for index, (prefix, item) in enumerate(members):
+            self.put(("," if index else "") + (inner if self.indent else "") + prefix)
+            self.write(item, inner)
+        self.put((line if self.indent and members else "") + brackets[1])

@@ -1,0 +1,58 @@
+"""What a parsed JSONata expression reads; whoever looks at that needs no query language."""
+
+from typing import Any, NamedTuple, Protocol
+
+__all__ = ["ParsedQuery", "QueryShape", "Reference"]
+
+
+class Reference(NamedTuple):
+    """One reading of a variable that the query does not bind itself.
+
+    `called` says that it is invoked as a function, `member` which member is taken at once:
+    `input` in `$states.input.x`.
+    """
+
+    name: str
+    offset: int
+    called: bool = False
+    member: str | None = None
+
+
+class QueryShape(Protocol):
+    """What expressions have in common that differ in constant texts alone."""
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """Every reading of a free variable; the offsets are those of the form."""
+
+    @property
+    def shadowed(self) -> frozenset[str]:
+        """The built-in functions whose names it reads, which variables of these would replace."""
+
+
+class ParsedQuery(Protocol):
+    """An expression, as far as it can be told without evaluating it."""
+
+    @property
+    def shape(self) -> QueryShape:
+        """What is known without its texts: of the same shape, what is right for one is for all."""
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The workflow variables that it reads."""
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """Each reading of a variable, with its offset."""
+
+    @property
+    def context(self) -> tuple[tuple[str, int], ...]:
+        """What it reads of its context item, and where."""
+
+    @property
+    def constant(self) -> str | None:
+        """The JSON type of an expression that is a literal value, None for any other."""
+
+    @property
+    def tree(self) -> Any:
+        """The syntax tree of the library."""
