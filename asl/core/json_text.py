@@ -23,6 +23,10 @@ _CHARACTERS = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})
 _PLAIN = re.compile(r'"[^"\\\x00-\x1f]*"')
 """A string without escapes."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
+_CLOSED = re.compile(rb'"[^"\n]*["\n]')
+"""A string and its end; none holds a line break."""
+_BLOCK = 1 << 16
+"""Bytes in which values are counted without a look at the limit."""
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.:-]*)\}")
 """What deployment tools replace by a value: `${Name}`."""
 
@@ -99,33 +103,27 @@ class ValueCounter:
 
     def feed(self, data: bytes) -> bool:
         """Count the next bytes; return False if there are too many values."""
-        data = self._rest + data
-        is_cut = (len(data) - len(data.rstrip(b"\\"))) % 2  # within an escape
-        self._rest = data[len(data) - is_cut :]
-        data = data[: len(data) - is_cut].replace(b"\\\\", b"").replace(b'\\"', b"")
-        first, *others = data.split(b"\n")
-        self._feed_line(first)
-        for line in others:
-            self._in_string = False  # no string holds a line break
-            self._feed_line(line)
+        for at in range(0, len(data), _BLOCK):
+            if self._is_full:
+                break
+            self._feed_block(self._rest + data[at : at + _BLOCK])
         return not self._is_full
 
     @property
     def _is_full(self) -> bool:
         return self.count > self.limit or self.strings > 2 * self.limit
 
-    def _feed_line(self, line: bytes) -> None:
-        at = 0
-        while not self._is_full:
-            quote = line.find(b'"', at)
-            end = len(line) if quote < 0 else quote
-            if not self._in_string:
-                self.count += sum(line.count(each, at, end) for each in (b",", b"{", b"["))
-            if quote < 0:
-                return
-            self.strings += self._in_string
-            self._in_string = not self._in_string
-            at = quote + 1
+    def _feed_block(self, data: bytes) -> None:
+        is_cut = (len(data) - len(data.rstrip(b"\\"))) % 2  # within an escape
+        self._rest = data[len(data) - is_cut :]
+        data = data[: len(data) - is_cut].replace(b"\\\\", b"").replace(b'\\"', b"")
+        if self._in_string:
+            data = b'"' + data
+        data, strings = _CLOSED.subn(b"", data)
+        self.strings += strings
+        outside, quote, _ = data.partition(b'"')
+        self._in_string = bool(quote)
+        self.count += sum(map(outside.count, (b",", b"{", b"[")))
 
 
 def _value(text: str) -> Json:

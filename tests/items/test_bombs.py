@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from asl.states.items.base import Fault, Outline
+from asl.states.items.base import MAX_ITEM, Fault, Outline
 from asl.states.items.csv_file import MAX_LINE, read_csv
 from asl.states.items.json_file import read_json
 from asl.states.items.json_lines import read_json_lines
@@ -108,3 +108,25 @@ def test_csv_lines_are_bounded() -> None:
     content = b"a,b\n1," + b'""' * (MAX_LINE // 2) + b"\n"
     with pytest.raises(Fault, match=f"longer than {MAX_LINE} bytes"):
         list(read_csv(BytesIO(content), Outline()))
+
+
+@pytest.mark.parametrize("character", ["x", "\u00e9", "\U0001f600"])
+@pytest.mark.parametrize("last", ["x", "\U0001f600"])
+@pytest.mark.parametrize("read", [read_json, read_json_lines])
+def test_one_item_takes_memory_in_proportion(read: object, character: str, last: str) -> None:
+    """The largest text that is read, and one that is refused, in one line and in an array."""
+    text = character * (MAX_ITEM // 8 // len(character.encode())) + last
+    content = f'["{text}"]'.encode()
+    assert _most_memory(read, content) < 10 * len(content)
+    with pytest.raises(Fault, match=f"{MAX_ITEM} bytes"):
+        list(read(BytesIO(b'["' + b"x" * (2 * MAX_ITEM) + b'"]'), Outline()))  # type: ignore[operator]
+
+
+def _most_memory(read: object, content: bytes) -> int:
+    """Return the most bytes that are allocated at a time while a file is read."""
+    tracemalloc.start()
+    try:
+        assert list(read(BytesIO(content), Outline()))  # type: ignore[operator]
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -16,7 +16,7 @@ from asl.buckets import as_bucket
 from asl.core.errors import StateError
 from asl.states.batches import batches
 from asl.states.items import READERS, Fault, Outline
-from asl.states.items.dataset import Dataset
+from asl.states.items.dataset import MAX_MANIFEST, Dataset
 
 Json = Any
 
@@ -285,6 +285,14 @@ def test_a_wrong_line_of_an_athena_manifest_is_told() -> None:
     assert next(rows) == 1
     with pytest.raises(StateError, match="line 2: no URI of an object: 'nonsense'"):
         next(rows)
+
+
+def test_an_athena_manifest_is_bounded() -> None:
+    """A file that lists other files may not have any size."""
+    uris = b"s3://b/1\n" * (MAX_MANIFEST // 9 + 1)
+    data = dataset({"x": uris, "1": b"1\n"}, {"InputType": "JSONL", "ManifestType": "ATHENA_DATA"})
+    with pytest.raises(StateError, match=f"more than {MAX_MANIFEST} bytes"):
+        list(data)
 
 
 STREAMED = [

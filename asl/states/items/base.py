@@ -9,13 +9,14 @@ import orjson
 from asl.core.json_text import ValueCounter
 from asl.core.values import MAX_DEPTH, Json, deeper_than
 
-__all__ = ["Fault", "Outline", "Read", "parsed"]
+__all__ = ["MAX_ITEM", "Fault", "Outline", "Read", "parsed"]
 
 SHALLOW = 2 * MAX_DEPTH
 """A shorter text cannot nest deeper than is allowed."""
 MAX_VALUES = 1_000_000
 """Values of one item: each takes many times the memory of its text."""
-BLOCK = 1 << 16
+MAX_ITEM = 16 * 1024 * 1024
+"""Bytes of one item: a text of them takes up to four times as many in memory, while it is read."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -41,8 +42,8 @@ class Outline:
     """The names of the columns; None where the first row has them."""
     pointer: str = ""
     """A JSON Pointer to the items."""
-    longest: int = 64 * 1024 * 1024
-    """Bytes that one line may have."""
+    longest: int = MAX_ITEM
+    """Bytes that one item may have."""
     aws: bool = False
     """Whether to refuse what AWS was seen refusing: objects as JSON files, CSV without rows."""
 
@@ -53,7 +54,7 @@ Read: TypeAlias = Callable[[BinaryIO, Outline], Iterator[Json]]
 
 def parsed(text: bytes, line: int, column: int = 1) -> Json:
     """Return the value of a JSON text that begins at *line* and *column*; raises Fault."""
-    if len(text) > MAX_VALUES and not _has_few_values(text):
+    if len(text) > MAX_VALUES and not ValueCounter(MAX_VALUES).feed(text):
         raise Fault(f"more than {MAX_VALUES} values", f"line {line}")
     try:
         value = orjson.loads(text)
@@ -67,8 +68,3 @@ def parsed(text: bytes, line: int, column: int = 1) -> Json:
     if deep and deeper_than(value, MAX_DEPTH):
         raise Fault(f"nested deeper than {MAX_DEPTH} levels", f"line {line}")
     return value
-
-
-def _has_few_values(text: bytes) -> bool:
-    values = ValueCounter(MAX_VALUES)
-    return all(values.feed(text[at : at + BLOCK]) for at in range(0, len(text), BLOCK))

@@ -12,7 +12,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
 from asl.states.items import READERS, Fault, Outline, Read
-from asl.states.items.base import parsed
+from asl.states.items.base import MAX_ITEM, parsed
 from asl.states.items.csv_file import read_csv
 from asl.states.items.packed import Unpacked
 from asl.states.objects import Bucket, ObjectFault
@@ -24,7 +24,8 @@ _URI = re.compile(r"[sS]3://([^/]+)/(.+)")
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
-MAX_MANIFEST = 64 * 1024 * 1024
+MAX_MANIFEST = 16 * 1024 * 1024
+"""Bytes of a file that lists other files."""
 
 
 class Dataset:
@@ -52,7 +53,7 @@ class Dataset:
             _DELIMITERS[config.get("CSVDelimiter", "COMMA")],
             tuple(headers) if given else None,
             config.get("ItemsPointer", ""),
-            longest,
+            min(longest, MAX_ITEM),
             aws,
         )
         self.resource = reader["Resource"]
@@ -199,9 +200,8 @@ class Dataset:
 
     def _unloaded(self, bucket: str, key: str) -> Iterator[Iterator[Json]]:
         """Yield the items of the files that Athena has unloaded: one URI a line."""
-        for number, line in enumerate(
-            self._text(bucket, key).decode("utf-8", "replace").splitlines(), 1
-        ):
+        for number, text in enumerate(BytesIO(self._text(bucket, key)), 1):
+            line = text.decode("utf-8", "replace").rstrip("\r\n")
             uri = _URI.fullmatch(line.strip().strip('"'))
             if uri is None:
                 raise Fault(f"no URI of an object: {line[:200]!r}", f"line {number}")

@@ -11,8 +11,9 @@ BLOCK: Final = 1 << 16
 """Bytes that are read at once."""
 _BLANKS: Final = re.compile(rb"[ \t\r\n]*")
 _SCALAR: Final = re.compile(rb'[^\s\[\]{},:"]*')
-_MARKS: Final = re.compile(rb'"[^"]*"|[\[\]{}]|"')
-"""What matters to find the end of a value, in a text whose escapes are masked."""
+_MARKS: Final = re.compile(rb'(?:[^"\[\]{}]++|"[^"]*+")*+([\[\]{}"])')
+"""Whole strings and what is between them, then what matters to find the end of a value, in a text
+whose escapes are masked."""
 
 
 class JsonStream:
@@ -92,6 +93,9 @@ class JsonStream:
     def _find_end(self) -> int:
         """Return where the value ends in this block, 0 if it goes on in the next one."""
         start = self._at
+        if not self._depth and not self._in_string and self._masked[start : start + 1] == b'"':
+            self._in_string = True
+            start += 1
         if self._in_string:
             start = self._masked.find(b'"', start) + 1
             if not start:
@@ -99,10 +103,10 @@ class JsonStream:
             self._in_string = False
             if not self._depth:
                 return start
-        for mark in _MARKS.finditer(self._masked, start):
-            text = mark[0]
+        while mark := _MARKS.match(self._masked, start):
+            text, start = mark[1], mark.end()
             self._values += 1
-            if self._values > 2 * MAX_VALUES:  # a key is counted, too
+            if self._values > 2 * MAX_VALUES:  # a closing bracket is counted, too
                 raise Fault(f"an item of more than {MAX_VALUES} values", f"line {self._line}")
             if text in (b"[", b"{"):
                 self._depth += 1
@@ -113,7 +117,7 @@ class JsonStream:
             if text in (b"]", b"}"):
                 self._depth -= 1
             if not self._depth:
-                return mark.end()
+                return start
         return 0
 
     def _walk_scalar(self, parts: list[bytes] | None) -> None:
