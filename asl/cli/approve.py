@@ -186,7 +186,7 @@ def _named(
     if meant:
         raise AslError(f"several requests of {name} end in {request_id!r}:{_listed(meant)}")
     try:
-        known = store.top(store.requester(request_id)) == store.top(name)
+        known = store.top(store.execution_of(request_id)) == store.top(name)
     except RequestNotFound:
         known = False
     if not known:

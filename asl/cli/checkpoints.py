@@ -25,8 +25,8 @@ def command(execution: str | None, store_file: str | None, as_json: bool) -> Exi
         checkpoints, now = store.checkpoints(name), store.clock.now()
         if as_json:
             for of in dict.fromkeys(each.execution for each in checkpoints):
-                for saved in store.result(of).saved:
-                    streams.result(streams.as_text(saved))
+                for checkpoint in store.result(of).checkpoints_to_json():
+                    streams.result(streams.as_text(checkpoint))
             return Exit.OK
     width = max((len(each.name) for each in checkpoints), default=0)
     for each in checkpoints:

@@ -103,7 +103,7 @@ def _begin(ids: list[str], after: str | None) -> int:
 
 def _named(store: "Store", request: dict[str, Json]) -> dict[str, Json]:
     """Return a request with the name of the execution that has made it."""
-    return {**request, "execution": store.requester(request["requestId"])}
+    return {**request, "execution": store.execution_of(request["requestId"])}
 
 
 def _label(top: str, request: dict[str, Json]) -> str:

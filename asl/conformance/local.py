@@ -234,7 +234,7 @@ def _facts(result: Result, refused: str | None, wanted: Iterable[str]) -> dict[s
     if refused is not None:
         facts["refused"] = refused
     if "checkpoints" in wanted:
-        facts["checkpoints"] = result.saved
+        facts["checkpoints"] = result.checkpoints_to_json()
     if "events" in wanted:
         facts["events"] = [event.to_json() for event in result.events]
     return {name: value for name, value in facts.items() if name == "output" or value is not None}

@@ -173,9 +173,8 @@ class Result:
         """The names of the top machine's states in the order they were entered."""
         return visited(self.execution, self.records)
 
-    @property
-    def saved(self) -> list[dict[str, Json]]:
-        """The checkpoints as JSON objects, by the names of the specification.
+    def checkpoints_to_json(self) -> list[dict[str, Json]]:
+        """Return the checkpoints as JSON objects, by the names of the specification.
 
         Beside what each of them keeps, what had been `visited` by then and, with a budget, what it
         had come to. What was saved by an item of a distributed Map does not tell what was visited.

@@ -1,8 +1,9 @@
-"""Executions that are kept in a store: started once, gone on with after anything that happens.
+"""Executions in a store: started once, and continued after anything that happens.
 
-`store` is the front door, `kept` reads what stands in the file, `running` runs it, `again` lets
-begin anew what has ended, `people` takes answers, `requirements` knows which bindings an execution
-needs.
+`store` is the front door and runs executions. Its parts are `base` (the open file), `reader`
+(looking), `control` (answers and cancellation) and `maintenance` (deletion, copies, verification).
+`kept` reads what is in the file, `running` runs it, `again` begins anew what has ended, `people`
+takes answers, `requirements` knows which bindings an execution needs.
 """
 
 from asl.executions.errors import (

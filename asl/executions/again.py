@@ -9,12 +9,22 @@ from typing import TypeAlias
 from asl.bindings import Bindings, bind
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.engine.checkpoints import Checkpoint, Storage
+from asl.engine.checkpoints import (
+    Checkpoint,
+    CheckpointNotFound,
+    Storage,
+    chosen,
+    definition_hash,
+    refuse_unfit,
+)
+from asl.engine.events import ENDINGS, RESUMED
+from asl.engine.past import at_checkpoint, refuse_status, resumption
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.kept import UNSUCCESSFUL, Kept
 from asl.program import Program
 from asl.stores.executions import Stored, top_of
 from asl.stores.journal import StoreJournal
+from asl.stores.redrive import displaced, missing, void
 
 __all__ = ["Again", "redriven", "redriving", "rewinding"]
 
@@ -60,8 +70,6 @@ def rewinding(
 
 def redriven(kept: Kept, known: Stored, refuse: Refuse, corrected: Program | None = None) -> None:
     """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
-    from asl.stores.redrive import displaced, missing, void
-
     if known.status not in UNSUCCESSFUL:
         what = f"Execution is {known.status} and cannot be redriven"
         if known.status in ("RUNNING", "PAUSED"):
@@ -99,10 +107,6 @@ def rewound(
     storages: Mapping[str, Storage],
 ) -> None:
     """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
-    from asl.engine.checkpoints import chosen, definition_hash, refuse_unfit
-    from asl.engine.events import RESUMED
-    from asl.engine.past import at_checkpoint, refuse_status, resumption
-
     if known.status != "RUNNING":  # else its process has died
         refuse_status(known.name, known.status)
     key, program = _chosen(kept, known, other)
@@ -132,8 +136,6 @@ def _chosen(kept: Kept, known: Stored, other: Program | None) -> tuple[str, Prog
 
 def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpoint:
     """Return a checkpoint with what another storage holds of it."""
-    from asl.engine.checkpoints import CheckpointNotFound
-
     if checkpoint.storage == "default":
         return checkpoint
     try:
@@ -155,8 +157,6 @@ def _begin(
     details: dict[str, Json],
 ) -> None:
     """Write how the execution has ended and that it goes on."""
-    from asl.engine.events import ENDINGS
-
     ending = None
     if known.ended is not None:
         ending = known.ended, ENDINGS[known.status], kept.ending(known)

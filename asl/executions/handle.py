@@ -9,7 +9,7 @@ from typing import Final
 from asl.core.values import Json
 from asl.engine.events import Event
 from asl.engine.result import Result
-from asl.executions.store import Store
+from asl.executions.control import StoreControl
 from asl.stores.executions import ENDED, Stored
 
 __all__ = ["Handle"]
@@ -24,7 +24,7 @@ class Handle:
     Any thread of any process may have one (`Store.handle`); it reads what the store says now.
     """
 
-    def __init__(self, store: Store, stored: Stored) -> None:
+    def __init__(self, store: StoreControl, stored: Stored) -> None:
         self._store = store
         self.name = stored.name
         """The name of the execution, of which a store has one."""
@@ -102,17 +102,17 @@ class Handle:
             )
         return f"it is {status}"
 
-    def cancel(self, reason: str | None = None, *, error: str | None = None) -> None:
+    def cancel(self, cause: str | None = None, *, error: str | None = None) -> None:
         """End the execution, whoever runs it; its status becomes `ABORTED` within a second.
 
         Args:
-            reason: The cause that the execution ends with.
+            cause: The cause that the execution ends with.
             error: The error name that it ends with.
 
         Raises:
             AslError: It has ended, or is a part of another one.
         """
-        self._store.stop(self.name, error=error, cause=reason)
+        self._store.cancel(self.name, cause, error=error)
 
     async def events(self) -> AsyncIterator[Event]:
         """Yield the history of the execution, from its beginning to its end, as it happens."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+from asl.compiler import compile_workflow
 from asl.core.document import Document, What
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encoded
@@ -16,8 +17,12 @@ from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event
 from asl.engine.execution import Execution, Identity
+from asl.engine.history import Expander
+from asl.engine.ledger import Ledger
+from asl.engine.record_reading import RecordReader
 from asl.engine.records import BROKEN, NOTED, RETRIED
 from asl.engine.result import Result, Waits
+from asl.engine.written import read_spending
 from asl.executions.errors import ExecutionNotFound
 from asl.program import Program
 from asl.states.blocks.streaming import CHUNK
@@ -26,6 +31,8 @@ from asl.states.effects import Record
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import Stored, find_execution, numbers_below, read_value
 from asl.stores.journal import StoreJournal
+from asl.stores.live import chunks_after
+from asl.stores.log import Log
 from asl.stores.opened import Opened
 from asl.stores.requests import OPEN_OF, UNHEARD_OF, find_requests, find_tasks
 from asl.stores.session import Session
@@ -187,9 +194,6 @@ class Kept:
 
     def result(self, stored: Stored, program: Program, with_history: bool = True) -> Result:
         """Return what an execution has come to, by default with its history so far."""
-        from asl.engine.record_reading import RecordReader
-        from asl.stores.log import Log
-
         execution = self.execution(stored, program)
         records: list[Record] = []
         if with_history:
@@ -212,16 +216,12 @@ class Kept:
 
     def execution(self, stored: Stored, program: Program) -> Execution:
         """Return an execution as it is kept, to read its history."""
-        from asl.engine.written import read_spending
-
         data, identity = self.input(stored), identity_of(stored)
         execution = Execution().init(program, data, stored.started, [], identity)
         usage = read_value(self.session, stored.number, "usage")
         if usage is not None:
             read_spending(usage, execution)
             if len(usage) > 3:
-                from asl.engine.ledger import Ledger
-
                 execution.ledger = Ledger.read(execution, usage[3])
         return execution
 
@@ -236,10 +236,6 @@ class EventFeed:
     """
 
     def __init__(self, kept: Kept, name: str, *, redacts: bool = True) -> None:
-        from asl.engine.history import Expander
-        from asl.engine.record_reading import RecordReader
-        from asl.stores.log import Log
-
         stored = kept.get(name)
         self._kept = kept
         self._name = stored.name
@@ -301,8 +297,6 @@ class EventFeed:
 
     def _live_chunks(self, number: int) -> Iterator[Event]:
         """Yield what agents are saying, with the id 0: the history has it later."""
-        from asl.stores.live import chunks_after
-
         for row, chunk in chunks_after(self._kept.session, number, self._live):
             self._live = row
             place, visit, attempt, time, details = chunk
@@ -312,6 +306,4 @@ class EventFeed:
 
 def _compiled(document: Json, stored: Stored) -> Program:
     """Compile a stored document: it was checked when it was started, by the rules of that time."""
-    from asl.compiler import compile_workflow
-
     return compile_workflow(document, profile_of(stored.profile), stored.workflow)

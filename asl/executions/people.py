@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from asl.core.values import Json, compact, detached
 from asl.executions.errors import RequestNotFound
-from asl.states.approval_answers import Verdict
+from asl.states.approval_answers import AnswerRefused, Verdict
 from asl.states.decisions import Asked
 from asl.stores.executions import MAKE_DUE, name_of, top_of
+from asl.stores.log import Log
 from asl.stores.requests import (
     BY_ID,
     answer_of,
@@ -17,7 +18,7 @@ from asl.stores.requests import (
 )
 from asl.stores.session import Session
 
-__all__ = ["answer", "request", "requester"]
+__all__ = ["answer", "execution_of", "request"]
 
 
 def request(session: Session, id: str) -> Asked:
@@ -28,7 +29,7 @@ def request(session: Session, id: str) -> Asked:
     return found[0]
 
 
-def requester(session: Session, id: str) -> str:
+def execution_of(session: Session, id: str) -> str:
     """Return the name of the execution that has made a request, or waits for a task token."""
     number = owner_of(session, id)
     name = None if number is None else name_of(session, number)
@@ -39,8 +40,6 @@ def requester(session: Session, id: str) -> str:
 
 def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
     """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
-    from asl.states.approval_answers import AnswerRefused
-
     text = compact(detached(given))
     with session.transaction():
         asked = request(session, id)
@@ -50,7 +49,7 @@ def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Jso
             if asked.created + notice.after > now:
                 break
             if notice.final:
-                name = top_of(session, requester(session, id))
+                name = top_of(session, execution_of(session, id))
                 raise AnswerRefused(
                     f"the answer comes too late: resume the execution {name!r}", late=True
                 )
@@ -62,8 +61,6 @@ def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Jso
 
 def _check_unchanged(session: Session, asked: Asked) -> None:
     """Raise StoreDamaged for a request that asks something else than the history says."""
-    from asl.stores.log import Log
-
     number = owner_of(session, asked.id)
     assert number is not None
     recorded = Log(session, number).digest_of(asked.id)
@@ -74,8 +71,6 @@ def _repeated(
     session: Session, asked: Asked, given: dict[str, Json], text: str, now: float
 ) -> Json:
     """Return the record of the decision to somebody who says again what led to it."""
-    from asl.states.approval_answers import AnswerRefused
-
     kept = answer_of(session, asked.id)
     if kept is not None:
         decisive, record, *_ = kept

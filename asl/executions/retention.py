@@ -33,8 +33,8 @@ def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None
             raise AslError(f"the execution {name!r} is a part of {top!r}: delete that one")
         if stored.status not in ENDED:
             raise AslError(
-                f"the execution {name!r} has not ended ({stored.status}): stop it before you "
-                "delete it"
+                f"the execution {name!r} has not ended ({stored.status}): cancel it first "
+                "('asl stop', or 'store.cancel(...)')"
             )
         _delete(running, [stored], storages)
     delete_unused_values(session)

@@ -11,13 +11,17 @@ from threading import Lock
 from time import time_ns
 from typing import Any, Protocol
 
+from asl import __version__
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encoded, json_equal
 from asl.effects.children import Begun
 from asl.effects.clock import Clock
+from asl.effects.garbage import rarely
+from asl.effects.run import execute, uncancel
 from asl.effects.services import Started
 from asl.engine.blame import is_cancellation
+from asl.engine.events import FORKED
 from asl.engine.journal import STARTED
 from asl.engine.record_writing import written_whole
 from asl.engine.records import WHOLE_PATH
@@ -44,6 +48,7 @@ from asl.stores.executions import (
     top_of,
 )
 from asl.stores.journal import StoreJournal
+from asl.stores.pools import StoreBudgets
 from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update, one_of
 from asl.stores.tables import EXECUTION
@@ -168,8 +173,6 @@ class Running:
             data: What the state gets, ABSENT for what it got.
             program: The document by which the new one runs.
         """
-        from asl.engine.events import FORKED
-
         name = name or os.urandom(16).hex()
         with hold(self.session, name):
             if find_execution(self.session, name) is not None:
@@ -190,8 +193,8 @@ class Running:
         self.notify()
         return name
 
-    def stop(self, name: str, error: str | None, cause: str | None) -> None:
-        """End an execution, or ask whoever is at work on it to do so (`Store.stop`)."""
+    def cancel(self, name: str, error: str | None, cause: str | None) -> None:
+        """End an execution, or ask whoever is at work on it to do so (`Store.cancel`)."""
         try:
             self.abort(name, error, cause)
         except ExecutionBusy:
@@ -215,14 +218,11 @@ class Running:
                 raise AslError(f"the execution {name!r} has ended already: {stored.status}")
             if stored.parent is not None:
                 top = top_of(self.session, name)
-                raise AslError(f"the execution {name!r} is a part of {top!r}: stop that one")
+                raise AslError(f"the execution {name!r} is a part of {top!r}: cancel that one")
             self._abort(stored, error, cause)
 
     def _abort(self, stored: Stored, error: str | None, cause: str | None) -> None:
         """End an execution whose lock is held, with all that it has started and waits for."""
-        from asl.stores.journal import StoreJournal
-        from asl.stores.pools import StoreBudgets
-
         kept, journal, now = self.kept, StoreJournal(self.session, stored.number), self.clock.now()
         for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in ENDED:
@@ -285,16 +285,13 @@ class Running:
         parent: int | None,
         bound: bytes | None = None,
     ) -> tuple[Stored, StoreJournal]:
-        import asl
-        from asl.stores.journal import StoreJournal
-
         number = self._next_number()
-        chain = sha256(f"{document}\n{asl.__version__}\n{name}".encode()).digest()
+        chain = sha256(f"{document}\n{__version__}\n{name}".encode()).digest()
         stored = Stored(
             number, name, program.name, document, program.profile.name, express, requestor,
             "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
         )  # fmt: skip
-        add_execution(self.session, stored, encoded(data), asl.__version__, chain, bound)
+        add_execution(self.session, stored, encoded(data), __version__, chain, bound)
         journal = StoreJournal(self.session, number)
         journal.begin_anew(chain)
         return stored, journal
@@ -386,10 +383,6 @@ class Running:
         in_event_loop: bool,
         claim: Claim | None = None,
     ) -> Result:
-        from asl.effects.garbage import rarely
-        from asl.effects.run import execute, uncancel
-        from asl.stores.pools import StoreBudgets
-
         bound.services.keeper = self
         bound.services.tabs = StoreBudgets(self.session)
         if claim is None:
@@ -445,8 +438,6 @@ class Running:
         self, journal: StoreJournal, key: str, child: Child, find: Callable[[], Program]
     ) -> Begun:
         """Begin an execution that a state of another one starts and waits for, or find it begun."""
-        from asl.effects.children import Begun
-
         kept = self.kept
         known = find_execution(self.session, child.name)
         if known is None:
@@ -485,8 +476,6 @@ class Running:
     def _begin_started(
         self, journal: StoreJournal, key: str, program: Program, child: Started
     ) -> Begun:
-        from asl.effects.children import Begun
-
         parent = None
         if child.awaited:
             parent, journal.may_have_started = journal.number, True
@@ -506,8 +495,6 @@ class Running:
 
     def _elsewhere(self, name: str) -> Begun:
         """Return an execution of its own that somebody else goes on with."""
-        from asl.effects.children import Begun
-
         known = self.kept.get(name)
         program = self.kept.program(known)
         so_far = self.kept.result(known, program)
@@ -515,8 +502,6 @@ class Running:
 
     def _found(self, known: Stored) -> Begun:
         """Return an execution as it stands, begun anew where that which has started it was."""
-        from asl.effects.children import Begun
-
         kept = self.kept
         if known.status in UNSUCCESSFUL and self._redriven_since(known):
             redriven(kept, known, lambda program, state: None)  # its starter was asked

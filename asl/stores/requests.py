@@ -170,8 +170,6 @@ def _whole(
 
 
 def _read_request(session: Session, row: Row) -> Asked:
-    from asl.states.decisions import Asked
-
     id, key, kind, status, created, body, received, told, whole = row
     session.check(whole == 1, f"the request {id}")
     shown, plan = session.values.unpack(body)
@@ -182,8 +180,6 @@ def _read_request(session: Session, row: Row) -> Asked:
 
 
 def _read_task(session: Session, row: Row) -> Awaited:
-    from asl.engine.awaited import Awaited
-
     id, key, kind, status, created, body, received, answer, whole = row
     session.check(whole == 1, f"the request {id}")
     target, state, payload, timeout, heartbeat = session.values.unpack(body)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from asl.stores.backend import Computed, Connection, Write
-from asl.stores.commit import Commit
 from asl.stores.errors import (
     CLOSED,
     CONTRADICTED,
@@ -24,6 +23,9 @@ from asl.stores.errors import (
 from asl.stores.statements import GIVEN, Change, Row, Select
 from asl.stores.tables import WORKER
 from asl.stores.values import StoredValues
+
+if TYPE_CHECKING:
+    from asl.stores.commit import Commit
 
 __all__ = ["Session"]
 

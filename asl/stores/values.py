@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from zlib import crc32
 
 from asl.core.values import Json
+from asl.stores.backend import Computed
 from asl.stores.errors import StoreDamaged
-from asl.stores.statements import GIVEN, Insert, Select
+from asl.stores.statements import GIVEN, Change, Insert, Row, Select
 from asl.stores.tables import BLOB, DOCUMENT, LARGE
-
-if TYPE_CHECKING:
-    from asl.stores.session import Session
 
 __all__ = ["StoredValues", "is_hashed"]
 
@@ -25,6 +24,25 @@ FIND_LARGE = Select(BLOB, ("body",), {"hash": GIVEN})
 HAS_LARGE = Select(BLOB, ("hash",), {"hash": GIVEN})
 
 
+class Rows(Protocol):
+    """The rows of a store, as a session reads and writes them."""
+
+    place: str | os.PathLike[str]
+    """The path of the file, or what names the store in messages."""
+
+    def check(self, whole: bool, what: str) -> None:
+        """Raise StoreDamaged for something that is not what was written."""
+        ...
+
+    def write(self, change: Change | Computed, *values: Any) -> None:
+        """Gather a change for the next transaction."""
+        ...
+
+    def select(self, statement: Select, *values: Any) -> list[Row]:
+        """Return the rows of a query."""
+        ...
+
+
 class StoredValues:
     """Packs the JSON texts of one session, and reads them again.
 
@@ -32,8 +50,8 @@ class StoredValues:
     and its hash.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         self._documents: set[str] = set()
         """The hashes of documents that are in the store, which are never deleted."""
         self._large: set[bytes] = set()
@@ -59,7 +77,7 @@ class StoredValues:
         key = sha256(body).digest()
         if key not in self._large:
             self._large.add(key)
-            self._session.write(PUT_LARGE, key, body)
+            self._rows.write(PUT_LARGE, key, body)
         return key
 
     def has_large(self, key: bytes) -> bool:
@@ -68,14 +86,14 @@ class StoredValues:
 
     def large(self, key: bytes) -> Json:
         """Return the large value of this hash; raises StoreDamaged."""
-        found = self._session.select(FIND_LARGE, key)
+        found = self._rows.select(FIND_LARGE, key)
         if not found or not is_hashed(found[0][0], key):
-            raise StoreDamaged(self._session.place, MISSING)
+            raise StoreDamaged(self._rows.place, MISSING)
         return self.read(found[0][0])
 
     def unpack(self, body: Any) -> Json:
         """Return the value that is stored so; raises StoreDamaged for one that was changed."""
-        self._session.check(type(body) is bytes, "a stored value")
+        self._rows.check(type(body) is bytes, "a stored value")
         if body[:1] == b"#":
             return self.large(body[1:])
         return self.read(self._small(body))
@@ -84,7 +102,7 @@ class StoredValues:
         """Return the text of a small value; raises StoreDamaged for one that was changed."""
         text = body[9:]
         if body[:9] != b"=%08x" % crc32(text):
-            raise StoreDamaged(self._session.place, "a stored value was changed")
+            raise StoreDamaged(self._rows.place, "a stored value was changed")
         return text
 
     def check(self, body: Any) -> None:
@@ -92,18 +110,18 @@ class StoredValues:
 
         A large value has to be there; whether it was changed is not checked.
         """
-        self._session.check(type(body) is bytes, "a stored value")
+        self._rows.check(type(body) is bytes, "a stored value")
         if body[:1] != b"#":
             self._small(body)
-        elif not self._session.select(HAS_LARGE, body[1:]):
-            raise StoreDamaged(self._session.place, MISSING)
+        elif not self._rows.select(HAS_LARGE, body[1:]):
+            raise StoreDamaged(self._rows.place, MISSING)
 
     def read(self, body: bytes) -> Json:
         """Return the value of a JSON text; raises StoreDamaged."""
         try:
             return json.loads(body)
         except ValueError as error:
-            place = self._session.place
+            place = self._rows.place
             raise StoreDamaged(place, f"a stored value is no JSON ({error})") from error
 
     # Documents
@@ -116,16 +134,16 @@ class StoredValues:
         """Keep the text of a document under its hash, once."""
         if key not in self._documents:
             self._documents.add(key)
-            self._session.write(PUT_DOCUMENT, key, body)
+            self._rows.write(PUT_DOCUMENT, key, body)
 
     def document(self, key: str) -> Json:
         """Return a document by its hash; raises StoreDamaged."""
-        self._session.check(type(key) is str, "the document of an execution")
-        found = self._session.select(FIND_DOCUMENT, key)
+        self._rows.check(type(key) is str, "the document of an execution")
+        found = self._rows.select(FIND_DOCUMENT, key)
         body = found[0][0] if found else None
         if type(body) is not bytes or sha256(body).hexdigest() != key:
             what = f"the document {key[:12]} is missing or was changed"
-            raise StoreDamaged(self._session.place, what)
+            raise StoreDamaged(self._rows.place, what)
         return self.read(body)
 
 

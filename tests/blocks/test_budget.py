@@ -370,7 +370,7 @@ def test_what_is_stopped_holds_nothing_of_a_pool(tmp_path: Any, budget: Json) ->
         store.run(document, {}, name="e")
     with asl.open_store(died / "s.db", **given) as store:
         assert read_tab(store)[1] == len({"MaxFromPool", "Pool"} & {*budget})  # its part, its call
-        store.stop("e")
+        store.cancel("e")
         spent, held = read_tab(store)
         assert (spent, held) == (0.4, 0)
         assert store.run(document, {}, name="other").ok

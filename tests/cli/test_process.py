@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import asl
+
 PATIENCE = 60
 ASL = [sys.executable, "-m", "asl"]
 
@@ -27,8 +29,6 @@ for line in sys.stdin:
 @pytest.fixture
 def environment(folder: Path) -> dict[str, str]:
     """The environment of a process that imports this checkout from any folder."""
-    import asl
-
     root = str(Path(asl.__file__).parents[1])
     return {**os.environ, "PYTHONPATH": root, "TERM": "xterm"}
 
@@ -184,12 +184,14 @@ HEAVY = {"asyncio", "ruamel", "pydantic", "re2", "jsonpath_ng", "urllib.request"
         (["--version"], HEAVY | {"jsonschema", "asl.engine", "asl.checks"}),
         (["run", "pass.asl.json"], HEAVY),
         (["check", "pass.asl.json"], HEAVY | {"asl.engine.interpreter"}),
+        (["ls", "--store", "runs.db"], HEAVY | {"asl.checks", "asl.dialects"}),
     ],
 )
 def test_a_command_loads_only_what_it_needs(
     words: list[str], unwanted: set[str], folder: Path, environment: dict[str, str]
 ) -> None:
     """Heavy modules are not imported by what does not use them."""
+    asl.open_store(folder / "runs.db").close()
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "asl", *words],
         capture_output=True, text=True, env=environment, timeout=PATIENCE, check=True,

@@ -103,7 +103,7 @@ def world(tmp_path: Path) -> World:
 def answer_child(store: Store) -> None:
     """Answer what the child waits for."""
     for request in store.pending():
-        assert store.requester(request["requestId"]) == "kid"
+        assert store.execution_of(request["requestId"]) == "kid"
         store.answer(request["requestId"], "approve", by="ann")
     for task in store.awaited():
         if task["execution"] == "kid":

@@ -369,7 +369,7 @@ def test_an_aborted_execution_asks_again(store: Store) -> None:
         "States": {"Ask": {"Type": "Approval", "Prompt": "?", "End": True}},
     }
     store.run(document, {}, name="it")
-    store.stop("it")
+    store.cancel("it")
     (request,) = store.redrive("it").pending
     store.answer(request["requestId"], "approve", by="ann")
     assert store.resume("it").output["approver"] == "ann"
@@ -554,7 +554,7 @@ def test_a_crashed_execution_that_was_stopped_is_redriven(
     with opened(tmp_path / "it.db") as store:
         if not store.executions():
             return
-        store.stop("it", error="Stopped")
+        store.cancel("it", error="Stopped")
         assert (store.result("it").status, store.result("it").error) == ("ABORTED", "Stopped")
     with opened(tmp_path / "it.db", agents={"Work": world.work}) as store:
         result = store.redrive("it")

@@ -51,7 +51,7 @@ def test_it_is_looked_at(path: Path) -> None:
     [
         lambda store: store.run(DOCUMENT, {}, name="other"),
         lambda store: store.resume("it"),
-        lambda store: store.stop("it"),
+        lambda store: store.cancel("it"),
         lambda store: store.answer(store.pending()[0]["requestId"], "approve"),
     ],
 )
@@ -133,10 +133,10 @@ def test_full_disk_refuses_what_is_to_be_written(disk: str, request: pytest.Fixt
         Store(request.getfixturevalue(disk), clock="virtual") as store,
         pytest.raises(asl.StoreError, match=r"is the disk full|the disk is full"),
     ):
-        store.stop("it")
+        store.cancel("it")
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     with Store(request.getfixturevalue(disk), clock="virtual") as store:
-        store.stop("it")
+        store.cancel("it")
         assert store.result("it").status == "ABORTED"
 
 

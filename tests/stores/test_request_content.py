@@ -36,7 +36,7 @@ def stopped(path: Path) -> str:
     """Return the id of a request of an execution that is stopped then."""
     with opened(path) as store:
         (request,) = store.run(paying("Pay 5?"), {}, name="it").pending
-        store.stop("it")
+        store.cancel("it")
         id: str = request["requestId"]
         return id
 
@@ -58,7 +58,7 @@ def test_a_prompt_keeps_its_id_from_redrive_to_redrive(path: Path) -> None:
     stopped(path)
     with opened(path) as store:
         (request,) = store.redrive("it").pending
-        store.stop("it")
+        store.cancel("it")
         (again,) = store.redrive("it").pending
         assert again["requestId"] == request["requestId"]
         store.answer(request["requestId"], "approve", by="ann")
@@ -77,7 +77,7 @@ def test_a_decision_on_the_old_prompt_does_not_count_after_a_redrive(
         if gone_on:
             assert store.resume("it").error == "States.ResultPathMatchFailure"
         else:
-            store.stop("it")
+            store.cancel("it")
         again = store.redrive("it", document=paying("Pay 5,000,000?"))
         assert again.status == "PAUSED"
         assert again.pending[0]["prompt"] == "Pay 5,000,000?"
@@ -88,7 +88,7 @@ def test_a_decision_on_the_same_prompt_counts_after_a_redrive(path: Path) -> Non
     with opened(path) as store:
         (request,) = store.run(paying("Pay 5?"), {"n": 1}, name="it").pending
         store.answer(request["requestId"], "approve", by="ann")
-        store.stop("it")
+        store.cancel("it")
         assert store.redrive("it").ok
 
 

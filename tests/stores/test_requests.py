@@ -175,7 +175,7 @@ def test_what_is_due_happens_on_resuming(place: Place) -> None:
 def test_the_end_of_an_execution_closes_its_requests(store: Store) -> None:
     """Nobody decides on what has ended."""
     (request,) = store.run(ONE, "it", name="a").pending
-    store.stop("a")
+    store.cancel("a")
     assert store.pending() == []
     with pytest.raises(asl.AnswerRefused, match="closed"):
         store.answer(request["requestId"], "approve")

@@ -72,7 +72,7 @@ def test_delete_refuses_what_has_not_ended(tmp_path: Path) -> None:
         store.run(ASKING, {}, name="ask")
         store.run(DONE, {}, name="one")
         part = store.started_by("one")[0].name
-        with pytest.raises(asl.AslError, match=r"has not ended \(PAUSED\): stop it"):
+        with pytest.raises(asl.AslError, match=r"has not ended \(PAUSED\): cancel it"):
             store.delete("ask")
         with pytest.raises(asl.AslError, match="is a part of 'one': delete that one"):
             store.delete(part)
@@ -80,7 +80,7 @@ def test_delete_refuses_what_has_not_ended(tmp_path: Path) -> None:
             store.delete("none")
         with hold(other.session, "one"), pytest.raises(ExecutionBusy):
             store.delete("one")
-        store.stop("ask")
+        store.cancel("ask")
         store.delete("ask")
         assert [each.name for each in store.executions()] == ["one"]
 

@@ -80,7 +80,7 @@ def test_a_child_that_is_awaited_waits_with_its_parent(world: World) -> None:
         assert [each.name for each in store.started_by("top")] == ["kid"]
         assert [each.name for each in store.executions()] == ["top"]
         (request,) = store.pending()
-        assert store.top(store.requester(request["requestId"])) == "top"
+        assert store.top(store.execution_of(request["requestId"])) == "top"
         store.answer(request["requestId"], "approve")
     with world.store() as store:
         assert store.due() == ["top"]
@@ -184,7 +184,7 @@ def test_it_is_started_once_whenever_the_process_dies(
                 store.resume(each)
             (request,) = store.pending()
             store.answer(request["requestId"], "approve")
-            store.resume(store.top(store.requester(request["requestId"])))
+            store.resume(store.top(store.execution_of(request["requestId"])))
             assert [each.status for each in store.executions()] == ["SUCCEEDED"] * (
                 2 if resource == LEAVE else 1
             )
@@ -301,7 +301,7 @@ def test_a_part_of_another_execution_keeps_its_document(world: World) -> None:
     """A corrected one is refused, and held against no other execution."""
     with world.store() as store:
         assert store.run(starting(SYNC, "kid"), {}, name="top").pending
-        store.stop("top")
+        store.cancel("top")
         with pytest.raises(asl.ExecutionNotRedrivable, match="'kid' is a part of 'top'"):
             store.redrive("kid", document=ASKS)
 

@@ -379,7 +379,7 @@ def test_an_aborted_execution_is_over(path: Path) -> None:
     with opened(path) as store:
         store.run(DOCUMENT, {}, name="one")
         with pytest.raises(asl.AslError, match="ended already: SUCCEEDED"):
-            store.stop("one")
+            store.cancel("one")
 
 
 def test_an_unknown_name_is_said(path: Path) -> None:

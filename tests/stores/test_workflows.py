@@ -140,8 +140,8 @@ def test_stopping_the_parent_stops_the_child(place: Place, world: World) -> None
         (request,) = store.run(starting(), {}, name="it").pending
         (child,) = store.started_by("it")
         with pytest.raises(asl.AslError, match="a part of 'it'"):
-            store.stop(child.name)
-        store.stop("it")
+            store.cancel(child.name)
+        store.cancel("it")
         assert [each.status for each in store.started_by("it")] == ["ABORTED"]
         assert store.pending() == []
         with pytest.raises(asl.AnswerRefused, match="closed"):
@@ -346,5 +346,5 @@ def test_what_a_child_has_spent_that_waits_counts_once(place: Place, world: Worl
     with opened(place, world) as store:
         assert store.resume("it").usage["byState"]["Child"]["tokens"] == 2
         store.run(starting(), {}, name="other")
-        store.stop("other")
+        store.cancel("other")
         assert store.result("other").usage["tokens"] == 2

@@ -1,0 +1,81 @@
+"""What all parts of a store share: the file, the clock and the bindings."""
+
+from __future__ import annotations
+
+import os
+from typing import Self, cast
+
+from asl.bindings import Bindings, check_forms
+from asl.effects.clock import Clock
+from asl.effects.driving import Driver
+from asl.executions.kept import Kept
+from asl.executions.running import Running
+from asl.stores.backend import StoreBackend
+from asl.stores.executions import Stored
+from asl.stores.opened import Opened
+from asl.stores.session import Session
+
+__all__ = ["StoreBase"]
+
+
+class StoreBase:
+    """An open store.
+
+    Args:
+        backend: Where the rows are.
+        clock: The time of the executions.
+        bindings: The bindings of every execution, as far as a run has no others.
+    """
+
+    def __init__(self, backend: StoreBackend, clock: Clock, bindings: Bindings) -> None:
+        check_forms(bindings)
+        self.clock = clock
+        self._opened = Opened(backend)
+        self._bindings = bindings
+        self._kept = Kept(self._opened, clock.now)
+        self._running = Running(self._kept, clock)
+        self._driver = Driver(clock)
+
+    @property
+    def path(self) -> str | os.PathLike[str]:
+        """The path of the file, or what names the store in messages."""
+        return self._opened.place
+
+    @property
+    def session(self) -> Session:
+        """The store as this thread has it open."""
+        return self._opened.session
+
+    def close(self) -> None:
+        """Write what is left and close the file; a second time nothing happens.
+
+        What other threads run comes to its end; they begin nothing more. Raises StoreError where
+        it cannot be written; the file is closed all the same.
+        """
+        self._driver.close()
+        self._opened.close()
+
+    def reopen(self) -> None:
+        """Open the file again for this thread, as behind LeaseLost."""
+        self._opened.reopen()
+
+    def __repr__(self) -> str:
+        return f"<Store {self._opened.place}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def get(self, name: str) -> Stored:
+        """Return an execution by its name or its id; raises ExecutionNotFound."""
+        return self._kept.get(name)
+
+    def _given(self, bindings: Bindings) -> Bindings:
+        """Return the bindings of a run: its own, and those of the store."""
+        own = {name: given for name, given in bindings.items() if given is not None}
+        given = cast("Bindings", self._bindings | own)
+        beside = self._opened.backend.checkpoints
+        given["checkpoints"] = {"file": beside, **(given.get("checkpoints") or {})}
+        return given

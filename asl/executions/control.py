@@ -1,0 +1,115 @@
+"""What reaches executions from outside: answers of people, task tokens, cancellation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from asl.core.values import Json
+from asl.executions import people
+from asl.executions.desk import StoreTokens
+from asl.executions.reader import StoreReader
+from asl.stores.requests import OPEN, find_requests, find_tasks
+
+__all__ = ["StoreControl"]
+
+
+class StoreControl(StoreReader):
+    """The executions of a store, with what they ask, what is answered, and their cancellation."""
+
+    def pending(self, name: str | None = None) -> list[dict[str, Json]]:
+        """Return the open requests as people see them, the oldest first.
+
+        Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
+        all that it has started.
+        """
+        if name is None:
+            found = find_requests(self.session, OPEN, damaged=[])
+        else:
+            found = self._kept.open(self.get(name))
+        return [asked.shown for asked in found]
+
+    def damaged_requests(self) -> list[str]:
+        """Return a sentence on each open request whose row is not as it was written."""
+        damaged: list[str] = []
+        find_requests(self.session, OPEN, damaged=damaged)
+        find_tasks(self.session, OPEN, damaged=damaged)
+        return damaged
+
+    def decided(self, name: str) -> list[dict[str, Json]]:
+        """Return the requests of an execution that are decided: `resume` goes on with them.
+
+        Those of all that it has started are among them, the oldest first.
+        """
+        return [asked.shown for asked in self._kept.decided(self.get(name))]
+
+    def request(self, request_id: str) -> dict[str, Json]:
+        """Return a request as people see it, also one that is not open any more.
+
+        Raises RequestNotFound.
+        """
+        return people.request(self.session, request_id).shown
+
+    def execution_of(self, request_id: str) -> str:
+        """Return the name of the execution that has made a request or waits for a task token.
+
+        `top` of it names the execution that the answer is for. Raises RequestNotFound.
+        """
+        return people.execution_of(self.session, request_id)
+
+    def answer(
+        self,
+        request_id: str,
+        approval: str | None = None,
+        *,
+        by: str | None = None,
+        comment: str | None = None,
+        edited: Mapping[str, Json] | None = None,
+        roles: Sequence[str] = (),
+        **more: Json,
+    ) -> Json:
+        """Answer a request; returns the record of the decision, None while others have to agree.
+
+        The same answer twice is one. Raises AnswerRefused for an answer outside of the rules, or
+        one that comes too late; nothing has changed then. `resume` goes on with the execution.
+        """
+        given = {"approval": approval, "approver": by, "comment": comment, "edited_content": edited}
+        answer = {**more, **{key: value for key, value in given.items() if value is not None}}
+        if roles:
+            answer["roles"] = list(roles)
+        record = people.answer(self.session, request_id, answer, self.clock.now())
+        self._running.notify()
+        return record
+
+    @property
+    def tokens(self) -> StoreTokens:
+        """The desk where the task tokens of all executions are answered, by any process."""
+        return StoreTokens(self._kept)
+
+    def awaited(self, name: str | None = None) -> list[dict[str, Json]]:
+        """Return the tasks that wait for the answer to their token, the oldest first.
+
+        Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
+        all that it has started. Each has the name of its `execution`.
+        """
+        if name is None:
+            found = find_tasks(self.session, OPEN, damaged=[])
+        else:
+            found = self._kept.awaited(self.get(name))
+        return [{**task.shown, "execution": self.execution_of(task.token)} for task in found]
+
+    def cancel(self, name: str, cause: str | None = None, *, error: str | None = None) -> None:
+        """End an execution, whoever is at work on it; its status becomes ABORTED.
+
+        A runner that is at work on it ends it within a second, another process behind the effect
+        that is under way. What was held for it of shared budgets, others may spend.
+
+        Args:
+            name: Its name or id.
+            cause: The cause that it ends with.
+            error: The error name that it ends with.
+
+        Raises:
+            ExecutionNotFound: There is none.
+            AslError: It has ended, or is a part of another one.
+        """
+        self._running.cancel(name, error, cause)
