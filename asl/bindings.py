@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any, Final, NamedTuple, TypedDict, TypeVar
 
@@ -22,10 +23,12 @@ from asl.documents.loading import document_of
 from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.delivery import delivery_of, named_sink
 from asl.effects.middleware import Middleware
-from asl.effects.operator_policy import OperatorPolicy, read_policy
+from asl.effects.operator_policy import read_policy
+from asl.effects.own_agents import own_agent
 from asl.effects.prices import Prices
 from asl.effects.services import Services
 from asl.effects.tokens import TaskTokens
+from asl.effects.toolroom import OperatorPolicy
 from asl.engine.agent import Find
 from asl.engine.checkpoints import Storage
 from asl.engine.events import Event
@@ -198,7 +201,7 @@ def bind(
         bindings.get("agents"),
         bindings.get("resources"),
         bindings.get("mocks"),
-        services.agent,
+        partial(own_agent, services),
         bindings.get("tools"),
         aws=program is not None and program.profile.aws,
     )

@@ -29,7 +29,7 @@ from asl.core.pointers import tokens
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.effects.clock import Clock
-from asl.effects.run import Listener
+from asl.effects.runtime import Listener
 from asl.engine.events import Event
 from asl.engine.execution import Execution
 from asl.engine.result import Result

@@ -13,6 +13,7 @@ from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.documents.loading import document_of, profile_of
+from asl.effects.threads import run_in_thread
 from asl.program import Program
 
 __all__ = ["compile", "is_small", "prepare", "program_of"]
@@ -63,8 +64,6 @@ async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any)
     if not has_running_loop() or is_small(workflow):
         return work(workflow, *arguments)
     from asyncio import get_running_loop
-
-    from asl.effects.threads import run_in_thread
 
     prepared: Prepared = await run_in_thread(get_running_loop(), work, workflow, *arguments)
     return prepared

@@ -4,38 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self
 
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, handed_over, plain_copy, received
+from asl.effects.agent_turn import AgentTurn, TurnPlace
+from asl.effects.caller import Account, BudgetGate
 from asl.effects.keeping import Keeping
+from asl.effects.late_answers import await_answer
+from asl.effects.limits import has_passed, punctual
 from asl.effects.middleware import Effect, Proceed, effect_of
+from asl.effects.reporting import Reports
+from asl.effects.rights import needs_consent
 from asl.effects.runtime import RuntimeContext
-from asl.effects.services import Service
+from asl.effects.service import ServiceAgent
+from asl.effects.streaming import Stream
+from asl.effects.threads import Slot, run_in_thread
+from asl.effects.tokens import TaskTokens
 from asl.engine.agent import Agent, Call, Find
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
+from asl.engine.tools import Tools
 from asl.engine.usage import USAGE_KEYS
 from asl.program import Step
 from asl.states.calls import Options, Target
 from asl.states.effects import Frame
 from asl.states.errors import HeartbeatMissed, Raised, Suspended
 
-if TYPE_CHECKING:
-    from asl.effects.agent_turn import AgentTurn
-    from asl.effects.broker import Broker
-    from asl.effects.meter import Meter
-    from asl.effects.tokens import TaskTokens
-
-__all__ = ["Account", "AgentCaller"]
+__all__ = ["AgentCaller"]
 
 REPORTED = frozenset({"progress", "stream"})
 """What is told of a call on which the agent may report."""
 MAX_THREADS = 64
 """Plain functions that may run at the same time, each in a thread of its own; those that wait for a
 tool do not count."""
-
-Account: TypeAlias = Callable[[str, Json], object]
-"""Counts the usage that a raw result reports, by the name of the state."""
 
 
 class AgentCaller:
@@ -47,7 +48,7 @@ class AgentCaller:
     """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
     limit: int
     """Bytes that an agent's answer may have."""
-    meter: Meter | None
+    meter: BudgetGate | None
     """Watches over what agents spend, where anything limits it."""
 
     def init(self, runtime: RuntimeContext, find: Find, limit: int) -> Self:
@@ -152,7 +153,7 @@ class AgentCaller:
                 (account or at.account)(target.state, call.usage)
                 if call.answered and self.meter is not None:
                     self.meter.take_late_answer(at, call)
-            if is_fault(error) and isinstance(agent, Service):
+            if agent.own and is_fault(error):
                 raise
             blamed = self.blamed(at, target, error, account)
             raise blamed from cause_for(blamed, error)
@@ -168,12 +169,8 @@ class AgentCaller:
 
     def _turn(self, call: Call) -> AgentTurn | None:
         """Return the turn that a call begins, None where no tool of it needs consent."""
-        from asl.effects.rights import needs_consent
-
         if call.place is not None or not needs_consent(self.runtime, call.at, call.tool_rules):
             return None
-        from asl.effects.agent_turn import AgentTurn, TurnPlace
-
         turn = AgentTurn(self, call)
         call.place = TurnPlace(turn, None)
         return turn
@@ -256,12 +253,8 @@ class AgentCaller:
         """Return what gets an answer and passes on what is reported before it."""
         answer: Callable[..., Awaitable[Json]] = self._ask_and_end
         if "progress" in options.blocks:
-            from asl.effects.reporting import Reports
-
             answer = partial(Reports(self, call, options.blocks["progress"]).follow, answer)
         if "stream" in options.blocks:
-            from asl.effects.streaming import Stream
-
             answer = partial(Stream(self, call, options.blocks["stream"]).follow, answer)
         return answer
 
@@ -275,8 +268,6 @@ class AgentCaller:
             answer = self._answered_by(agent, payload, call)
         if self.meter is None or not self.runtime.in_event_loop:
             return answer
-        from asl.effects.late_answers import await_answer
-
         return await_answer(answer, call)
 
     async def _reach(self, agent: Agent, payload: Json, call: Call) -> Json:
@@ -299,8 +290,8 @@ class AgentCaller:
 
     def _answered_by(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
         """Return what an agent is awaited by: foreign code, or a service of the run."""
-        if isinstance(agent, Service):
-            return agent.serve(self, payload, call)
+        if isinstance(agent, ServiceAgent):
+            return agent.service.serve(self.runtime, payload, call)
         answer: Awaitable[Json] = agent.answer(payload, call)
         return answer
 
@@ -308,9 +299,9 @@ class AgentCaller:
         """Carry out at once what an agent asks of the memory."""
         return self.runtime.serving().remembering.do(at, request, self.now())
 
-    def broker(self, call: Call) -> Broker:
-        """Return the tools of a call."""
-        from asl.effects.broker import Broker
+    def broker(self, call: Call) -> Tools:
+        """Return the tools of a call; what they need is loaded with the first of them."""
+        from asl.effects.tools.broker import Broker
 
         agent = call.agent
         return Broker(self, call, agent is not None and (agent.real or agent.blocking))
@@ -319,8 +310,6 @@ class AgentCaller:
         runtime = self.runtime
         loop = runtime.loop = await runtime.event_loop()
         from asyncio import Semaphore
-
-        from asl.effects.threads import Slot, run_in_thread
 
         first = runtime.first or runtime
         if first.threads is None:
@@ -341,11 +330,9 @@ class AgentCaller:
         loop = await self.runtime.event_loop()
         from asyncio import timeout
 
-        from asl.effects.limits import has_passed, punctual
-
         # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
-        first_beat = None if isinstance(agent, Service) else options.heartbeat
-        self.keeping.begin_attempt(call, options)
+        first_beat = None if agent.own else options.heartbeat
+        self.keeping.calls.begin_attempt(call, options)
         if options.began is None:  # further calls of the same attempt have what is left
             options.began = self.now()
         try:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.agent_caller import AgentCaller
+from asl.effects.asking import ToolAsking
+from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.engine.blame import is_cancellation, is_own
+from asl.states.decisions import Asked
 from asl.states.effects import Question
 from asl.states.errors import Suspended
 
@@ -59,7 +61,7 @@ class AgentTurn:
     It is paused once none of its tool calls does anything but wait for people.
     """
 
-    def __init__(self, caller: AgentCaller, call: Call) -> None:
+    def __init__(self, caller: Caller, call: Call) -> None:
         self.caller = caller
         self.call = call
         self.at = call.at
@@ -80,8 +82,8 @@ class AgentTurn:
     async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
         """Return the agent's answer; raises Suspended while people have to decide first."""
         loop = await self.caller.runtime.event_loop()
-        self._told = self.caller.keeping.begin_turn(self)
-        if await self.caller.keeping.awaits_consent(self):
+        self._told = self.caller.keeping.calls.begin_turn(self.at, self.key)
+        if await self.caller.keeping.requests.awaits_consent(self.key, self._asking):
             self._suspend()
         from asyncio import current_task
 
@@ -109,7 +111,8 @@ class AgentTurn:
         self._suspend()
 
     def _suspend(self) -> NoReturn:
-        self.caller.keeping.pause_turn(self, {**self._told, **self._noted})
+        noted = {**self._told, **self._noted}
+        self.caller.keeping.calls.pause_turn(self.at, self.key, noted)
         raise Suspended from None
 
     def _end(self, *, withdraw: bool) -> None:
@@ -121,7 +124,7 @@ class AgentTurn:
     def _withdraw(self) -> None:
         """Close the requests of a turn that has ended: nothing depends on them any more."""
         runtime = self.caller.runtime
-        runtime.keeping.withdraw(f"{self.key}{REQUESTS}", runtime.now())
+        runtime.keeping.requests.withdraw(f"{self.key}{REQUESTS}", runtime.now())
         runtime.forget_requests(f"{self.key}{REQUESTS}")
 
     # Records
@@ -147,11 +150,11 @@ class AgentTurn:
 
     def recorded(self, name: str) -> Json:
         """Return what was recorded under a name before the turn was paused, None for nothing."""
-        return self.caller.keeping.recorded(f"{self.key}{name}")
+        return self.caller.keeping.calls.recorded(f"{self.key}{name}")
 
     async def record(self, name: str, value: Json) -> None:
         """Record a value for a repetition of the turn, durably."""
-        await self.caller.keeping.record(self.at, f"{self.key}{name}", value)
+        await self.caller.keeping.calls.record(self.at, f"{self.key}{name}", value)
 
     async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
         """Return the result of *perform*, or the one that the turn had before it was paused."""
@@ -194,7 +197,7 @@ class AgentTurn:
         self._open += 1
         try:
             asked = self.caller.runtime.new_request(self.at, key, question._replace(plan=plan))
-            decision = await self.caller.keeping.consent(self, asked)
+            decision = await self.caller.keeping.requests.consent(asked, self._asking)
         except Suspended:
             use.waits = True
             self._busy -= 1
@@ -206,6 +209,10 @@ class AgentTurn:
             raise
         self._open -= 1
         return decision
+
+    def _asking(self, asked: Asked) -> ToolAsking:
+        """Return what brings a request of the turn to its decision."""
+        return ToolAsking(self.caller, self.at, self.note, asked)
 
     def _pause_if_idle(self) -> None:
         """Pause the turn soon, unless something is done until then."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
-from asl.effects.agent_caller import AgentCaller
-from asl.effects.agent_turn import AgentTurn
+from asl.effects.caller import Caller
 from asl.effects.parking import Parking
 from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, described, is_fault
@@ -33,6 +32,10 @@ PATIENCE = 30.0
 """Seconds that sending one notification may take."""
 
 
+Note: TypeAlias = Callable[[str, str, dict[str, Json], float], object]
+"""Puts an event of a turn into the history: what it is about, its name, details and time."""
+
+
 class Asking:
     """One request on its way to a decision.
 
@@ -40,7 +43,7 @@ class Asking:
     so that a repetition tells the same.
     """
 
-    def __init__(self, caller: AgentCaller, at: Frame, asked: Asked) -> None:
+    def __init__(self, caller: Caller, at: Frame, asked: Asked) -> None:
         self.caller = caller
         self.at = at
         self.asked = asked
@@ -78,7 +81,7 @@ class Asking:
         """Wait for the decision while other branches have something to do."""
         caller, asked = self.caller, self.asked
         while True:
-            recorded = caller.keeping.recorded_decision(asked)
+            recorded = caller.keeping.requests.recorded_decision(asked)
             if recorded is not None:
                 _, given, decision, *_ = recorded
                 self.decided(decision, max(given, self._now))
@@ -148,7 +151,7 @@ class Asking:
             asked.told = number
             if failure is not None:
                 asked.unheard[number] = failure
-            self.caller.keeping.told(asked)
+            self.caller.keeping.requests.told(asked)
         if number in asked.unheard:
             cause = asked.unheard[number]
             self._note("NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause})
@@ -198,7 +201,7 @@ class Asking:
 
         An answer counts by the time at which it was given, also if it is found later.
         """
-        recorded = self.caller.keeping.recorded_decision(self.asked)
+        recorded = self.caller.keeping.requests.recorded_decision(self.asked)
         if recorded is None:
             return await self.ended(notice)
         _, given, decision, *_ = recorded
@@ -315,9 +318,9 @@ class ToolAsking(Asking):
 
     parks = False  # the turn as a whole does
 
-    def __init__(self, caller: AgentCaller, turn: AgentTurn, asked: Asked) -> None:
-        super().__init__(caller, turn.at, asked)
-        self.turn = turn
+    def __init__(self, caller: Caller, at: Frame, note: Note, asked: Asked) -> None:
+        super().__init__(caller, at, asked)
+        self.note = note
         self.time = asked.created
 
     @property
@@ -330,7 +333,7 @@ class ToolAsking(Asking):
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
         """Put an event about the request into the history, once."""
-        self.turn.note(self.asked.key, event, details, self.time)
+        self.note(self.asked.key, event, details, self.time)
 
     async def repeated(self, answer: Json) -> Json:
         """Return a decision that was given before; raises StateError for one that failed.

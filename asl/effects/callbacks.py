@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
-from asl.effects.agent_caller import AgentCaller
-from asl.effects.services import Service, refusal
+from asl.effects.caller import Caller
+from asl.effects.runtime import RuntimeContext
+from asl.effects.service import refusal
 from asl.effects.tokens import TokenError, Wait
 from asl.engine.agent import Agent, Call, Tokens
 from asl.states.errors import Raised
@@ -21,7 +22,7 @@ class Callback(Agent):
 
     needs_loop = True
 
-    def __init__(self, caller: AgentCaller, handler: Agent) -> None:
+    def __init__(self, caller: Caller, handler: Agent) -> None:
         self.caller = caller
         self.handler = handler
 
@@ -29,7 +30,7 @@ class Callback(Agent):
         """Call the handler, drop what it answers, and return the answer to the token."""
         assert call is not None
         caller = self.caller
-        with caller.runtime.serving().desk.waiting(call, caller.runtime.clock) as wait:
+        with caller.runtime.waiting(call) as wait:
             taken = await caller.reach(self.handler, payload, call)
             caller.runtime.advance(call.at, "Submitted", shown(taken, caller.limit))
             if not (wait.answer.done() or self._can_end(call)):
@@ -42,36 +43,33 @@ class Callback(Agent):
         return limited or self.handler.takes_call or self.caller.runtime.serving().answerable()
 
 
-class Polled(Service):
-    """An activity whose workers ask for its tasks at the desk."""
+class Polled:
+    """An activity whose workers ask for its tasks at the desk (protocol `Service`)."""
 
     def __init__(self, activity: str) -> None:
         self.activity = activity
 
-    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+    async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
         """Offer the task to the workers and return what the one who takes it answers."""
 
         def begun(worker: str | None) -> None:
             call.heartbeat()
-            caller.runtime.advance(
-                call.at, "Started", {} if worker is None else {"workerName": worker}
-            )
+            runtime.advance(call.at, "Started", {} if worker is None else {"workerName": worker})
 
-        desk = caller.runtime.serving().desk
-        with desk.waiting(call, caller.runtime.clock) as wait:
-            desk.offer(self.activity, wait, payload, begun)
+        with runtime.waiting(call) as wait:
+            runtime.serving().desk.offer(self.activity, wait, payload, begun)
             return await _answered(wait, call)
 
 
-class Answer(Service):
-    """The `sendTask...` calls of AWS's SDK: a state that answers another's token."""
+class Answer:
+    """The `sendTask...` calls of AWS's SDK: a state answers another (protocol `Service`)."""
 
     def __init__(self, action: str) -> None:
         self.action = action
 
-    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+    async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
         """Answer at the desk of the run, or at that of the store for another execution in it."""
-        services = caller.runtime.serving()
+        services = runtime.serving()
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
         desk: Tokens = services.desk

@@ -5,94 +5,72 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.agent_caller import AgentCaller
+from asl.effects.begun import Begun
+from asl.effects.caller import Caller
 from asl.effects.rights import rights_of
-from asl.effects.run import Listener, execute
-from asl.effects.runtime import MAX_NESTED
+from asl.effects.runtime import MAX_NESTED, Listener, RuntimeContext
 from asl.effects.services import Services
 from asl.engine.execution import Execution, Identity, execution_id
 from asl.engine.frame import Frame
-from asl.engine.journal import Journal
 from asl.engine.result import Result
 from asl.engine.usage import UNSPENT, Spent, amounts_of, subtract_amounts
 from asl.program import Program
 from asl.states.effects import Child
 from asl.states.errors import Exhausted, Raised
 
-__all__ = ["Begun", "run_child"]
+__all__ = ["execution_of", "run_child"]
 
 
-def _nothing() -> None:
-    """Let others at what is kept nowhere, or guarded by whoever has started it."""
+def execution_of(
+    begun: Begun,
+    runtime: RuntimeContext,
+    at: Any,
+    name: str,
+    workflow_id: str,
+    *,
+    express: bool = False,
+    limit: float | None = None,
+    listener: Listener | None = None,
+    within: Frame | None = None,
+    counted: Spent = UNSPENT,
+    begins: Callable[[Execution], object] | None = None,
+) -> Coroutine[Any, Any, Result]:
+    """Run what was begun for the machine *at*, on the clock and with the agents of that one."""
+    services = runtime.serving()
+    return runtime.execute(
+        begun.program,
+        begun.data,
+        services.find,
+        runtime.clock,
+        Identity(
+            name=name,
+            workflow_id=workflow_id,
+            express=express,
+            requestor=at.requestor,
+            started=begun.started,
+            limit=limit,
+            redrives=begun.redrives,
+            redriven=begun.redriven,
+            rights=rights_of(runtime, at),
+        ),
+        buckets=runtime.buckets,
+        listener=listener,
+        in_event_loop=True,
+        services=services,
+        parent=runtime,
+        within=within,
+        counted=counted,
+        begins=begins,
+        journal=begun.journal,
+    )
 
 
-class Begun(NamedTuple):
-    """An execution that is to go on, from its start or from where it is kept."""
-
-    program: Program
-    data: Json
-    started: float | None = None
-    """When it was started, None for now."""
-    journal: Journal | None = None
-    """Where it is kept, None for nowhere."""
-    result: Result | None = None
-    """What it has come to, None for one that is to be run."""
-    redrives: int = 0
-    redriven: float | None = None
-    """How often it went on after its end, and when it last did."""
-    leave: Callable[[], object] = _nothing
-    """Lets others at it; called when it runs no more."""
-
-    def run(
-        self,
-        caller: AgentCaller,
-        at: Any,
-        name: str,
-        workflow_id: str,
-        *,
-        express: bool = False,
-        limit: float | None = None,
-        listener: Listener | None = None,
-        within: Frame | None = None,
-        counted: Spent = UNSPENT,
-        begins: Callable[[Execution], object] | None = None,
-    ) -> Coroutine[Any, Any, Result]:
-        """Run it for the machine *at*, on the clock and with the agents of that one."""
-        services = caller.runtime.serving()
-        return execute(
-            self.program,
-            self.data,
-            services.find,
-            caller.runtime.clock,
-            Identity(
-                name=name,
-                workflow_id=workflow_id,
-                express=express,
-                requestor=at.requestor,
-                started=self.started,
-                limit=limit,
-                redrives=self.redrives,
-                redriven=self.redriven,
-                rights=rights_of(caller.runtime, at),
-            ),
-            buckets=caller.runtime.buckets,
-            listener=listener,
-            in_event_loop=True,
-            services=services,
-            parent=caller.runtime,
-            journal=self.journal,
-            within=within,
-            counted=counted,
-            begins=begins,
-        )
-
-
-async def run_child(caller: AgentCaller, at: Any, child: Child) -> Json:
+async def run_child(caller: Caller, at: Any, child: Child) -> Json:
     """Run an execution of another workflow; return its output.
 
     Raises the error that it failed with, and Suspended while it waits for people.
@@ -103,7 +81,9 @@ async def run_child(caller: AgentCaller, at: Any, child: Child) -> Json:
         message = f"executions start one another more than {MAX_NESTED} deep"
         raise StateError("States.Runtime", message)
     services = caller.runtime.serving()
-    begun = caller.keeping.begin_child(at, child, lambda: _registered(services, child.workflow))
+    begun = caller.keeping.children.begin_child(
+        at, child, lambda: _registered(services, child.workflow)
+    )
     result = begun.result
     if result is None:
         result = await _executed(caller, at, child, begun)
@@ -139,19 +119,20 @@ def _registered(services: Services, id: str) -> Program:
     return replace(known[id], name=id)
 
 
-async def _executed(caller: AgentCaller, at: Any, child: Child, begun: Begun) -> Result:
+async def _executed(caller: Caller, at: Any, child: Child, begun: Begun) -> Result:
     """Run it as a task of its own; what is cut off has spent what it has."""
     made: list[Execution] = []
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
-    work = begun.run(
-        caller,
+    work = execution_of(
+        begun,
+        caller.runtime,
         at,
         child.name,
         workflow_id,
         limit=child.timeout,
         listener=at.listening(),
         within=at,
-        counted=caller.keeping.counted(child),
+        counted=caller.keeping.children.counted(child),
         begins=made.append,
     )
     try:
@@ -164,20 +145,20 @@ async def _executed(caller: AgentCaller, at: Any, child: Child, begun: Begun) ->
         raise
 
 
-def _leave(caller: AgentCaller, at: Any, child: Child, execution: Execution) -> None:
+def _leave(caller: Caller, at: Any, child: Child, execution: Execution) -> None:
     """Count what one has spent that has not ended; nobody may go on with it.
 
     Whoever does, meets a limit that this exceeds.
     """
-    if execution.spent == caller.keeping.counted(child):
+    if execution.spent == caller.keeping.children.counted(child):
         return
     with suppress(StateError, Exhausted):
         _absorb(caller, at, child, execution)
-    caller.keeping.keep_spending()
+    caller.keeping.execution.keep_spending()
 
 
 def _absorb(
-    caller: AgentCaller,
+    caller: Caller,
     at: Any,
     child: Child,
     execution: Execution,
@@ -190,14 +171,14 @@ def _absorb(
     any more; one that was *found* at its end, as another process left it, has borrowed nothing
     here.
     """
-    spent, before = execution.spent, caller.keeping.counted(child)
+    spent, before = execution.spent, caller.keeping.children.counted(child)
     used = at.execution.absorb(at.step.name, spent, before)
     if not done:  # it may go on
-        caller.keeping.count(child, spent)
+        caller.keeping.children.count(child, spent)
     if caller.meter is not None:
         if execution.ledger is not None:
             execution.ledger.give_back()
-        caller.keeping.used(at, amounts_of(used))
+        caller.keeping.calls.used(at, amounts_of(used))
         caller.meter.ledger.absorb(at, used, subtract_amounts(spent.assumed, before.assumed), found)
 
 

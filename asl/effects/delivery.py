@@ -13,8 +13,10 @@ from threading import Thread
 from typing import Any, Final, TypeAlias
 
 from asl.core.errors import AslError, StateError
+from asl.core.imports import import_object
 from asl.core.private import private_opener
 from asl.core.values import Json, compact, detached
+from asl.engine.blame import described
 from asl.engine.events import ENDINGS, Event
 from asl.states.blocks.events import channels_of
 
@@ -61,8 +63,6 @@ class _Channel:
 
     def serve(self) -> None:
         """Hand over what waits, one after the other."""
-        from asl.engine.blame import described
-
         while (event := self.waiting.get()) is not None:
             try:
                 self.sink(detached(event.to_json()), dict(self.settings))
@@ -206,8 +206,6 @@ def named_sink(text: str, folders: Iterable[Path] = ()) -> Sink:
     kind, _, place = text.partition(":")
     if kind == "jsonl" and place:
         return _appending(place)
-    from asl.core.imports import import_object
-
     try:
         sink: Sink = import_object(text, folders)
     except AslError as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.effects.runtime import RuntimeContext
 from asl.engine.execution import FAIR
 from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
@@ -23,8 +24,6 @@ from asl.states.errors import Suspended
 
 if TYPE_CHECKING:
     import asyncio
-
-    from asl.effects.runtime import RuntimeContext
 
 __all__ = ["MANY", "Fork"]
 

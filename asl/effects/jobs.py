@@ -9,21 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from asl.core.values import Json
-from asl.effects.journaled_tasks import KeptTask
-from asl.effects.runtime import RuntimeContext
-from asl.effects.tokens import Wait
+from asl.effects.tokens import Waiting
 from asl.engine.agent import Call
-from asl.engine.awaited import Awaited
 from asl.engine.result import Result
 from asl.states.calls import Options
-from asl.states.errors import Reported, Suspended
+from asl.states.errors import Reported
 
 if TYPE_CHECKING:
     from asyncio import Task
 
-    from asl.effects.journal_keeping import JournalKeeping
-
-__all__ = ["Ending", "Job", "JobAnswer", "KeptJob", "await_job"]
+__all__ = ["Ending", "Job", "JobAnswer", "await_job"]
 
 
 class Job(NamedTuple):
@@ -55,11 +50,11 @@ Ending: TypeAlias = "Result | JobAnswer"
 """How the wait for a job ends."""
 
 
-async def await_job(runtime: RuntimeContext, call: Call, job: Job) -> Ending:
+async def await_job(waiting: Waiting, call: Call, job: Job) -> Ending:
     """Return the result of a job, or the answer to the token of its state if that comes first."""
     from asyncio import FIRST_COMPLETED, wait
 
-    with runtime.serving().desk.waiting(call, runtime.clock) as token:
+    with waiting(call) as token:
         await wait({job.execution, token.answer}, return_when=FIRST_COMPLETED)
         if not token.answer.done():
             return job.execution.result()
@@ -67,52 +62,3 @@ async def await_job(runtime: RuntimeContext, call: Call, job: Job) -> Ending:
             return JobAnswer(token.answer.result())
         except Reported as failure:
             return JobAnswer(None, failure)
-
-
-class KeptJob(KeptTask):
-    """The same for an execution in a journal: any process may answer, while nobody runs, too."""
-
-    def __init__(self, keeping: JournalKeeping, task: Awaited, job: Job) -> None:
-        super().__init__(keeping, task, job.options)
-        self.execution = job.execution
-
-    async def ending(self, call: Call) -> Ending:
-        """Return the result of the job, or the answer; raises what ends the state in their place.
-
-        A job that waits lets its state wait, too: both leave the process.
-        """
-        runtime, task, execution = self.kept_by.runtime, self.task, self.execution
-        with runtime.serving().desk.waiting(call, runtime.clock, self) as token:
-            token.beat = _keep_time
-            await self._either(token)
-        if execution.done():
-            result = execution.result()
-            if task.outcome is None or task.outcome[0] > result.ended:
-                if result.status == "PAUSED":
-                    runtime.awaited += ((task.key, task),)
-                elif task.outcome is None:
-                    task.status = "closed"
-                return result
-        try:
-            return JobAnswer(task.answer())
-        except Reported as failure:
-            return JobAnswer(None, failure)
-
-    async def _either(self, token: Wait) -> None:
-        """Return when the job has ended or waits, or the answer has come."""
-        from asyncio import wait
-
-        runtime, task, execution = self.kept_by.runtime, self.task, self.execution
-        while not (token.answer.done() or self.has_come() or execution.done()):
-            parking = runtime.serving().parking
-            if parking is None:
-                await self.until_something(token.answer, execution)
-                continue
-            try:
-                await parking.wait(task.token, task.due, token.answer, execution)
-            except Suspended:  # and so is the job
-                await wait({execution})
-
-
-def _keep_time() -> None:
-    """Do nothing: a kept task counts the time since a sign of life by itself."""

@@ -1,44 +1,48 @@
 """What an execution keeps of itself beside the answers of its effects, and how it finds it again.
 
 Effects are performed alike whether an execution is kept or not. Where something has to outlive the
-process, they tell the `Keeping` of the execution: `Nothing`, or that of a journal
-(`asl.effects.journal_keeping`).
+process, they tell the `Keeping` of the execution: `NOTHING`, or that of a journal
+(`asl.effects.journaled`). It has four parts, by what they keep; each can be replaced alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
 from asl.core.values import Json
-from asl.effects.services import Started
+from asl.effects.begun import Begun, Started
+from asl.effects.jobs import Ending, Job, await_job
+from asl.effects.tokens import Waiting
 from asl.engine.agent import Call
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.ledger import Ledger
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
+from asl.states.approval_notices import Notice
 from asl.states.blocks.budget import Amounts
 from asl.states.calls import Options
 from asl.states.decisions import Asked
 from asl.states.effects import Child, Frame
 
-if TYPE_CHECKING:
-    from asl.effects.agent_caller import AgentCaller
-    from asl.effects.agent_turn import AgentTurn
-    from asl.effects.children import Begun
-    from asl.effects.jobs import Ending, Job
+__all__ = [
+    "NOTHING",
+    "CallKeeping",
+    "ChildKeeping",
+    "Consent",
+    "ExecutionKeeping",
+    "Keeping",
+    "NoCalls",
+    "NoChildren",
+    "NoExecution",
+    "NoRequests",
+    "RequestKeeping",
+]
 
-__all__ = ["NOTHING", "Keeping", "Nothing"]
 
-
-class Keeping(Protocol):
-    """What is told of an execution so that another process can go on with it."""
-
-    keeps: bool
-    """Whether anything is kept at all."""
-
-    # The execution as a whole
+class ExecutionKeeping(Protocol):
+    """What is told of an execution as a whole: where its machines stand, and what it has spent."""
 
     def enter_event_loop(self) -> None:
         """Know that the execution runs under an event loop from now on."""
@@ -72,7 +76,9 @@ class Keeping(Protocol):
         """Give up what the children of a fork that has failed have asked and started."""
         ...
 
-    # Calls of agents
+
+class CallKeeping(Protocol):
+    """What is told of a call under way: it is kept with its answer, or when the call is paused."""
 
     async def admitted(self, at: Frame) -> None:
         """Keep that a call is about to be made, and what is held for it."""
@@ -106,7 +112,47 @@ class Keeping(Protocol):
         """Record something within the effect under way, durably."""
         ...
 
-    # Requests to people
+    def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
+        """Return how many events of a turn the history has, by what they are about.
+
+        Args:
+            at: The machine whose agent takes the turn.
+            key: The key of its effect.
+        """
+        ...
+
+    def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
+        """Keep the events of a turn that is paused: its agent may do something else next time."""
+        ...
+
+
+class Consent(Protocol):
+    """A request for consent to a tool call, on its way to a decision."""
+
+    @property
+    def time(self) -> float:
+        """The epoch second of what was told last."""
+        ...
+
+    async def begin(self) -> None:
+        """Say that the request was made."""
+        ...
+
+    async def catch_up(self, now: float) -> Notice | None:
+        """Let happen what is due; returns the notice that ends the waiting, if it is."""
+        ...
+
+    async def decision(self) -> Json:
+        """Return the decision; raises Suspended while there is none, StateError where it fails."""
+        ...
+
+    async def repeated(self, answer: Json) -> Json:
+        """Return a decision that was given before; raises StateError for one that failed."""
+        ...
+
+
+class RequestKeeping(Protocol):
+    """What is told of the requests to people."""
 
     def told(self, asked: Asked) -> None:
         """Keep which notices were sent, and which of them failed."""
@@ -133,21 +179,16 @@ class Keeping(Protocol):
         """
         ...
 
-    # The turns of agents that need consent to their tool calls
+    async def awaits_consent(self, key: str, asking: Callable[[Asked], Consent]) -> bool:
+        """Whether the turn of this key was paused, and people have not decided since.
 
-    def begin_turn(self, turn: AgentTurn) -> Mapping[str, int]:
-        """Return how many events of a turn the history has, by what they are about."""
+        Args:
+            key: The key of its effect.
+            asking: Brings a request to its decision.
+        """
         ...
 
-    def pause_turn(self, turn: AgentTurn, noted: Mapping[str, int]) -> None:
-        """Keep the events of a turn that is paused: its agent may do something else next time."""
-        ...
-
-    async def awaits_consent(self, turn: AgentTurn) -> bool:
-        """Whether a turn was paused, and people have not decided since."""
-        ...
-
-    async def consent(self, turn: AgentTurn, asked: Asked) -> Json:
+    async def consent(self, asked: Asked, asking: Callable[[Asked], Consent]) -> Json:
         """Return people's consent to a tool call, asked for once."""
         ...
 
@@ -155,7 +196,9 @@ class Keeping(Protocol):
         """Close the requests whose keys begin so: nothing depends on them any more."""
         ...
 
-    # Executions of their own
+
+class ChildKeeping(Protocol):
+    """What is told of the executions that this one starts."""
 
     def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
         """Begin an execution of the workflow that *find* gives, or find it begun."""
@@ -177,15 +220,30 @@ class Keeping(Protocol):
         """Let an execution go on by itself: the state that has started it has ended without it."""
         ...
 
-    async def await_job(self, caller: AgentCaller, call: Call, job: Job) -> Ending:
-        """Return the result of a job, or the answer to the token of its state."""
+    async def await_job(self, waiting: Waiting, call: Call, job: Job) -> Ending:
+        """Return the result of a job, or the answer to the token of its state.
+
+        Args:
+            waiting: Opens the token of a call at the desk of the run.
+            call: The call that has started the job.
+            job: The job.
+        """
         ...
 
 
-class Nothing:
-    """Keeps nothing: the execution ends with its process (protocol `Keeping`)."""
+class Keeping(NamedTuple):
+    """What is told of an execution so that another process can go on with it."""
 
-    keeps = False
+    keeps: bool
+    """Whether anything is kept at all."""
+    execution: ExecutionKeeping
+    calls: CallKeeping
+    requests: RequestKeeping
+    children: ChildKeeping
+
+
+class NoExecution:
+    """Keeps nothing of an execution: it ends with its process (protocol `ExecutionKeeping`)."""
 
     def enter_event_loop(self) -> None:
         """Do nothing."""
@@ -212,6 +270,10 @@ class Nothing:
     def cut_off(self, at: Frame, now: float) -> None:
         """Do nothing."""
 
+
+class NoCalls:
+    """Keeps nothing of calls (protocol `CallKeeping`)."""
+
     async def admitted(self, at: Frame) -> None:
         """Do nothing."""
 
@@ -234,6 +296,17 @@ class Nothing:
     async def record(self, at: Frame, key: str, value: Json) -> None:
         """Do nothing."""
 
+    def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
+        """Return nothing: the turn was never paused."""
+        return {}
+
+    def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
+        """Do nothing."""
+
+
+class NoRequests:
+    """Keeps no requests (protocol `RequestKeeping`)."""
+
     def told(self, asked: Asked) -> None:
         """Do nothing."""
 
@@ -251,36 +324,27 @@ class Nothing:
         """Ask."""
         return await ask(new())
 
-    def begin_turn(self, turn: AgentTurn) -> Mapping[str, int]:
-        """Return nothing: the turn was never paused."""
-        return {}
-
-    def pause_turn(self, turn: AgentTurn, noted: Mapping[str, int]) -> None:
-        """Do nothing."""
-
-    async def awaits_consent(self, turn: AgentTurn) -> bool:
+    async def awaits_consent(self, key: str, asking: Callable[[Asked], Consent]) -> bool:
         """Return False: the turn was never paused."""
         return False
 
-    async def consent(self, turn: AgentTurn, asked: Asked) -> Json:
+    async def consent(self, asked: Asked, asking: Callable[[Asked], Consent]) -> Json:
         """Ask."""
-        from asl.effects.asking import ToolAsking
-
-        return await ToolAsking(turn.caller, turn, asked).decision()
+        return await asking(asked).decision()
 
     def withdraw(self, within: str, now: float) -> None:
         """Do nothing."""
 
+
+class NoChildren:
+    """Keeps no executions that this one starts (protocol `ChildKeeping`)."""
+
     def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
         """Begin an execution of the workflow that *find* gives."""
-        from asl.effects.children import Begun
-
         return Begun(find(), child.data)
 
     def begin_started(self, at: Frame, program: Program, child: Started) -> Begun | None:
         """Begin an execution that goes by a name of its own."""
-        from asl.effects.children import Begun
-
         return Begun(program, child.data)
 
     def counted(self, child: Child) -> Spent:
@@ -293,11 +357,10 @@ class Nothing:
     def detach(self, begun: Begun) -> None:
         """Do nothing: here nothing outlives the execution that has started it."""
 
-    async def await_job(self, caller: AgentCaller, call: Call, job: Job) -> Ending:
+    async def await_job(self, waiting: Waiting, call: Call, job: Job) -> Ending:
         """Return the result of a job, or the answer to the token of its state."""
-        from asl.effects.jobs import await_job
-
-        return await await_job(caller.runtime, call, job)
+        return await await_job(waiting, call, job)
 
 
-NOTHING = Nothing()
+NOTHING = Keeping(False, NoExecution(), NoCalls(), NoRequests(), NoChildren())
+"""The keeping of an execution that ends with its process."""

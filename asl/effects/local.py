@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import STEP
 from asl.effects.agent_caller import AgentCaller
+from asl.effects.asking import Asking, QuietAsking
+from asl.effects.callbacks import Callback
+from asl.effects.children import run_child
 from asl.effects.clock import VirtualClock
 from asl.effects.fork import MANY, Fork
+from asl.effects.garbage import rarely
 from asl.effects.memory_bounds import bound_memory
 from asl.effects.middleware import Effect, effect_of
+from asl.effects.parking import Parking
 from asl.effects.runtime import RuntimeContext
-from asl.effects.services import Service
+from asl.effects.saving import saved
 from asl.effects.timed import interpret_in_time
 from asl.engine.agent import Messenger
 from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.events import CREATED, PAUSED
 from asl.engine.frame import Frame as EngineFrame
 from asl.engine.interpreter import interpret
-from asl.engine.ledger import Ledger
 from asl.engine.records import WHOLE
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.decisions import Asked
@@ -39,9 +43,6 @@ from asl.states.effects import (
     ServiceCall,
 )
 from asl.states.errors import Exhausted, Suspended
-
-if TYPE_CHECKING:
-    from asl.effects.parking import Parking
 
 __all__ = ["LocalEffects"]
 
@@ -72,20 +73,13 @@ class LocalEffects:
 
     # Life
 
-    def watch(self, ledger: Ledger) -> None:
-        """Hold the calls of agents against a ledger."""
-        from asl.effects.meter import Meter
-
-        self.caller.meter = Meter(self, ledger)
-        self.runtime.keeping.watch(ledger)
-
     def tell(self, frame: EngineFrame, event: str) -> None:
         """Put an event of the whole execution into the history."""
         frame.emit((WHOLE, self.runtime.now(), frame, 0, None, event, {}))
 
     def suspend(self, frame: EngineFrame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
-        if not self.runtime.keeping.is_paused():
+        if not self.runtime.keeping.execution.is_paused():
             self.tell(frame, PAUSED)
 
     # Calls
@@ -113,11 +107,9 @@ class LocalEffects:
         target = request.target
         agent = self.caller.find(target)
         if isinstance(agent, Messenger):
-            from asl.effects.callbacks import Callback
-
             self.runtime.close_later(agent.agent)
             agent = Callback(self.caller, agent.agent)
-        elif not isinstance(agent, Service):
+        elif not agent.own:
             self.runtime.advance(at, "Started" if target.is_activity else "Submitted", {})
         return await self.caller.invoke(at, target, request.payload, request.options, agent)
 
@@ -188,8 +180,6 @@ class LocalEffects:
         try:
             if fork.at_once < MANY:
                 return await fork.join(runtime.in_event_loop)
-            from asl.effects.garbage import rarely
-
             with rarely:
                 return await fork.join(runtime.in_event_loop)
         except Exhausted as stop:
@@ -208,7 +198,7 @@ class LocalEffects:
     def _cut_off(self, at: Frame) -> None:
         """Ask nobody any more for the children of a fork that has failed."""
         self.runtime.forget_requests(f"{at.key}[")
-        self.runtime.keeping.cut_off(at, self.runtime.now())
+        self.runtime.keeping.execution.cut_off(at, self.runtime.now())
 
     # People
 
@@ -218,8 +208,6 @@ class LocalEffects:
 
     async def inquire(self, at: Frame, asked: Asked) -> Json:
         """Bring a request to its decision."""
-        from asl.effects.asking import Asking, QuietAsking
-
         kind = QuietAsking if asked.kind == "budget" else Asking
         asking = kind(self.caller, at, asked)
         if not self.runtime.middleware:
@@ -241,15 +229,13 @@ class LocalEffects:
         async def ask(asked: Asked) -> Json:
             return await self.inquire(at, asked)
 
-        return await self.runtime.keeping.decide(at, key, ask, new)
+        return await self.runtime.keeping.requests.decide(at, key, ask, new)
 
     # Checkpoints, and executions of their own
 
     @cached_property
     def names(self) -> Names:
         """The names of what the execution has saved."""
-        from asl.engine.checkpoints import Names
-
         return Names((each.id, each.name) for each in self.runtime.checkpoints)
 
     async def checkpoint(self, at: Frame, saving: Saving) -> Json:
@@ -259,18 +245,14 @@ class LocalEffects:
 
     def saved(self, at: Any, saving: Saving) -> Checkpoint:
         """Return a new checkpoint, which is kept."""
-        from asl.effects.saving import saved
-
         checkpoint = saved(self.runtime, self.names, at, saving)
         self.runtime.checkpoints += (checkpoint,)
         at.note(CREATED, checkpoint.record["checkpoint"])
-        self.runtime.keeping.put_checkpoint(checkpoint)
+        self.runtime.keeping.execution.put_checkpoint(checkpoint)
         return checkpoint
 
     async def child(self, at: Frame, child: Child) -> Json:
         """Run an execution of another workflow."""
-        from asl.effects.children import run_child
-
         self.caller.count_effect(at)
         if not self.runtime.middleware:
             return await run_child(self.caller, at, child)

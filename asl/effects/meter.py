@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
-from asl.effects.local import LocalEffects
+from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
@@ -27,13 +28,17 @@ LATER = 1.0
 """Seconds after which it is checked again whether a call of another execution has ended."""
 
 
-class Meter:
-    """Holds the calls of agents against a ledger."""
+Decide: TypeAlias = Callable[[Any, str, Question], Awaitable[Json]]
+"""Asks people about an execution: its machine, the key of the request, and the question."""
 
-    def __init__(self, effects: LocalEffects, ledger: Ledger) -> None:
-        self.effects = effects
-        self.caller = effects.caller
+
+class Meter:
+    """Holds the calls of agents against a ledger (protocol `BudgetGate`)."""
+
+    def __init__(self, caller: Caller, ledger: Ledger, decide: Decide) -> None:
+        self.caller = caller
         self.ledger = ledger
+        self.decide = decide
         self.deciding: asyncio.Future[None] | None = None
         """While a handler answers a budget request."""
         self.asked = False
@@ -63,11 +68,11 @@ class Meter:
                 options.within = call
             agent = caller.find(target)
             if call.entry and ledger.keeps:
-                await caller.keeping.admitted(at)
+                await caller.keeping.calls.admitted(at)
             own: Account = call.accounts[-1]
             if own.counted and own.frame is not None and own.frame is at:  # kept with the answer
                 counts = {name: call.count(name) for name in own.counted}
-                caller.keeping.used(at, counts)
+                caller.keeping.calls.used(at, counts)
             try:
                 result = await caller.ask_agent(at, target, payload, options, agent, call.account)
             except Suspended:  # it is made again, and reports then what it has used
@@ -94,7 +99,7 @@ class Meter:
             self.ledger.settle(call, target.state, failed)
         finally:
             if call.counted:
-                self.caller.keeping.used(at, call.counted)
+                self.caller.keeping.calls.used(at, call.counted)
 
     def take_late_answer(self, at: Any, call: Call) -> None:
         """Take note that the usage of a cancelled call is complete."""
@@ -214,7 +219,7 @@ class Meter:
             self.deciding = (await self.caller.runtime.event_loop()).create_future()
         try:
             question = Question("budget", self.ledger.request(at, pause), {})
-            decision = await self.effects.decide(at, f"!budget.{self.ledger.questions}", question)
+            decision = await self.decide(at, f"!budget.{self.ledger.questions}", question)
         except Suspended:
             self.asked = True
             raise

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
-from asl.effects.agent_caller import AgentCaller
-from asl.effects.children import Begun
+from asl.effects.begun import Begun, Started
+from asl.effects.children import execution_of
 from asl.effects.jobs import Ending, Job, JobAnswer
-from asl.effects.run import Listener
-from asl.effects.runtime import MAX_NESTED
-from asl.effects.services import Service, Services, Started, refusal, uuid_of
+from asl.effects.runtime import MAX_NESTED, Listener, RuntimeContext
+from asl.effects.service import refusal, uuid_of
+from asl.effects.services import Services
 from asl.engine.agent import Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
@@ -31,8 +32,7 @@ _WORKFLOW = re.compile(r"(arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+))(?::
 _NAME = re.compile(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Child:
+class _Child(NamedTuple):
     """An execution that is to be started."""
 
     program: Program
@@ -46,8 +46,8 @@ class _Child:
     """The input as JSON text."""
 
 
-class Start(Service):
-    """Starts executions of the workflows that the run knows, on its clock."""
+class Start:
+    """Starts executions of the workflows that the run knows (protocol `Service`)."""
 
     def __init__(self, services: Services, target: Target) -> None:
         self.services = services
@@ -55,23 +55,23 @@ class Start(Service):
         self.sdk = ":aws-sdk:" in target.name
         self.express = target.base.endswith("startSyncExecution")
 
-    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
+    async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
         """Start an execution, and wait for its end where the form says so."""
         services = self.services
         child = self._child(payload, call)
-        self._admit(caller, child, call)
+        self._admit(runtime, child, call)
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
         listener = call.at.listening()  # while the state is there
-        begun = caller.keeping.begin_started(
+        begun = runtime.keeping.children.begin_started(
             call.at,
             replace(child.program, name=workflow),
             Started(child.name, child.data, self.express, awaited, call.at.requestor),
         )
         if begun is None:
             raise self._taken(child, call)
-        began = caller.runtime.now() if begun.started is None else begun.started
-        work = self._execution(caller, child, begun, call, listener)
+        began = runtime.now() if begun.started is None else begun.started
+        work = self._execution(runtime, child, begun, call, listener)
         execution = services.start(child.id, work)
         execution.add_done_callback(lambda _: begun.leave())
         started = {"ExecutionArn": child.id, "StartDate": self._date(began)}
@@ -81,32 +81,32 @@ class Start(Service):
             services.count(execution)
             services.leave(execution)
             return started
-        caller.runtime.advance(call.at, "Submitted", {"output": started})
+        runtime.advance(call.at, "Submitted", {"output": started})
         job = Job(execution, payload, call.options, began)
         try:
-            result = await self._ending(caller, child, job, call)
+            result = await self._ending(runtime, child, job, call)
         except BaseException:  # cut off with its parent, whatever has cut that off; it flies on
-            over = call.deadline is not None and caller.runtime.now() >= call.deadline
-            if begun.journal is not None and (over or caller.runtime.is_over()):
-                begun.journal.put_end("ABORTED", caller.runtime.now(), None, None, None)
+            over = call.deadline is not None and runtime.now() >= call.deadline
+            if begun.journal is not None and (over or runtime.is_over()):
+                begun.journal.put_end("ABORTED", runtime.now(), None, None, None)
             raise
         if isinstance(result, JobAnswer):
             services.leave(execution)
-            caller.keeping.detach(begun)
+            runtime.keeping.children.detach(begun)
             return result.value()
         if result.status == "PAUSED":
-            caller.runtime.wait_for(result, call.at.key)
+            runtime.wait_for(result, call.at.key)
         if not result.ok:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
 
-    async def _ending(self, caller: AgentCaller, child: _Child, job: Job, call: Call) -> Ending:
+    async def _ending(self, runtime: RuntimeContext, child: _Child, job: Job, call: Call) -> Ending:
         """Wait for the end of an execution, or for the answer to the token that it was given."""
         if call.token not in child.text and call.token != child.name:
             return await job.execution
         self.services.count(job.execution)
         try:
-            return await caller.keeping.await_job(caller, call, job)
+            return await runtime.keeping.children.await_job(runtime.waiting, call, job)
         except BaseException:  # as one that awaits the execution itself would; it flies on
             from asyncio import wait
 
@@ -116,7 +116,7 @@ class Start(Service):
 
     async def _execution(
         self,
-        caller: AgentCaller,
+        runtime: RuntimeContext,
         child: _Child,
         begun: Begun,
         call: Call,
@@ -126,8 +126,9 @@ class Start(Service):
         if begun.result is not None:
             return begun.result
         at, id = call.at, child.workflow_id
-        work = begun.run(caller, at, child.name, id, express=self.express, listener=listener)
-        result = await work
+        result = await execution_of(
+            begun, runtime, at, child.name, id, express=self.express, listener=listener
+        )
         if begun.journal is not None:
             begun.journal.put_result(result, call.deadline)
             await begun.journal.commit(True)
@@ -174,10 +175,10 @@ class Start(Service):
             message = f"Invalid State Machine Execution Input: '{fault}'"
             raise self._refused(call, "InvalidExecutionInput", message) from None
 
-    def _admit(self, caller: AgentCaller, child: _Child, call: Call) -> None:
+    def _admit(self, runtime: RuntimeContext, child: _Child, call: Call) -> None:
         """Refuse a name that is taken, and executions without end."""
         taken = self.services.started
-        if caller.runtime.depth >= MAX_NESTED or len(taken) >= MAX_STARTED:
+        if runtime.depth >= MAX_NESTED or len(taken) >= MAX_STARTED:
             raise self._refused(
                 call,
                 "ExecutionLimitExceeded",

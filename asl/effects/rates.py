@@ -8,13 +8,11 @@ fails or waits; those of one run that wait for the same limit keep their order.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
-from asl.effects.agent_caller import AgentCaller
-from asl.effects.pools import shared_budgets_of
 from asl.engine.pools import SharedBudgets
 from asl.expr.templates import SUFFIX
 from asl.states.blocks.policy import WINDOWS, Limit
@@ -108,19 +106,35 @@ class _Excess(NamedTuple):
     """When it would not any more, infinite where another call of this run has to end first."""
 
 
+class Timekeeper(Protocol):
+    """Whoever lets time pass for an execution."""
+
+    @property
+    def now(self) -> Callable[[], float]:
+        """Returns the epoch second that it is."""
+        ...
+
+    async def event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the running event loop."""
+        ...
+
+
 class Counted:
     """A call that counts, until it has ended."""
 
-    __slots__ = ("caller", "entry", "names", "time", "watched")
+    __slots__ = ("entry", "names", "tabs", "time", "timekeeper", "watched")
 
     def __init__(
         self,
-        caller: AgentCaller,
+        timekeeper: Timekeeper,
+        tabs: SharedBudgets,
         entry: str,
         names: Sequence[tuple[str, ...]],
         watched: Mapping[str, Counting],
     ) -> None:
-        self.caller = caller
+        self.timekeeper = timekeeper
+        self.tabs = tabs
+        """Where calls are counted."""
         self.entry = entry
         self.names = names
         """What it counts as: its tool, and `REQUESTS` where it reaches the network."""
@@ -163,7 +177,8 @@ class Rates:
 
     async def begin(
         self,
-        caller: AgentCaller,
+        timekeeper: Timekeeper,
+        tabs: SharedBudgets,
         at: Any,
         tool: str,
         names: Sequence[tuple[str, ...]],
@@ -172,10 +187,12 @@ class Rates:
     ) -> Counted:
         """Count a call as soon as it may begin; raises Raised("States.RateLimitExceeded").
 
-        *watched* says what has to be known of the calls of which workflow.
+        *tabs* is where they are counted, *watched* says what has to be known of the calls of which
+        workflow.
         """
         self.number += 1
-        call = Counted(caller, f"{at.execution_id} {at.key}#{self.number}", names, watched)
+        entry = f"{at.execution_id} {at.key}#{self.number}"
+        call = Counted(timekeeper, tabs, entry, names, watched)
         if call.watched:
             await self._admitted(call, tool, demands)
         return call
@@ -194,7 +211,7 @@ class Rates:
         turn: _Turn | None = None
         try:
             while True:
-                call.time = now = call.caller.runtime.now()
+                call.time = now = call.timekeeper.now()
                 following = not self._is_next(turn, demands)
                 excess = self._taken(call, demands, following)
                 for each in excess:
@@ -206,7 +223,7 @@ class Rates:
                     turn = _Turn(demands)
                     self.waiting.append(turn)
                 finite = [each.until for each in excess if each.until < inf]
-                await self._woken(call.caller, turn, max(finite) - now if finite else None)
+                await self._woken(call.timekeeper, turn, max(finite) - now if finite else None)
         finally:
             if turn is not None:
                 self.waiting.remove(turn)
@@ -260,7 +277,7 @@ class Rates:
 
     def _change(self, call: Counted, workflow: str, act: Any) -> None:
         """Change what is on the tab of a workflow: times by names, and calls under way."""
-        watched, now = call.watched[workflow], call.caller.runtime.now()
+        watched, now = call.watched[workflow], call.timekeeper.now()
         own = f"{call.entry.partition(' ')[0]} "
         first = (workflow, own) not in self.seen
         self.seen.add((workflow, own))
@@ -277,7 +294,7 @@ class Rates:
             act(calls, entries)
             return {"calls": calls, "open": entries}
 
-        _tabs(call.caller).change(f"Tools {workflow}", make)
+        call.tabs.change(f"Tools {workflow}", make)
 
     def _excess(
         self,
@@ -318,9 +335,9 @@ class Rates:
                 return False
         return True
 
-    async def _woken(self, caller: AgentCaller, turn: _Turn, seconds: float | None) -> None:
+    async def _woken(self, timekeeper: Timekeeper, turn: _Turn, seconds: float | None) -> None:
         """Return when something has changed, or so many seconds have passed."""
-        loop = await caller.runtime.event_loop()
+        loop = await timekeeper.event_loop()
         turn.woken = loop.create_future()
         timer = None if seconds is None else loop.call_later(max(0.0, seconds), turn.wake)
         try:
@@ -332,10 +349,6 @@ class Rates:
     def _wake(self) -> None:
         for turn in self.waiting:
             turn.wake()
-
-
-def _tabs(caller: AgentCaller) -> SharedBudgets:
-    return caller.runtime.serving().tabs or shared_budgets_of(caller.runtime.clock)
 
 
 def _queues(demands: list[Demand]) -> set[tuple[str, str]]:

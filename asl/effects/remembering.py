@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import islice
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, Final
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, json_equal
 from asl.core.work import WorkMeter
-from asl.effects.agent_caller import AgentCaller
-from asl.effects.services import Service
-from asl.engine.agent import Call
+from asl.engine.agent import Agent, Call
 from asl.engine.document_blocks import document_block
 from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
 from asl.expr.intrinsics.objects import merged
@@ -32,24 +31,27 @@ LEAST_LOOKED_AT: Final = 100
 """How many entries are compared with a query, at least, where the memory finds them by words."""
 
 
-class Remembering(Service):
+class Remembering(Agent):
     """Serves the requests of Memory blocks and caches."""
 
-    needs_loop = False
+    own = True
 
     def __init__(self, given: Mapping[str, Memory]) -> None:
         self.memories: dict[str, Memory] = {"memory": _SharedMemory(), **given}
         """By the backends that documents name."""
         self.blocking = any(getattr(each, "remote", False) for each in given.values())
 
-    def answer(self, payload: Json, call: Call | None) -> Json:
-        """Carry a request out that may take long: this is called in a thread."""
+    def answer(self, payload: Json, call: Call | None) -> Any:
+        """Carry a request out, in a thread where that may take long."""
         assert call is not None
-        return self.do(call.at, payload, call.performer.now())
+        return (
+            self.do(call.at, payload, call.performer.now())
+            if self.blocking
+            else self._done(payload, call)
+        )
 
-    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
-        """Carry a request out."""
-        return self.do(call.at, payload, caller.now())
+    async def _done(self, request: Json, call: Call) -> Json:
+        return self.do(call.at, request, call.performer.now())
 
     def do(self, at: Any, request: Json, now: float) -> Json:
         """Carry a request of a machine out; raises StateError for a memory that is not there."""
@@ -83,8 +85,6 @@ class _SharedMemory(ProcessMemory):
     """The memory of one run, which its agents may use from threads of their own."""
 
     def __init__(self) -> None:
-        from threading import RLock
-
         super().__init__()
         self.lock = RLock()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import NotJson
 from asl.core.values import Json, detached, excerpt
-from asl.effects.agent_caller import AgentCaller
+from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.states.blocks.progress import Plan, clamped, update
 
@@ -56,7 +56,7 @@ class Inbox:
 class Reports:
     """The progress of one call."""
 
-    def __init__(self, caller: AgentCaller, call: Call, plan: Plan) -> None:
+    def __init__(self, caller: Caller, call: Call, plan: Plan) -> None:
         self.caller = caller
         self.call = call
         self.plan = plan
@@ -90,7 +90,7 @@ class Reports:
                 at.note("ProgressWarning", {"reason": reason})
             else:
                 update(at, self.plan, share, message, now)
-        self.caller.keeping.progressed(at)
+        self.caller.keeping.calls.progressed(at)
 
 
 def _shown(percentage: Any) -> str:

@@ -8,71 +8,16 @@ is written in. So rights only shrink.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.rates import Counting, Rates, counting
+from asl.effects.rates import Counting, counting
 from asl.effects.runtime import RuntimeContext
-from asl.engine.tools import Offers
-from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, overlaid
+from asl.effects.toolroom import Level
+from asl.states.blocks.policy import Policy, Rules
 
-__all__ = [
-    "Level",
-    "Toolroom",
-    "needs_consent",
-    "read_rights",
-    "rights_of",
-    "topmost",
-    "written_rights",
-]
-
-
-class Level(NamedTuple):
-    """One policy with what it is about."""
-
-    policy: Policy
-    hooks: Mapping[str, tuple[Hook, Json]]
-    """By `Before` and `After`: the hook, and what it sees."""
-    workflow: str
-    """Whose calls count together."""
-    counting: Counting
-    """What has to be known of those calls."""
-
-
-class Toolroom:
-    """The tools of one run, and how often they are used."""
-
-    def __init__(self, boxes: Mapping[str, Offers]) -> None:
-        self.boxes = boxes
-        """What tells of the tools, by the names of the bindings."""
-        self.rates = Rates()
-        self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
-        """Policies of blocks that are constant, with those blocks, by their identities."""
-        self.countings: dict[int, tuple[Counting, Mapping[str, Json]]] = {}
-        """What is to be known of calls, with the documents that say it, by their identities."""
-
-    def policy(
-        self, below: Rules | None, own: Rules | None, document: Mapping[str, Json]
-    ) -> Policy:
-        """Return the policy of a document's rules overlaid by a state's; raises ValueError."""
-        blocks = [None if each is None else each.block for each in (below, own)]
-        key = id(blocks[0]), id(blocks[1]), id(document)
-        if key in self.policies:
-            return self.policies[key][0]
-        block = overlaid(*blocks)
-        assert block is not None
-        policy = Policy(block, categories_of(document))
-        if all(each is None or each.constant for each in (below, own)):
-            self.policies[key] = policy, (*blocks, document)
-        return policy
-
-    def counting(self, document: Mapping[str, Json]) -> Counting:
-        """Return what the limits of a document have to know of the calls of its workflow."""
-        found = self.countings.get(id(document))
-        if found is None:
-            found = self.countings[id(document)] = counting(document), document
-        return found[0]
+__all__ = ["needs_consent", "read_rights", "rights_of", "topmost", "written_rights"]
 
 
 def topmost(execution: Any) -> Any:

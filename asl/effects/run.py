@@ -13,9 +13,14 @@ from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json, detached, fits
 from asl.effects.agent_caller import AgentCaller
 from asl.effects.clock import Clock
+from asl.effects.delivery import Delivery, delivery_of
 from asl.effects.local import LocalEffects
-from asl.effects.runtime import RuntimeContext
+from asl.effects.meter import Meter
+from asl.effects.pools import shared_budgets_of
+from asl.effects.runtime import Listener, RuntimeContext
 from asl.effects.services import Services
+from asl.effects.threads import run_in_thread
+from asl.effects.unenforceable import refuse_unenforceable
 from asl.engine.agent import Find
 from asl.engine.document_blocks import computed_blocks, document_block
 from asl.engine.events import Event
@@ -23,10 +28,13 @@ from asl.engine.execution import ANYBODY, Execution, Identity
 from asl.engine.following import count_events, follow
 from asl.engine.frame import Frame
 from asl.engine.interpreter import begin, interpret
+from asl.engine.journal import Journal
 from asl.engine.ledger import Ledger
+from asl.engine.past import Past
 from asl.engine.result import Result, Waits
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
+from asl.states.blocks.budget import Limits
 from asl.states.effects import Record
 from asl.states.errors import Expired, Suspended
 from asl.states.objects import Bucket
@@ -34,13 +42,7 @@ from asl.states.objects import Bucket
 if TYPE_CHECKING:
     from asyncio import Task
 
-    from asl.effects.delivery import Delivery
-    from asl.engine.journal import Journal
-    from asl.engine.past import Past
-
-__all__ = ["Listener", "drawn_name", "execute", "uncancel"]
-
-Listener = Callable[[Event], None]
+__all__ = ["drawn_name", "execute", "uncancel"]
 
 
 async def execute(
@@ -81,7 +83,7 @@ async def execute(
     if foreign:
         data = detached(data)
     history: list[Any] = []
-    runtime = RuntimeContext().init(clock, buckets, in_event_loop)
+    runtime = RuntimeContext().init(execute, clock, buckets, in_event_loop)
     caller = AgentCaller().init(runtime, find, program.profile.max_payload)
     effects = LocalEffects().init(runtime, caller, history.extend)
     frame = begin(program, data, effects, identity, drawn_name, history)
@@ -106,7 +108,7 @@ async def execute(
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         if services is not None and services.boxes and not _has_begun(execution):
-            _refuse_unenforceable(execution, services)
+            refuse_unenforceable(execution, services)
         if program.settle is not None:
             _settled(execution, services)
         if program.budgeted or within is not None or services is not None:
@@ -133,7 +135,7 @@ async def execute(
         if services is not None or runtime.holds:
             await _close(runtime, services, cut)
     if status == "TIMED_OUT":
-        runtime.keeping.leave(frame, failed=False)
+        runtime.keeping.execution.leave(frame, failed=False)
     elif foreign and not fits(output, caller.limit):
         status, output, failure = "FAILED", None, _too_large(caller.limit)
     result = Result().init(execution, history, status, ended, output, failure)
@@ -166,12 +168,6 @@ def _has_begun(execution: Execution) -> bool:
     return execution.earlier is not None or bool(execution.history)
 
 
-def _refuse_unenforceable(execution: Execution, services: Services) -> None:
-    from asl.effects.unenforceable import refuse_unenforceable
-
-    refuse_unenforceable(execution, services)
-
-
 def _share(
     effects: LocalEffects,
     execution: Execution,
@@ -201,11 +197,9 @@ def _go_on(effects: LocalEffects, frame: Frame, journal: Journal | None, past: P
 
 def _keep(effects: LocalEffects, frame: Frame, journal: Journal) -> None:
     """Perform each effect once, and keep its answer in a journal."""
-    from asl.effects.journal_keeping import JournalKeeping
-    from asl.effects.journaled import JournaledEffects
+    from asl.effects.journaled.effects import journaled
 
-    keeping = effects.runtime.keeping = JournalKeeping(journal, effects, frame)
-    frame.effects = JournaledEffects(effects, keeping)
+    frame.effects = journaled(effects, journal, frame)
 
 
 _ENDS = (StateError, Suspended, Expired)
@@ -220,7 +214,7 @@ def _come_to(
     Whatever flies out of one whose time is over is the cancellation for that.
     """
     if isinstance(stop, StateError):
-        effects.runtime.keeping.leave(frame, failed=True)
+        effects.runtime.keeping.execution.leave(frame, failed=True)
         return "FAILED", stop
     if isinstance(stop, Suspended):
         effects.suspend(frame)
@@ -288,9 +282,6 @@ def _watch(
     )
     if not (execution.program.budgeted or borrows or ceiling is not None):
         return
-    from asl.effects.pools import shared_budgets_of
-    from asl.states.blocks.budget import Limits
-
     services = effects.runtime.serving()
     budget = execution.program.budget
     limits = Limits("", {}) if budget is None else budget(execution.input, frame)
@@ -299,7 +290,8 @@ def _watch(
         ledger.hold(ceiling)
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
-    effects.watch(ledger)
+    effects.caller.meter = Meter(effects.caller, ledger, effects.decide)
+    effects.runtime.keeping.execution.watch(ledger)
     around = None if within is None else within.execution.ledger
     if limits.windows or limits.pool is not None:
         budgets = services.tabs or shared_budgets_of(effects.runtime.clock)
@@ -314,8 +306,6 @@ def _delivery(execution: Execution, services: Services | None) -> Delivery | Non
     """Open the channels of the document, if it has any that can be opened (`_settled`)."""
     if not execution.program.sends:
         return None
-    from asl.effects.delivery import delivery_of
-
     try:
         opens = execution.program.opens
         execution.delivery = delivery_of(
@@ -330,8 +320,6 @@ def _delivery(execution: Execution, services: Services | None) -> Delivery | Non
 def _settled(execution: Execution, services: Services | None) -> None:
     """Compute the blocks of the document; raises StateError for what does not fit, or a channel
     that nobody serves."""
-    from asl.effects.delivery import delivery_of
-
     if computed_blocks(execution):
         try:
             delivery_of(
@@ -359,8 +347,6 @@ async def _delivered(delivery: Delivery, runtime: RuntimeContext, clock: Clock) 
     if not runtime.in_event_loop:
         delivery.close()
         return
-    from asl.effects.threads import run_in_thread
-
     clock.real_begins()
     try:
         await run_in_thread(await runtime.event_loop(), delivery.close)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self, TypeAlias
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.clock import Clock
 from asl.effects.driving import EventLoopWanted
-from asl.effects.fork import Fork
 from asl.effects.keeping import NOTHING, Keeping
 from asl.effects.middleware import Effect, Middleware, Proceed, perform
+from asl.effects.parking import Parking
 from asl.effects.services import Services
-from asl.engine.agent import Agent
+from asl.effects.tokens import Kept, Wait
+from asl.engine.agent import Agent, Call, Find
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
+from asl.engine.events import Event
+from asl.engine.execution import Execution, Identity
+from asl.engine.frame import Frame as EngineFrame
+from asl.engine.journal import Journal
 from asl.engine.records import ADVANCED
 from asl.engine.result import Result
+from asl.engine.usage import Spent
+from asl.program import Program
 from asl.states.decisions import Asked
 from asl.states.effects import Frame, Question
 from asl.states.errors import Exhausted, Expired, Suspended
@@ -29,9 +37,10 @@ from asl.states.objects import Bucket, ObjectFault
 if TYPE_CHECKING:
     import asyncio
 
-    from asl.effects.parking import Parking
+__all__ = ["MAX_NESTED", "Execute", "Listener", "OpenFork", "RuntimeContext"]
 
-__all__ = ["MAX_NESTED", "RuntimeContext"]
+Listener: TypeAlias = Callable[[Event], None]
+"""Takes the events of an execution."""
 
 
 COUNTED: Final = sys.version_info >= (3, 13)
@@ -45,6 +54,49 @@ MONTH = 30 * 86_400.0
 """Seconds to a deadline within which no call of an agent lasts until then."""
 
 
+class OpenFork(Protocol):
+    """A fork whose children run."""
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What ends it before its children have ended."""
+        ...
+
+    @property
+    def held(self) -> Iterable[Json]:
+        """The results so far that are held in memory."""
+        ...
+
+    def spread_soon(self) -> None:
+        """Start more workers once the present one gives up the event loop."""
+        ...
+
+
+class Execute(Protocol):
+    """Runs an execution from start to end (`asl.effects.run.execute`)."""
+
+    def __call__(
+        self,
+        program: Program,
+        data: Json,
+        find: Find,
+        clock: Clock,
+        identity: Identity,
+        *,
+        buckets: Mapping[str, Bucket],
+        listener: Listener | None,
+        in_event_loop: bool,
+        services: Services,
+        parent: RuntimeContext,
+        within: EngineFrame | None,
+        counted: Spent,
+        begins: Callable[[Execution], object] | None,
+        journal: Journal | None,
+    ) -> Coroutine[Any, Any, Result]:
+        """Return the result; a failed workflow is one, too."""
+        ...
+
+
 class RuntimeContext:
     """The time, the event loop and the ends of one execution (`asl.states.effects.Runtime`).
 
@@ -52,10 +104,12 @@ class RuntimeContext:
     """
 
     # As with an execution: slots for what every one has.
-    __slots__ = ("__dict__", "buckets", "checkpoints", "clock", "heeds", "holds", "in_event_loop",
-                 "now")  # fmt: skip
+    __slots__ = ("__dict__", "buckets", "checkpoints", "clock", "execute", "heeds", "holds",
+                 "in_event_loop", "now")  # fmt: skip
     now: Callable[[], float]
     """The epoch second that it is."""
+    execute: Execute
+    """Runs the executions that this one starts."""
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
     keeping: Keeping = NOTHING
@@ -75,7 +129,7 @@ class RuntimeContext:
     expired = False
     heeds: bool
     """Whether anything may have told a part of the execution to end that its agents kept back."""
-    forks: tuple[Fork, ...] = ()
+    forks: tuple[OpenFork, ...] = ()
     pending: tuple[tuple[str, Asked], ...] = ()
     """What people were asked and have not decided, each with the key of the effect that waits."""
     awaited: tuple[tuple[str, Awaited], ...] = ()
@@ -91,11 +145,13 @@ class RuntimeContext:
 
     def init(
         self,
+        execute: Execute,
         clock: Clock,
         buckets: Mapping[str, Bucket] = MappingProxyType({}),
         in_event_loop: bool = False,
     ) -> Self:
         """Set what each one has, and return it."""
+        self.execute = execute
         self.clock = clock
         self.now = clock.now
         self.buckets = buckets
@@ -111,8 +167,6 @@ class RuntimeContext:
     def serving(self) -> Services:
         """Return what the run offers to its states."""
         if self.services is None:
-            from asl.effects.services import Services
-
             # Threads may ask at once: what is made first is for all.
             services: Services = vars(self).setdefault("services", Services())
             return services
@@ -122,6 +176,13 @@ class RuntimeContext:
     def parking(self) -> Parking | None:
         """Where branches wait that need no process, None where they wait in the process."""
         return None if self.services is None else self.services.parking
+
+    def waiting(self, call: Call, kept: Kept | None = None) -> AbstractContextManager[Wait]:
+        """Keep the token of a call open at the desk of the run while the block runs.
+
+        What comes is kept by *kept* before anybody is thanked for it.
+        """
+        return self.serving().desk.waiting(call, self.clock, kept)
 
     def bucket(self, name: str) -> Bucket:
         """Return the bucket that the user has mapped; raises ObjectFault if there is none."""
@@ -147,7 +208,7 @@ class RuntimeContext:
             self.keep_time()
         for fork in self.forks:
             fork.spread_soon()
-        self.keeping.enter_event_loop()
+        self.keeping.execution.enter_event_loop()
 
     def keep_time(self) -> None:
         """End the execution at its deadline, from now on by the event loop."""
@@ -208,7 +269,7 @@ class RuntimeContext:
         """End what agents still hold: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
-        self.keeping.close()
+        self.keeping.execution.close()
         self.clock.real_begins()
         try:
             for agent in self._closing:

@@ -1,18 +1,23 @@
-"""What a run offers to its own states: task tokens to answer, activities, workflows to start."""
+"""What a run offers to its states, and the executions that they have started."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.once import once
 from asl.core.values import Json
+from asl.effects.begun import Keeper
+from asl.effects.delivery import Sinks
 from asl.effects.middleware import Middleware
-from asl.engine.agent import Agent, Call, Find, Tokens
+from asl.effects.parking import Parking
+from asl.effects.remembering import Remembering
+from asl.effects.tokens import TaskTokens
+from asl.effects.toolroom import OperatorPolicy, Toolroom
+from asl.engine.agent import Agent, Find
 from asl.engine.checkpoints import Storage
 from asl.engine.memory import Memory
 from asl.engine.pools import SharedBudgets
@@ -20,72 +25,18 @@ from asl.engine.result import Result
 from asl.engine.tools import Offers
 from asl.engine.usage import Price
 from asl.program import Program
-from asl.states.calls import Target
-from asl.states.effects import Child
-from asl.states.errors import Raised, Suspended
+from asl.states.errors import Suspended
 
 if TYPE_CHECKING:
     from asyncio import Task
     from decimal import Decimal
 
-    from asl.effects.agent_caller import AgentCaller
-    from asl.effects.children import Begun
-    from asl.effects.delivery import Sinks
-    from asl.effects.operator_policy import OperatorPolicy
-    from asl.effects.parking import Parking
-    from asl.effects.remembering import Remembering
-    from asl.effects.rights import Toolroom
-    from asl.effects.tokens import TaskTokens
+__all__ = ["Lacking", "Notify", "Services"]
 
 Lacking: TypeAlias = Callable[[str], object]
 """Takes a sentence on what is not bound."""
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
 """Takes `(kind, request, details)`: a request, a reminder of it, an escalation; maybe async."""
-
-
-class Keeper(Protocol):
-    """Keeps the executions that a kept one starts."""
-
-    @property
-    def tokens(self) -> Tokens:
-        """Where the task tokens of all that is kept are answered."""
-        ...
-
-    def child(self, journal: Any, key: str, child: Child, find: Callable[[], Program]) -> Begun:
-        """Begin an execution that a state starts and waits for, or find it begun.
-
-        *journal* is that of the execution that starts it, *key* that of the effect, *find* gives
-        the workflow.
-        """
-        ...
-
-    def started(self, journal: Any, key: str, program: Program, child: Started) -> Begun | None:
-        """Do it for one that goes by a name of its own; None where another one has that."""
-        ...
-
-    def detach(self, journal: Any, child: Any) -> None:
-        """Make an execution independent of the one that has started it, by their journals."""
-        ...
-
-
-__all__ = ["Keeper", "Notify", "Service", "Services", "Started", "refusal"]
-
-
-class Started(NamedTuple):
-    """An execution that a state starts by name."""
-
-    name: str
-    data: Json
-    express: bool
-    awaited: bool
-    """Whether the state waits for its end; otherwise it is an execution of its own."""
-    requestor: str | None
-    """Who has started the whole."""
-
-
-_OWN = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")
-_STARTS = ("startExecution", "startSyncExecution")
-_ANSWERS = ("sendTaskSuccess", "sendTaskFailure", "sendTaskHeartbeat")
 
 
 class Services:
@@ -165,25 +116,6 @@ class Services:
         self.lacking(error.cause or str(error))
         return Suspended()
 
-    def agent(self, target: Target) -> Agent | None:
-        """Return what serves a resource that nobody else is bound to, if there is such a thing."""
-        if target.is_activity:
-            from asl.effects.callbacks import Polled
-
-            return None if self.tokens is None else Polled(target.name)
-        own = _OWN.fullmatch(target.base)
-        if own is None:
-            return None
-        if own[1] in _STARTS and self.workflows is not None:
-            from asl.effects.nested import Start
-
-            return Start(self, target)
-        if own[1] in _ANSWERS:
-            from asl.effects.callbacks import Answer
-
-            return Answer(own[1])
-        return None
-
     @once
     def find(self) -> Find:
         """Resolves the targets of executions that are started: to the agents and resources of the
@@ -198,15 +130,11 @@ class Services:
     @once
     def remembering(self) -> Remembering:
         """What the run remembers."""
-        from asl.effects.remembering import Remembering
-
         return Remembering(self.memory)
 
     @once
     def tools(self) -> Toolroom:
         """The tools of the run, and how often they were used."""
-        from asl.effects.rights import Toolroom
-
         return Toolroom(self.boxes)
 
     @once
@@ -214,8 +142,6 @@ class Services:
         """The desk of the run's task tokens: one of its own, if the caller gave none."""
         if self.tokens is not None:
             return self.tokens
-        from asl.effects.tokens import TaskTokens
-
         return TaskTokens()
 
     def answerable(self) -> bool:
@@ -277,40 +203,3 @@ class Services:
                 execution.cancel()
             if left:
                 await wait(left)
-
-
-class Service(Agent):
-    """Something that the run itself offers, reached as an agent.
-
-    It says by itself when it has taken a request, and an exception in it is no failure of a task.
-    """
-
-    needs_loop = True
-
-    async def serve(self, caller: AgentCaller, payload: Json, call: Call) -> Json:
-        """Answer a call that *caller* performs."""
-        raise NotImplementedError
-
-
-def refusal(call: Call, service: str, code: str, message: str) -> Raised:
-    """Return the error of a request that AWS refuses, worded as by *service* (recorded).
-
-    *service* is `StepFunctions` for the integration of its own, `Sfn` for that of AWS's SDK.
-    """
-    request = uuid_of(call, "request")
-    if service == "Sfn":
-        details = f"Service: Sfn, Status Code: 400, Request ID: {request}"
-    else:
-        details = (
-            f"Service: AWSStepFunctions; Status Code: 400; Error Code: {code}; "
-            f"Request ID: {request}; Proxy: null"
-        )
-    return Raised(f"{service}.{code}Exception", f"{message} ({details})")
-
-
-def uuid_of(call: Call, what: str) -> str:
-    """Return an id for something that a call brings about: the same when it is repeated."""
-    from hashlib import sha256
-
-    digits = sha256(f"{call.token}\n{what}".encode()).hexdigest()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, whole_text
-from asl.effects.agent_caller import AgentCaller
+from asl.effects.caller import Caller
 from asl.effects.reporting import Inbox
 from asl.engine.agent import Call
+from asl.engine.blame import alone, described, is_fault
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
 from asl.states.calls import Options, Target
 from asl.states.errors import Raised
@@ -35,7 +36,7 @@ class Stream:
 
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, caller: AgentCaller, call: Call, plan: Plan) -> None:
+    def __init__(self, caller: Caller, call: Call, plan: Plan) -> None:
         self.caller = caller
         self.call = call
         self.plan = plan
@@ -62,8 +63,6 @@ class Stream:
                 if self.excess is not None:
                     raise self.excess
             except BaseException as raised:  # of foreign code; whatever it is, it flies on
-                from asl.engine.blame import alone, described, is_fault
-
                 error = alone(raised)
                 if isinstance(error, StateError):
                     await self._broken({"error": error.name, "cause": error.cause})
@@ -84,7 +83,7 @@ class Stream:
         self.inbox.empty()
         if self.plan.guarded:
             said = self.call.at.said = "".join(self.everything)
-            self.caller.keeping.unshown(self.call.at, said)
+            self.caller.keeping.calls.unshown(self.call.at, said)
             return
         if not self.length:
             with suppress(StateError):  # an answer that is too large is refused as such

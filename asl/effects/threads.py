@@ -1,11 +1,14 @@
 """Running a plain function outside the event loop, without ever waiting for it at exit."""
 
-import asyncio
-import ctypes
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 from asl.engine.blame import portable
 
@@ -54,11 +57,13 @@ async def run_in_thread(
     Python instruction it ends. A call that blocks outside Python ends when that call returns; it
     never keeps the process alive.
     """
+    from asyncio import CancelledError
+
     call = _Call(loop, function, arguments)
     call.thread.start()
     try:
         return await call.future
-    except asyncio.CancelledError:
+    except CancelledError:
         call.abandon()
         raise
 
@@ -107,6 +112,8 @@ class _Call:
             settle(answer)
 
     def abandon(self) -> None:
+        import ctypes
+
         with self.guard:
             if not self.finished and self.thread.ident is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(

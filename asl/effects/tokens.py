@@ -11,12 +11,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from asl.core.errors import AslError, NotJson
+from asl.core.json_text import read_data
 from asl.core.values import Json, compact, detached, whole_text
 from asl.effects.clock import Clock
 from asl.engine.agent import Call
@@ -36,6 +37,7 @@ __all__ = [
     "TaskTokens",
     "TokenError",
     "Wait",
+    "Waiting",
     "check_activity",
     "check_token",
     "read_output",
@@ -366,6 +368,10 @@ class Wait:
             self.clock.outside[self] = self.desk.patience
 
 
+Waiting: TypeAlias = Callable[[Call], AbstractContextManager[Wait]]
+"""Keeps the token of a call open while a block runs."""
+
+
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     from asyncio import _get_running_loop
 
@@ -391,8 +397,6 @@ def read_output(output: Json) -> Json:
             return detached(output)
         except NotJson as fault:
             raise InvalidOutput(f"the output is no JSON value: {fault}") from None
-    from asl.core.json_text import read_data
-
     try:
         return read_data(output)
     except ValueError as fault:

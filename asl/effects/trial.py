@@ -26,7 +26,7 @@ from asl.effects.agent_caller import AgentCaller
 from asl.effects.clock import Clock
 from asl.effects.driving import drive
 from asl.effects.local import LocalEffects
-from asl.effects.run import drawn_name
+from asl.effects.run import drawn_name, execute
 from asl.effects.runtime import RuntimeContext
 from asl.engine.agent import Find
 from asl.engine.execution import Execution, Identity
@@ -298,7 +298,7 @@ class _Trial:
         """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
         flat: list[Any] = []
         runtime = RuntimeContext().init(
-            clock, _AnyBucket(self.configuration.get("mapItemReaderData"))
+            execute, clock, _AnyBucket(self.configuration.get("mapItemReaderData"))
         )
         caller = AgentCaller().init(runtime, find, self.program.profile.max_payload)
         started = runtime.now()

@@ -379,6 +379,8 @@ class Agent:
     """Whether it holds something, and is closed at the end."""
     takes_call: bool = False
     """Whether the call is shown to foreign code."""
+    own: bool = False
+    """Whether it is part of the run itself: an exception in it is no failure of a task."""
     keeps_time: bool = False
     """Whether it judges itself what comes in time: it may give what came while nobody ran."""
     direct: Callable[[Json], Awaitable[Json]] | None = None

@@ -1,8 +1,7 @@
 """What an execution goes on from when it is resumed from a checkpoint in the same process."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from asl.core.values import Json
 from asl.engine.checkpoints import (
@@ -24,8 +23,7 @@ __all__ = ["Past", "at_checkpoint", "past_of", "refuse_status", "resumption"]
 RESUMABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(NamedTuple):
     """An execution that has ended, and the checkpoint from which it goes on."""
 
     result: Result

@@ -27,6 +27,7 @@ from asl.effects.clock import Clock, WallClock
 from asl.effects.driving import drive
 from asl.effects.middleware import Middleware
 from asl.effects.run import execute
+from asl.effects.threads import run_in_thread
 from asl.effects.tokens import TaskTokens
 from asl.engine.events import Event
 from asl.engine.execution import Identity
@@ -186,8 +187,6 @@ async def arun(
 async def run_apart(work: Coroutine[Any, Any, Result], clock: Clock) -> Result:
     """Drive an execution on an event loop of its own, in a thread."""
     from asyncio import get_running_loop
-
-    from asl.effects.threads import run_in_thread
 
     result: Result = await run_in_thread(get_running_loop(), drive, work, clock)
     return result

@@ -14,7 +14,7 @@ import asl
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
 from asl.core.values import encoded
-from asl.effects.machine_log import WORTH
+from asl.effects.journaled.log import WORTH
 from asl.executions import Store
 from tests.deaths import lived
 from tests.stores.conftest import Place

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
-from asl.effects.bounds import CallBounds
+from asl.effects.tools.bounds import CallBounds
 from asl.states.blocks.policy import Policy, overlaid
 from asl.states.errors import Raised
 

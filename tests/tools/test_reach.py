@@ -19,7 +19,7 @@ import pytest
 
 import asl
 from asl.agents import HttpAgent, McpServer, ModelAgent, ProcessAgent
-from asl.effects.bounds import CallBounds
+from asl.effects.tools.bounds import CallBounds
 from asl.states.blocks.policy import Reach
 from asl.states.errors import Raised
 

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from asl import VirtualClock, compile
-from asl.effects import machine_log
+from asl.effects.journaled import log
 from asl.executions import Store
 from tests.stores.kills.broken import VARIANTS
 from tests.stores.kills.scenes import CHILD, SCENES, answer, pause
@@ -104,7 +104,7 @@ class Agent:
 def live(life: Life) -> dict[str, Any]:
     """Go on with all executions of a scene until they end, wait for people, or the process dies."""
     scene, clock = SCENES[life.scene], VirtualClock(life.clock)
-    machine_log.WORTH = scene.worth
+    log.WORTH = scene.worth
     agent = Agent(life.log, clock, scene.spends)
     work = agent.answer if scene.sleeps else agent.answer_at_once
     store = Store(

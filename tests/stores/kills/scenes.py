@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asl import StateError
-from asl.effects.machine_log import WORTH
+from asl.effects.journaled.log import WORTH
 
 Json = Any
 

@@ -14,7 +14,7 @@ from asl.engine.record_writing import tells_next, written_record
 from asl.engine.records import EXITED
 from asl.states.effects import Record
 
-__all__ = ["WORTH", "MachineLog"]
+__all__ = ["WORTH", "MachineLog", "log_of"]
 
 WORTH = 4096
 """Bytes of answers up to which no position is taken: they are gone through again at once."""
@@ -108,3 +108,11 @@ class MachineLog:
         notes, self.noted = self.noted, ()
         for record in notes:
             self.write(journal, record)
+
+
+def log_of(frame: Any) -> MachineLog:
+    """Return what is remembered of the machine of a frame."""
+    log: MachineLog | None = frame.log
+    if log is None:
+        log = frame.log = MachineLog(frame.path)
+    return log

@@ -15,20 +15,26 @@ from typing import Any, Final, TypeVar
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError, cause_for, lost
+from asl.core.schemas import faults
 from asl.core.values import Json, compact, fits, handed_over, received
-from asl.effects.agent_caller import AgentCaller
 from asl.effects.agent_turn import REQUESTS, AgentTurn, ToolUse, TurnPlace
-from asl.effects.bounds import CallBounds, watching
+from asl.effects.caller import Caller
+from asl.effects.limits import has_passed, punctual
 from asl.effects.middleware import Effect, effect_of, perform
+from asl.effects.pools import shared_budgets_of
 from asl.effects.rates import REQUESTS as NETWORK_REQUESTS
 from asl.effects.rates import Counted, Counting, Demand, requests
-from asl.effects.rights import Level, rights_of, topmost
-from asl.effects.tool_outcome import ToolOutcome
+from asl.effects.rights import rights_of, topmost
+from asl.effects.toolroom import Level
+from asl.effects.tools.bounds import CallBounds, watching
+from asl.effects.tools.outcome import ToolOutcome
+from asl.effects.tools.sanitizing import sanitized
 from asl.effects.unenforceable import unenforceable
 from asl.engine.agent import Agent, Call
-from asl.engine.blame import alone, described, is_fault
+from asl.engine.blame import alone, bounded_text, described, is_fault
 from asl.engine.frame import digest
 from asl.engine.ledger import Ledger
+from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Reservation
 from asl.engine.tools import Offer, Offers
 from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
@@ -54,7 +60,7 @@ MAX_TOLD: Final = 200
 class Broker:
     """The tools of one call of an agent (protocol `asl.engine.tools.Tools`)."""
 
-    def __init__(self, caller: AgentCaller, call: Call, real: bool) -> None:
+    def __init__(self, caller: Caller, call: Call, real: bool) -> None:
         self.caller = caller
         self.outer = call
         self.real = real
@@ -246,7 +252,7 @@ class Broker:
             await self._insist_on_consent(offer, arguments, outcome)
         if outcome.used and self.caller.meter is not None:
             self._ledger.recall(at, outcome.used)
-            self.caller.keeping.used(at, outcome.used)
+            self.caller.keeping.calls.used(at, outcome.used)
         self._tell(outcome, offer.names[0], arguments)
         if outcome.error is not None:
             raise Raised(*outcome.error)
@@ -264,7 +270,13 @@ class Broker:
             await self._insist_on_consent(offer, arguments, outcome)
             demands = list(self._demands(counted))
             counts = await rates.begin(
-                self.caller, self.outer.at, tool, counted, self._counting, demands
+                self.caller.runtime,
+                self._tabs,
+                self.outer.at,
+                tool,
+                counted,
+                self._counting,
+                demands,
             )
         except Raised as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
@@ -331,8 +343,6 @@ class Broker:
         }
 
     def _judge(self, tool: str, what: str, value: Json, schema: Json) -> None:
-        from asl.core.schemas import faults
-
         wrong = faults(schema, value)
         if wrong:
             verb = "are" if what == "arguments" else "is"
@@ -371,6 +381,12 @@ class Broker:
         if operator is not None and (refusal := operator.refusal(needed[-1])) is not None:
             raise Raised("States.Permissions", f"tool {tool!r}: {refusal}")
         return needed[-1]
+
+    @property
+    def _tabs(self) -> SharedBudgets:
+        """Where calls are counted for all executions."""
+        runtime = self.caller.runtime
+        return runtime.serving().tabs or shared_budgets_of(runtime.clock)
 
     @cached_property
     def _counting(self) -> dict[str, Counting]:
@@ -474,8 +490,6 @@ class Broker:
         await self.caller.runtime.event_loop()
         from asyncio import timeout
 
-        from asl.effects.limits import has_passed, punctual
-
         try:
             async with timeout(seconds) as limit:
                 return await punctual(ask(), limit)
@@ -569,8 +583,6 @@ class Broker:
         for level in self.levels:
             for check in level.policy.checks(offer.names, "Output"):
                 if check.get("Sanitize") is True:
-                    from asl.effects.sanitizing import sanitized
-
                     result = sanitized(result)
                 if "MaxSize" in check:
                     most = _size(check["MaxSize"])
@@ -587,8 +599,6 @@ class Broker:
             return error if isinstance(error, Raised) else Raised(error.name, error.cause)
         if error.name == "Agent.ToolError" and str(error.cause).startswith(f"tool {tool!r}:"):
             return Raised(error.name, error.cause)
-        from asl.engine.blame import bounded_text
-
         return Raised("Agent.ToolError", bounded_text(f"tool {tool!r}: {error}"))
 
     # Hooks
@@ -688,7 +698,7 @@ class Broker:
                 if own.counted and own.frame is at:
                     counts = {name: reservation.count(name) for name in own.counted}
                     outcome.used = {name: count for name, count in counts.items() if count}
-                    self.caller.keeping.used(at, outcome.used)
+                    self.caller.keeping.calls.used(at, outcome.used)
             return reservation
         except StateError as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
@@ -707,7 +717,7 @@ class Broker:
         at.account(self.outer.state_name, result)
         if reservation is not None:
             outcome.add(amounts_of(used))
-            self.caller.keeping.used(at, amounts_of(used))
+            self.caller.keeping.calls.used(at, amounts_of(used))
             self._ledger.use_tool(reservation, used)
 
     def _lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
@@ -716,7 +726,7 @@ class Broker:
             at: Any = self.outer.at
             assumed = self._ledger.use_tool(reservation, BROKEN)
             outcome.add(assumed)
-            self.caller.keeping.used(at, assumed)
+            self.caller.keeping.calls.used(at, assumed)
 
     def _end(self, reservation: Reservation | None) -> None:
         if reservation is not None:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.agent_caller import Account
+from asl.effects.asking import Asking
 from asl.effects.callbacks import Polled
-from asl.effects.journal_keeping import PATIENCE, UNHEARD, JournalKeeping, task_of
-from asl.effects.journaled_tasks import kept_agent
+from asl.effects.caller import Account
+from asl.effects.journaled.answers import PATIENCE, JournaledAnswers
+from asl.effects.journaled.calls import JournaledCalls
+from asl.effects.journaled.children import JournaledChildren
+from asl.effects.journaled.log import MachineLog, log_of
+from asl.effects.journaled.machines import JournaledMachines
+from asl.effects.journaled.requests import UNHEARD, JournaledRequests
+from asl.effects.journaled.tasks import JournaledTasks, KeptTask, kept_agent, task_of
+from asl.effects.journaled.terms import keep_terms
+from asl.effects.keeping import Keeping
 from asl.effects.local import LocalEffects
-from asl.effects.machine_log import MachineLog
-from asl.engine.agent import Agent, Messenger
+from asl.effects.service import ServiceAgent
+from asl.engine.agent import Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint
+from asl.engine.frame import Frame as EngineFrame
+from asl.engine.journal import Journal
 from asl.program import Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.decisions import Asked
@@ -27,11 +37,12 @@ from asl.states.effects import (
     Frame,
     Joined,
     Question,
+    Record,
     Saving,
     ServiceCall,
 )
 
-__all__ = ["JournaledEffects"]
+__all__ = ["JournaledEffects", "journaled"]
 
 
 class JournaledEffects:
@@ -39,14 +50,25 @@ class JournaledEffects:
 
     Args:
         inner: Performs those that have no answer yet.
-        keeping: The journal, as the execution sees it.
+        answers: The answers that there are.
+        requests: The requests to people.
+        tasks: The tasks that are answered by token.
+        record: Takes what the machines tell the history.
     """
 
-    def __init__(self, inner: LocalEffects, keeping: JournalKeeping) -> None:
+    def __init__(
+        self,
+        inner: LocalEffects,
+        answers: JournaledAnswers,
+        requests: JournaledRequests,
+        tasks: JournaledTasks,
+        record: Callable[[Record], object],
+    ) -> None:
         self.inner = inner
-        self.keeping = keeping
+        self.answers, self.requests, self.tasks = answers, requests, tasks
+        self.journal = answers.journal
         self.runtime, self.caller = inner.runtime, inner.caller
-        self.record = keeping.emit
+        self.record = record
 
     @property
     def direct(self) -> DirectCalls | None:
@@ -57,17 +79,17 @@ class JournaledEffects:
 
     def begin(self, at: Any, step: Step, data: Json) -> Awaitable[Json] | None:
         """Begin a call that needs nothing but its parameters; all others are left to the work."""
-        if not (self.keeping.fresh and self.runtime.in_event_loop and self.caller.meter is None):
+        if not (self.answers.fresh and self.runtime.in_event_loop and self.caller.meter is None):
             return None
-        log, journal, shares = self.keeping.log(at), self.keeping.journal, self.keeping.shares
+        log, journal, shares = log_of(at), self.journal, self.answers.shares
         if shares:
-            if not (log.owes or self.keeping.is_free(log)):
+            if not (log.owes or self.answers.is_free(log)):
                 return None
-        elif self.keeping.unshared == PATIENCE:
+        elif self.answers.unshared == PATIENCE:
             return None
         else:
-            self.keeping.unshared += 1
-            self.keeping.prepare(at, log)
+            self.answers.unshared += 1
+            self.answers.prepare(at, log)
             journal.flush()
         try:
             asked = self.caller.begin(at, step, data)
@@ -77,7 +99,7 @@ class JournaledEffects:
             return None
         log.calling, log.aside = at.next_effect(log.path), {}
         if shares:
-            self.keeping.prepare(at, log)
+            self.answers.prepare(at, log)
             if log.owes:
                 return self._behind(log, journal.commit(True), asked)
             journal.commit_soon()
@@ -93,44 +115,44 @@ class JournaledEffects:
             asked.close()  # it is a coroutine that nobody will await
             raise
         log.committing = False
-        self.keeping.journal.reached("effect.ready")
+        self.journal.reached("effect.ready")
         return await asked
 
     def answered(
         self, at: Any, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
         """Return a copy of an answer, which is kept here if the call was begun here."""
-        log = self.keeping.log(at)
+        log = log_of(at)
         key, log.calling = log.calling, None
         if key is None:
             return self.caller.answered(at, target, answer, account)
-        self.keeping.journal.reached("effect.done")
+        self.journal.reached("effect.done")
         try:
             result = self.caller.answered(at, target, answer, account)
         except StateError as error:
-            self.keeping.put(at, log, key, "call", None, error)
+            self.answers.put(at, log, key, "call", None, error)
             raise
-        self.keeping.put(at, log, key, "call", result, None)
+        self.answers.put(at, log, key, "call", result, None)
         return result
 
     def blamed(
         self, at: Any, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
         """Return the error that an exception is, which is kept here if the call was begun here."""
-        log = self.keeping.log(at)
+        log = log_of(at)
         key, log.calling = log.calling, None
         if log.committing:  # nobody was called yet
             raise error
         blamed = self.caller.blamed(at, target, error, account)
         if key is not None:
-            self.keeping.put(at, log, key, "call", None, blamed)
+            self.answers.put(at, log, key, "call", None, blamed)
         return blamed
 
     # The effects
 
     def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
         """Call an agent, once and for all; the answer to a task may come while nobody runs."""
-        once = self.keeping.once
+        once = self.answers.once
         match effect:
             case Invocation(target, _, _):
                 metered = self.caller.meter is not None and target.kind == "agent"
@@ -144,11 +166,11 @@ class JournaledEffects:
 
     async def timer(self, at: Frame, when: float) -> None:
         """Return when the clock has reached *when*; what was awaited before is not again."""
-        await self.keeping.once(at, "sleep", self.inner.timer, when)
+        await self.answers.once(at, "sleep", self.inner.timer, when)
 
     async def child(self, at: Frame, child: Child) -> Json:
         """Run an execution of another workflow, which is kept beside this one."""
-        return await self.keeping.once(at, "workflow", self.inner.child, child)
+        return await self.answers.once(at, "workflow", self.inner.child, child)
 
     async def checkpoint(self, at: Any, saving: Saving) -> Json:
         """Save the execution, once; the checkpoint is durable with what follows it."""
@@ -158,17 +180,17 @@ class JournaledEffects:
             made.append(self.inner.saved(at, saving))
             return made[0].record
 
-        record = await self.keeping.once(at, "checkpoint", perform)
+        record = await self.answers.once(at, "checkpoint", perform)
         return made[0].data if made else saving.leave(record)
 
     async def yield_(self, at: Frame) -> None:
         """Keep where a machine stands that computes for long: from here on it is later."""
         await self.inner.yield_(at)
         if at.step.work is None:
-            log = self.keeping.log(at)
+            log = log_of(at)
             log.stretch, log.began = log.records, True
-            self.keeping.put_position(at, log)
-            await self.keeping.journal.commit(self.keeping.shares)
+            self.answers.put_position(at, log)
+            await self.journal.commit(self.answers.shares)
 
     async def fan_out(self, at: Frame, fan: Fan) -> Joined:
         """Run the children of *fan*, each from where it stood; what follows begins at the join.
@@ -177,7 +199,7 @@ class JournaledEffects:
         """
         if fan.together:
             await self.runtime.event_loop()
-        log, run, before = self.keeping.log(at), self.inner.fan_out, self.keeping.kept
+        log, run, before = log_of(at), self.inner.fan_out, self.answers.kept
         joined: Joined | None = None
 
         async def join(at: Frame) -> None:
@@ -186,22 +208,22 @@ class JournaledEffects:
             log.forks = f"{at.key}[", fan.limit > 0
             joined = await run(at, fan)
 
-        await self.keeping.once(at, "fork", join)
+        await self.answers.once(at, "fork", join)
         if joined is None:  # it was over before: all children have what they need to end again
             now = at.now
             log.forks = f"{at.key}[", True
             joined = await run(at, fan)
             at.now = now
-        log.weight += self.keeping.kept - before
+        log.weight += self.answers.kept - before
         return joined
 
     async def request(self, at: Frame, question: Question) -> Json:
         """Ask people, once; the request is durable before anybody sees it."""
         asked = self.runtime.new_request(at, at.next_effect(), question)
-        journal = self.keeping.journal
+        journal = self.journal
         answer = journal.answers.pop(asked.key, None)
         known = journal.requests.pop(asked.key, None)
-        if known is not None and self.keeping.is_replaced(known, asked):
+        if known is not None and self.requests.is_replaced(known, asked):
             answer = known = None
         if known is not None:
             known.unheard = dict(journal.answers.pop(asked.key + UNHEARD, ()))
@@ -209,76 +231,99 @@ class JournaledEffects:
             answer = journal.decision(known)  # it may have been given since the journal was read
         if answer is not None:
             return await self._decided(at, known or asked, answer)
-        log = self.keeping.log(at)
+        log = log_of(at)
         if known is None:
             self.runtime.insist_on_time()
-            self.keeping.prepare(at, log)
+            self.answers.prepare(at, log)
             journal.put_request(asked)
             journal.reached("request.put")
-            await journal.commit(self.keeping.shares)
+            await journal.commit(self.answers.shares)
         else:  # no position is taken: somebody else may answer just now
             asked = known
         before = asked.received
         try:
             decision = await self.inner.inquire(at, asked)
         except StateError as error:
-            self.keeping.put(at, log, asked.key, asked.kind, None, error)
+            self.answers.put(at, log, asked.key, asked.kind, None, error)
             raise
         else:
-            self.keeping.put(at, log, asked.key, asked.kind, decision, None)
+            self.answers.put(at, log, asked.key, asked.kind, decision, None)
             return decision
         finally:
             journal.put_request(asked, asked.received is not before)
 
     async def _decided(self, at: Any, asked: Asked, answer: Json) -> Json:
         """Give a decision that is there, and tell the history again what led to it."""
-        from asl.effects.asking import Asking
-
         asking = Asking(self.caller, at, asked)
         asked.told = 2**62  # nobody needs to be told any more
         await asking.begin()
         over = await asking.catch_up(answer[1])
         if over is not None:
             return await asking.ended(over)
-        if self.keeping.journal.take_up(asked.id):  # who has given it did not know what was spent
+        if self.journal.take_up(asked.id):  # who has given it did not know what was spent
             at.now, decision = answer[1:3]
             at.seen_usage(None)
-            self.keeping.put(at, self.keeping.log(at), asked.key, asked.kind, decision, None)
+            self.answers.put(at, log_of(at), asked.key, asked.kind, decision, None)
         else:
-            decision = self.keeping.given(asked.kind, asked.key, answer, at)
+            decision = self.answers.given(asked.kind, asked.key, answer, at)
         asking.decided(decision, at.now)
         return decision
 
     # Task tokens
 
     async def _hand_over(self, at: Frame, request: Handover) -> Json:
-        task = self.keeping.journal.tasks.get(at.key)
+        task = self.journal.tasks.get(at.key)
         agent = self._answers(request.target, task)
-        if isinstance(agent, Messenger | Polled):
-            return await self._awaited(at, request, agent)
-        return await self.inner.call(at, request)
+        if agent is None:
+            return await self.inner.call(at, request)
+        return await self._awaited(at, request, agent)
 
-    def _answers(self, target: Target, task: Awaited | None) -> Agent:
-        """Return who answers: elsewhere the workers of an activity that nobody is bound to.
+    def _answers(self, target: Target, task: Awaited | None) -> Messenger | Polled | None:
+        """Return who gives the answer by token, None where the call itself is answered.
 
-        The same holds for a task that was handed over before, by whomever.
+        Elsewhere these are the workers of an activity that nobody is bound to, and the same holds
+        for a task that was handed over before, by whomever.
         """
         try:
-            return self.caller.find(target)
+            agent = self.caller.find(target)
         except StateError:
             if target.is_activity or (task is not None and task.taken is not None):
                 return Polled(target.name)
             raise
+        if isinstance(agent, Messenger):
+            return agent
+        polled = agent.service if isinstance(agent, ServiceAgent) else None
+        return polled if isinstance(polled, Polled) else None
 
     async def _awaited(self, at: Frame, request: Handover, agent: Messenger | Polled) -> Json:
         options = request.options
         kind = TOKEN if isinstance(agent, Messenger) else ACTIVITY
-        task = await self.keeping.opened(at, task_of(at, request, kind, self.runtime.now()))
+        task = await self.tasks.opened(at, task_of(at, request, kind, self.runtime.now()))
         if options is not None:
             options.began = task.created
-        kept = kept_agent(self.keeping, task, options, agent)
+        kept = KeptTask(self.tasks, task, options)
+        answers = kept_agent(self.caller, kept, agent)
         try:
-            with self.keeping.settling(task):
-                return await self.caller.invoke(at, request.target, request.payload, options, kept)
+            with self.tasks.settling(task):
+                return await self.caller.invoke(
+                    at, request.target, request.payload, options, answers
+                )
         finally:
             at.now = self.runtime.now() if kept.ended is None else kept.ended
+
+
+def journaled(inner: LocalEffects, journal: Journal, frame: EngineFrame) -> JournaledEffects:
+    """Let an execution be kept: return effects that perform each effect once.
+
+    Args:
+        inner: Performs the effects.
+        journal: Where the execution is kept.
+        frame: Its top machine.
+    """
+    keep_terms(journal, frame.execution)
+    answers = JournaledAnswers(journal, frame.execution, inner.caller)
+    machines = JournaledMachines(answers, inner, frame)
+    requests, tasks = JournaledRequests(answers), JournaledTasks(answers)
+    children = JournaledChildren(answers, tasks)
+    inner.runtime.keeping = Keeping(True, machines, JournaledCalls(answers), requests, children)
+    return JournaledEffects(inner, answers, requests, tasks, machines.emit)

@@ -1,0 +1,91 @@
+"""The caller of agents as those see it who work around its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeAlias
+
+from asl.core.values import Json
+from asl.effects.keeping import Keeping
+from asl.effects.runtime import RuntimeContext
+from asl.engine.agent import Agent, Call, Find, Performer
+from asl.engine.ledger import Ledger
+from asl.engine.reservations import Reservation
+from asl.states.calls import Options, Target
+from asl.states.effects import Frame
+
+__all__ = ["Account", "BudgetGate", "Caller"]
+
+Account: TypeAlias = Callable[[str, Json], object]
+"""Counts the usage that a raw result reports, by the name of the state."""
+
+
+class BudgetGate(Protocol):
+    """Holds the calls of agents and tools against a ledger."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """What may be spent, and what is."""
+        ...
+
+    def call(
+        self, at: Any, target: Target, payload: Json, options: Options | None
+    ) -> Coroutine[Any, Any, Json]:
+        """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
+        ...
+
+    async def begin(self, call: Reservation) -> None:
+        """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
+        ...
+
+    def take_late_answer(self, at: Any, call: Call) -> None:
+        """Take note that the usage of a cancelled call is complete."""
+        ...
+
+
+class Caller(Performer, Protocol):
+    """Calls the agents of one execution."""
+
+    @property
+    def runtime(self) -> RuntimeContext:
+        """What the execution runs on."""
+        ...
+
+    @property
+    def keeping(self) -> Keeping:
+        """What is told of all that has to outlive the process."""
+        ...
+
+    @property
+    def meter(self) -> BudgetGate | None:
+        """Watches over what agents spend, where anything limits it."""
+        ...
+
+    @property
+    def find(self) -> Find:
+        """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
+        ...
+
+    def invoke(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None = None,
+        agent: Agent | None = None,
+        account: Account | None = None,
+    ) -> Awaitable[Json]:
+        """Call an agent; whatever it raises becomes an error of the state."""
+        ...
+
+    def ask_agent(
+        self,
+        at: Frame,
+        target: Target,
+        payload: Json,
+        options: Options | None,
+        agent: Agent,
+        account: Account | None,
+    ) -> Awaitable[Json]:
+        """Call this agent, whatever limits the calls of agents."""
+        ...

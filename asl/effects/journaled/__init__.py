@@ -1,0 +1,1 @@
+"""Executions that are kept: their effects, and what a journal has of them."""

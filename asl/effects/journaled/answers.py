@@ -1,0 +1,237 @@
+"""The answers of effects in a journal: each effect is performed once, its answer stays.
+
+An effect first makes durable all that was put before it (the position of its machine, earlier
+answers, records of the history), then acts. Its own answer is durable by the end of the turn of the
+event loop, at the latest before the next effect of its machine. What led to the first effect of a
+child was durable when the fork began, so it acts at once; where only so many children may be in
+flight, it waits for the answers of those before it. A machine with which nobody shares a
+transaction makes one itself when it is about to act. At recovery each machine runs again from its
+position; effects that have an answer give it instead of acting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asl.core.errors import AslError, StateError
+from asl.core.values import Json, measure
+from asl.effects.caller import Caller
+from asl.effects.journaled.log import MachineLog, log_of
+from asl.engine.execution import Execution
+from asl.engine.journal import Journal
+from asl.engine.usage import Usage, read_amounts
+from asl.engine.written import (
+    read_error,
+    read_usage,
+    written_error,
+    written_spending,
+    written_usage,
+)
+from asl.states.blocks.progress import Told
+from asl.states.errors import Suspended
+
+__all__ = ["FAIL_POINTS", "PATIENCE", "ForeignAnswer", "JournaledAnswers"]
+
+FAIL_POINTS = (
+    "effect.ready",
+    "effect.done",
+    "answer.put",
+    "position.put",
+    "request.put",
+    "child.done",
+)
+"""The instants of a step at which a process may die; see `Journal.reached`."""
+
+MUCH = 256 * 1024
+"""Bytes that are put from which on they are made durable, and others run, before anybody acts."""
+PATIENCE = 16
+"""Transactions of a machine by itself until all else on the event loop may run."""
+BEGAN = "!"
+"""Ends the key under which the beginning of a machine is kept that has no history."""
+
+
+class ForeignAnswer(AslError):
+    """The journal holds the answer to another question: the document was changed, or is not it."""
+
+
+class JournaledAnswers:
+    """Performs effects once, and keeps what came of them and of child machines.
+
+    Args:
+        journal: Where they are kept.
+        execution: The whole, which counts what the children of distributed Maps spend, too.
+        caller: Calls the agents of the execution.
+    """
+
+    unshared = PATIENCE
+    """Transactions made for this execution alone since others could run; at first they may, for
+    those that begin together are to share theirs."""
+    kept = 0
+    """The size of all answers and positions of the execution so far."""
+
+    def __init__(self, journal: Journal, execution: Execution, caller: Caller) -> None:
+        self.journal = journal
+        self.execution = execution
+        self.caller = caller
+        self.runtime = caller.runtime
+        self.fresh = not (journal.positions or journal.answers or journal.recorded)
+        """Whether there was nothing in the journal."""
+
+    async def once(
+        self,
+        at: Any,
+        kind: str,
+        perform: Callable[..., Awaitable[Json]],
+        *given: Any,
+        metered: bool = False,
+    ) -> Json:
+        """Perform an effect of the machine *at*, or give the answer that it had.
+
+        What is *metered* is durable when it is admitted.
+        """
+        log, journal = log_of(at), self.journal
+        key = at.next_effect(log.path)
+        if not self.fresh:
+            answer = journal.answers.pop(key, None)
+            if answer is not None:
+                return self.given(kind, key, answer, at)
+            self.runtime.insist_on_time()  # what led here may lie far back
+        self.prepare(at, log)
+        if not metered:
+            if not self.shares:
+                journal.flush()
+                await self._let_others_run()
+            elif self.is_free(log):
+                journal.commit_soon()
+            elif log.owes:
+                await journal.commit(True)
+            else:
+                journal.flush()
+                await self.runtime.pause(0)
+            journal.reached("effect.ready")
+        log.aside = {}
+        try:
+            value = await perform(at, *given)
+        except StateError as error:
+            self.put(at, log, key, kind, None, error)
+            raise
+        except Suspended:
+            if metered:  # its reservation has ended with it
+                self.keep_spending()
+            raise
+        journal.reached("effect.done")
+        self.put(at, log, key, kind, value, None)
+        return value
+
+    @property
+    def shares(self) -> bool:
+        """Whether others may put something into the next transaction, which then is worth a wait.
+
+        One machine by itself makes durable at once what it has put, when it is about to act.
+        """
+        return self.runtime.in_event_loop and (
+            bool(self.runtime.forks)
+            or self.runtime.first is not None
+            or len(self.journal.at_work) > 1
+        )
+
+    def is_free(self, log: MachineLog) -> bool:
+        """Whether a machine that is not alone may act at once, with nothing made durable."""
+        return not log.owes and self.journal.gathered <= MUCH
+
+    async def _let_others_run(self) -> None:
+        """Give way now and then: a machine by itself waits for nothing that lets others run."""
+        self.unshared += 1
+        if self.unshared > PATIENCE:
+            self.unshared = 0
+            if self.runtime.in_event_loop:
+                await self.runtime.pause(0)
+
+    def prepare(self, at: Any, log: MachineLog) -> None:
+        """Put what led to an effect."""
+        if log.weight > log.least and at.ordinal == 0:
+            size = measure(at.data, log.weight) + measure(at.variables, log.weight)
+            if size <= log.weight:
+                self.put_position(at, log)
+            else:
+                log.least = 2 * log.weight
+        if not log.began:
+            log.began = True
+            if at.execution is not self.execution:  # which leaves no history
+                self.journal.put_answer(log.path + BEGAN, [at.now, written_usage(at.usage)])
+        at.seen_usage(None)
+
+    def put_position(self, at: Any, log: MachineLog) -> None:
+        """Keep where a machine stands; what an earlier process did in this visit is no past."""
+        position = at.position()
+        position |= {"records": log.stretch, "usage": written_usage(at.usage)}
+        kept = None if self.fresh else at.visit_key
+        self.kept += self.journal.put_position(log.path, position, kept)
+        log.stands()
+        self.journal.reached("position.put")
+
+    def put(
+        self, at: Any, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
+    ) -> None:
+        """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
+        if log.noted:
+            log.write_notes(self.journal)
+        answer = [kind, at.now, value, None if error is None else written_error(error)]
+        aside, log.aside = log.aside, None
+        if aside or self.has_spent(at.execution):
+            answer.append(written_usage(at.execution.usage))
+            self.journal.put_spending(written_spending(self.execution))
+        if aside:
+            answer.append(aside)
+        journal = self.journal
+        size = journal.put_answer(key, answer)
+        if key is not log.path:
+            log.answered(journal.latest, value)
+        log.weight += size
+        self.kept += size
+        journal.reached("answer.put")
+        if self.shares:
+            journal.commit_soon()
+
+    def given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
+        """Return or raise what is in the journal."""
+        of, now, value, error, *more = answer
+        if of != kind:
+            raise ForeignAnswer(
+                f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
+            )
+        at.seen_usage(read_usage(more[0]) if more else Usage())
+        if len(more) > 1:
+            self._recalled(at, more[1])
+        at.now = now
+        size = measure(["answer", key, answer], 2**62)  # as when it was put
+        log_of(at).weight += size
+        self.kept += size
+        if error is not None:
+            raise read_error(error)
+        return value
+
+    def _recalled(self, at: Any, aside: dict[str, Any]) -> None:
+        """Tell and count again what an effect came to beside its answer."""
+        log_of(at).records += aside.get("advanced", 0)  # they stand in the history
+        for time, event, details in aside.get("notes", ()):
+            at.now = time
+            at.note(event, details)
+        at.said = aside.get("said")
+        if "began" in aside:
+            log_of(at).attempt = at.visit, at.retries, aside["began"]
+        if "progress" in aside:
+            update, reached = aside["progress"]
+            at.progress = Told(at.visit, update, tuple(reached))
+        if "used" in aside and self.caller.meter is not None:
+            self.caller.meter.ledger.recall(at, read_amounts(aside["used"]))
+
+    def has_spent(self, execution: Execution) -> bool:
+        """Whether an answer has to say what was spent by then."""
+        usage = execution.usage
+        return bool(usage.tokens or usage.cost) or self.execution.ledger is not None
+
+    def keep_spending(self) -> None:
+        """Keep what the execution has spent."""
+        self.journal.put_spending(written_spending(self.execution))

@@ -1,0 +1,123 @@
+"""What a journal keeps of a call under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from asl.core.errors import lost
+from asl.core.values import Json
+from asl.effects.agent_turn import DEADLINE, TOLD
+from asl.effects.journaled.answers import JournaledAnswers
+from asl.effects.journaled.log import log_of
+from asl.engine.agent import Call
+from asl.engine.journal import STARTED
+from asl.engine.usage import add_amounts, read_amounts, write_amounts
+from asl.engine.written import written_spending
+from asl.states.blocks.budget import Amounts
+from asl.states.calls import Options
+from asl.states.effects import Frame
+from asl.states.errors import Raised
+
+__all__ = ["JournaledCalls"]
+
+
+class JournaledCalls:
+    """Keeps the calls of an execution in its journal (protocol `CallKeeping`)."""
+
+    def __init__(self, answers: JournaledAnswers) -> None:
+        self.answers = answers
+        self.journal, self.execution = answers.journal, answers.execution
+        self.runtime = answers.runtime
+
+    async def admitted(self, at: Any) -> None:
+        """Keep that a call is under way, and what is held for it, before it is made."""
+        self.answers.keep_spending()
+        await self.journal.commit(self.answers.shares)
+        self.journal.reached("effect.ready")
+
+    def begin_attempt(self, call: Call, options: Options) -> None:
+        """Set when an attempt began, which may have been in an earlier process.
+
+        What an execution was started for began then; so did what is left of an attempt that has
+        called before. A redrive begins anew.
+
+        Raises:
+            StateError: States.Timeout, if its time is over.
+        """
+        started = self.journal.answers.get(call.at.key + STARTED)
+        if started is not None and options.timeout is not None:
+            options.began = max(started[1], self.execution.redriven or 0.0)
+            call.deadline = options.began + options.timeout
+        deadline = self.recorded(call.at.key + DEADLINE)
+        if deadline is not None and options.timeout is not None:
+            options.began, call.deadline = deadline - options.timeout, deadline
+            if self.runtime.now() >= deadline:  # the agent is not called any more
+                raise lost(Raised("States.Timeout", options.cause("answer", options.timeout)))
+        if options.again:
+            self._keep_beginning(call.at, call, options)
+
+    def _keep_beginning(self, at: Any, call: Call, options: Options) -> None:
+        """Keep when an attempt began, or find it."""
+        log = log_of(at)
+        if options.began is None:
+            options.began = self.runtime.now()
+            if log.attempt is not None and log.attempt[:2] == (at.visit, at.retries):
+                options.began = log.attempt[2]
+                if options.timeout is not None:
+                    call.deadline = options.began + options.timeout
+        assert log.aside is not None
+        log.aside["began"] = options.began
+
+    def unshown(self, at: Any, said: str | None) -> None:
+        """Keep what an agent has said that may not be shown yet with its answer."""
+        aside = log_of(at).aside
+        assert aside is not None
+        aside["said"] = said
+
+    def progressed(self, at: Any) -> None:
+        """Keep the progress of a call with its answer."""
+        aside = log_of(at).aside
+        assert aside is not None
+        aside["progress"] = [at.progress.update, list(at.progress.reached)]
+
+    def used(self, at: Any, used: Amounts) -> None:
+        """Keep what a call counts as with its answer."""
+        aside = log_of(at).aside
+        assert aside is not None
+        known = read_amounts(aside.get("used", {}))  # of calls within this one
+        aside["used"] = write_amounts({**known, **add_amounts(known, used)})
+
+    def recorded(self, key: str) -> Json:
+        """Return what was recorded within the effect under way, maybe by an earlier process."""
+        return self.journal.answers.get(key)
+
+    async def record(self, at: Frame, key: str, value: Json) -> None:
+        """Record something within the effect under way, with what was spent by then."""
+        log, journal = log_of(at), self.journal
+        size = journal.put_answer(key, value)
+        log.weight += size
+        self.answers.kept += size
+        journal.put_spending(written_spending(self.execution))
+        await journal.commit(self.answers.shares)
+        journal.reached("answer.put")
+
+    def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
+        """Return how many events of a turn the history has, by what they are about."""
+        told = self.recorded(key + TOLD)
+        if told is None:
+            return {}
+        log = log_of(at)
+        log.records += told[0]
+        assert log.aside is not None
+        log.aside["advanced"] = told[0]
+        noted: Mapping[str, int] = told[1]
+        return noted
+
+    def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
+        """Write the events of a turn that is paused: its agent may do something else next time."""
+        log, key = log_of(at), key + TOLD
+        told = self.recorded(key)
+        count = len(log.noted) + (0 if told is None else told[0])
+        log.write_notes(self.journal)
+        self.journal.put_answer(key, [count, dict(noted)])

@@ -1,0 +1,288 @@
+"""The machines of an execution in a journal: where they stand, and what they tell the history."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.clock import WallClock
+from asl.effects.journaled.answers import BEGAN, JournaledAnswers
+from asl.effects.journaled.log import MachineLog, log_of
+from asl.effects.local import LocalEffects
+from asl.effects.timed import interpret_in_time
+from asl.engine.checkpoints import Checkpoint, Names
+from asl.engine.events import RESUMED
+from asl.engine.execution import Execution
+from asl.engine.frame import Frame as EngineFrame
+from asl.engine.journal import Journal
+from asl.engine.ledger import Ledger
+from asl.engine.record_reading import RecordReader
+from asl.engine.record_writing import written_whole
+from asl.engine.records import (
+    ADVANCED,
+    EXITED,
+    NOTED,
+    STRETCH,
+    TOLD,
+    WHOLE,
+    WHOLE_PATH,
+    each_record,
+)
+from asl.engine.usage import NO_USAGE, Usage
+from asl.engine.written import read_spending, read_usage, written_usage
+from asl.states.blocks.streaming import CHUNK
+from asl.states.effects import Frame, Record
+
+if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
+__all__ = ["JournaledMachines"]
+
+SHOWN = 0.05
+"""Seconds in which what agents say is gathered before it is shown."""
+LOOK = 0.5
+"""Seconds between two looks at whether the execution is to be cancelled."""
+
+
+class JournaledMachines:
+    """Keeps an execution in its journal (protocol `ExecutionKeeping`)."""
+
+    _looking: TimerHandle | None = None
+    _showing: TimerHandle | None = None
+
+    def __init__(
+        self, answers: JournaledAnswers, effects: LocalEffects, frame: EngineFrame
+    ) -> None:
+        """Keep the execution of its top machine, and go on from what is there."""
+        self.answers = answers
+        journal = self.journal = answers.journal
+        self.effects, self.runtime = effects, answers.runtime
+        execution = self.execution = answers.execution
+        self.history = execution.emit
+        self.top = frame
+        self.paused = journal.paused
+        effects.names = Names(journal.saved)
+        effects.machine = effects.timed_machine = self.machine
+        execution.emit, execution.of_children = self.emit, self._emit_of_child
+        if journal.spending is not None:
+            read_spending(journal.spending, execution)
+        if journal.recorded:
+            execution.earlier = lambda flat: _earlier(journal, execution, flat)
+        if self.runtime.in_event_loop:
+            self._look_later()
+        self._recover(frame, log_of(frame))
+
+    def enter_event_loop(self) -> None:
+        """Look under the event loop that is running now for a cancellation."""
+        self._look_later()
+
+    def _look_later(self) -> None:
+        """Look for a cancellation now and then, to end what is under way."""
+        if self.journal.watched is None or not isinstance(self.runtime.clock, WallClock):
+            return
+        from asyncio import current_task, get_running_loop
+
+        loop, task = get_running_loop(), current_task()
+        assert task is not None
+
+        def look() -> None:
+            if self.journal.is_cancelled():
+                task.cancel()
+            else:
+                self._looking = loop.call_later(LOOK, look)
+
+        self._looking = loop.call_later(LOOK, look)
+        self.runtime.holds = True
+
+    def close(self) -> None:
+        """End the looks for a cancellation."""
+        for timer in (self._looking, self._showing):
+            if timer is not None:
+                timer.cancel()
+
+    def watch(self, ledger: Ledger) -> None:
+        """Bring a new ledger to where that of an earlier process was."""
+        ledger.keeps = True
+        if self.top.usage == NO_USAGE:  # it begins anew: nothing is spent, all may be
+            most = ledger.workflow.most.get("MaxCost")
+            self.top.seen_usage(Usage(max_cost=None if most is None else Decimal(most)))
+        spending = self.journal.spending
+        if spending is not None and len(spending) > 3:
+            ledger.restore(spending[3])
+
+    def _recover(self, frame: EngineFrame, log: MachineLog) -> None:
+        """Put a machine where it stood."""
+        position = self.journal.positions.pop(log.path, None)
+        if position is not None:
+            frame.restore(position)
+            log.records = position["records"]
+            log.began = True
+            frame.seen_usage(read_usage(position["usage"]))
+        elif log.began:  # of the top machine: before its first answer nothing was spent
+            frame.seen_usage(Usage())
+        else:
+            found = self.journal.answers.pop(log.path + BEGAN, None)
+            began = found or self.journal.began.get(log.path)
+            if began is not None:
+                frame.now, usage = began
+                frame.seen_usage(read_usage(usage))
+                log.began = True
+            life = self.journal.lives.get(log.path)
+            if life is not None:  # it is over: its expressions give what they gave then
+                frame.execution = frame.execution.as_of(*life)
+
+    async def machine(self, frame: EngineFrame) -> Json:
+        """Run a child machine, or give what came of it before."""
+        assert frame.parent is not None
+        within, owes = frame.parent.log.forks
+        log = frame.log = MachineLog(f"{within}{frame.index}]", owes)
+        if not self.answers.fresh:
+            outcome = self.journal.answers.pop(log.path, None)
+            if outcome is not None:
+                return self.answers.given("child", log.path, outcome, frame)
+            self._recover(frame, log)
+        if frame.filled is not None and not self.journal.recorded.get(log.path):
+            self.journal.put_filled(log.path, frame.filled)
+        try:
+            value = await interpret_in_time(self.runtime, frame)
+        except StateError as error:
+            if self._cut(frame, log, failed=True):
+                self.answers.put(frame, log, log.path, "child", None, error)
+                self.journal.reached("child.done")
+            raise
+        except BaseException as stop:
+            if self.runtime.ends(stop):  # otherwise it goes on from what stands in the journal
+                self._cut(frame, log, failed=False)
+            raise
+        if log.began:
+            if not log.over:
+                self.answers.put(frame, log, log.path, "child", value, None)
+            self.journal.reached("child.done")
+        frame.log = None
+        return value
+
+    def _cut(self, frame: EngineFrame, log: MachineLog, *, failed: bool) -> bool:
+        """Keep where a child stands that does not go on now; whether there is anything to keep."""
+        if not (log.began or log.records):
+            return False
+        position, kept = self._standing(frame, log, failed)
+        self.answers.kept += self.journal.put_position(log.path, position, kept)
+        self.journal.reached("position.put")
+        log.stands()
+        return True
+
+    def _standing(self, frame: EngineFrame, log: MachineLog, failed: bool) -> tuple[Json, str]:
+        """Return where a machine stands that was cut off, and what its children's paths begin with.
+
+        Its records up to now are past; whatever it does from here is told anew.
+        """
+        if log.noted:
+            log.write_notes(self.journal)
+        position = frame.cut(failed)
+        position |= {"records": log.records, "usage": written_usage(frame.usage)}
+        return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
+
+    def leave(self, frame: EngineFrame, failed: bool) -> None:
+        """Keep where the top machine stands when the execution ends without success."""
+        self.journal.stand(*self._standing(frame, log_of(frame), failed))
+
+    # The history
+
+    def emit(self, record: Record) -> None:
+        if record[0] is WHOLE:
+            self.history(record)
+            _, time, _, _, _, event, details = record
+            self.journal.put_record(WHOLE_PATH, written_whole(time, event, details))
+            return
+        log = record[2].log or log_of(record[2])
+        if log.aside is not None or record[0] is STRETCH:
+            self._remember(log, record)
+        self._write(log, record)
+
+    def _emit_of_child(self, record: Record) -> None:
+        """Take a record of a child execution: it is not written, but what it tells is."""
+        log = log_of(record[2])
+        if record[0] is not ADVANCED:
+            self._remember(log, record)
+        for told in record[2].execution.run.tells(record):
+            self._write(log, told)
+
+    @staticmethod
+    def _remember(log: MachineLog, record: Record) -> None:
+        """Know from a record where its machine stands, and what an effect has noted."""
+        kind, aside = record[0], log.aside
+        if kind is STRETCH:
+            log.stretch = log.records
+        elif aside is not None:
+            if kind is NOTED:
+                aside.setdefault("notes", []).append([record[1], *record[5:]])
+            elif kind is ADVANCED:
+                aside["advanced"] = aside.get("advanced", 0) + 1
+
+    def _write(self, log: MachineLog, record: Record) -> None:
+        """Write a record unless it is there, and hand it on to the history."""
+        number, log.records = log.records, log.records + 1
+        if self.answers.fresh or number >= self.journal.recorded.get(log.path, 0):
+            if self.paused:
+                self.paused = False
+                self.effects.tell(self.top, RESUMED)
+            self.history(record)
+            if log.aside is not None and record[0] in (NOTED, TOLD):
+                log.noted = [*log.noted, record]
+                if record[0] is NOTED and record[5] == CHUNK:
+                    self._show(record)
+            else:
+                if log.noted:
+                    log.write_notes(self.journal)
+                if record[0] is EXITED and self._is_outcome(log, record):
+                    size = log.write_last(self.journal, record)
+                    log.weight += size
+                    self.answers.kept += size
+                else:
+                    log.write(self.journal, record)
+
+    def _show(self, chunk: Record) -> None:
+        """Show what an agent says while it does; the history has it with the whole answer."""
+        _, time, frame, visit, step, _, details = chunk
+        if step.redact is not None:
+            return
+        place = [*frame.place, step.name]
+        self.journal.show([place, visit, frame.retries, time, details])
+        if self._showing is None:
+            from asyncio import get_running_loop
+
+            self._showing = get_running_loop().call_later(SHOWN, self._show_all)
+            self.runtime.holds = True
+
+    def _show_all(self) -> None:
+        self._showing = None
+        self.journal.commit_soon()
+
+    def _is_outcome(self, log: MachineLog, exited: Record) -> bool:
+        """Whether the end of a state is that of a child, and says all that is kept of it."""
+        ends = exited[-1] is None and log.path != ""
+        return ends and not self.answers.has_spent(exited[2].execution)
+
+    def is_paused(self) -> bool:
+        """Whether the history says already that the execution is paused."""
+        return self.paused
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep a new checkpoint."""
+        self.journal.put_checkpoint(checkpoint)
+
+    def cut_off(self, at: Frame, now: float) -> None:
+        """Give up what the children of a fork that has failed have asked and started."""
+        self.journal.cut_off(f"{at.key}[", now)
+
+    def keep_spending(self) -> None:
+        """Keep what the execution has spent."""
+        self.answers.keep_spending()
+
+
+def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
+    """Return the records that were there before this process, as a flat history."""
+    reader = RecordReader(execution, each_record(flat), journal.program)
+    return [item for record in journal.records_of(reader) for item in record]

@@ -1,0 +1,139 @@
+"""What a journal keeps of the requests to people."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.agent_turn import REQUESTS
+from asl.effects.journaled.answers import JournaledAnswers
+from asl.effects.keeping import Consent
+from asl.engine.written import written_error
+from asl.states.decisions import Asked
+from asl.states.effects import Frame
+
+__all__ = ["UNHEARD", "JournaledRequests"]
+
+UNHEARD = "!"
+"""Ends the key of a request under which it is kept which notices could not be sent."""
+
+
+class JournaledRequests:
+    """Keeps the requests of an execution in its journal (protocol `RequestKeeping`)."""
+
+    def __init__(self, answers: JournaledAnswers) -> None:
+        self.answers = answers
+        self.journal, self.execution = answers.journal, answers.execution
+        self.runtime = answers.runtime
+
+    def told(self, asked: Asked) -> None:
+        """Keep which notices were sent: what the history says of them depends on it."""
+        if asked.told in asked.unheard:
+            self.journal.put_answer(asked.key + UNHEARD, list(asked.unheard.items()))
+        self.journal.put_request(asked)
+
+    def recorded_decision(self, asked: Asked) -> Json:
+        """Take up the decision on a request that another process has recorded, None without one."""
+        decided = self.journal.decision(asked)
+        if decided is not None:
+            self.journal.take_up(asked.id)
+        return decided
+
+    async def decide(
+        self,
+        at: Frame,
+        key: str,
+        ask: Callable[[Asked], Awaitable[Json]],
+        new: Callable[[], Asked],
+    ) -> Json:
+        """Return the decision on a request about the whole execution, asked for once."""
+        journal = self.journal
+        answer, known = journal.answers.pop(key, None), journal.requests.pop(key, None)
+        asked = known or new()
+        if answer is not None:
+            if journal.take_up(asked.id):
+                journal.put_answer(key, answer)
+            return answer[2]
+        if known is None:
+            journal.put_request(asked)
+            await journal.commit(self.answers.shares)
+        try:
+            decision = await ask(asked)
+            journal.put_answer(key, [asked.kind, at.now, decision, None])
+            return decision
+        finally:
+            journal.put_request(asked)
+
+    def is_replaced(self, known: Asked, asked: Asked) -> bool:
+        """Whether a redrive has changed what is asked; then no answer to the former counts."""
+        if not self.execution.redrives or known.content_digest == asked.content_digest:
+            return False
+        self.journal.drop_request(known)
+        return True
+
+    async def awaits_consent(self, key: str, asking: Callable[[Asked], Consent]) -> bool:
+        """Whether the turn of this key was paused, and people have not decided since."""
+        waiting: dict[str, list[Asked]] = {}
+        for name, asked in self.journal.requests.items():
+            use = name.rpartition(".")[0]
+            if name.startswith(key + REQUESTS) and self.journal.answers.get(use) is None:
+                waiting.setdefault(use, []).append(asked)
+        services = self.runtime.services
+        handler = services is not None and services.approvals is not None
+        if not waiting or handler:
+            return False
+        undecided = [
+            [each for each in asked if not self._is_decided(each)] for asked in waiting.values()
+        ]
+        if not all(undecided):
+            return False
+        for asked in (each for group in undecided for each in group):
+            if await self._is_over(asking(asked)):
+                return False
+        self.runtime.pending += tuple((each.key, each) for group in undecided for each in group)
+        return True
+
+    def _is_decided(self, asked: Asked) -> bool:
+        answers = self.journal.answers
+        return asked.key in answers or self.journal.decision(asked) is not None
+
+    async def _is_over(self, asking: Consent) -> bool:
+        """Whether the time for a decision is over; what is due until then happens."""
+        await asking.begin()
+        return await asking.catch_up(self.runtime.now()) is not None
+
+    async def consent(self, asked: Asked, asking: Callable[[Asked], Consent]) -> Json:
+        """Ask people for consent to a tool call, once; the request is durable beforehand."""
+        journal, key = self.journal, asked.key
+        known, answer = journal.requests.get(key), journal.answers.get(key)
+        if known is not None and self.is_replaced(known, asked):
+            known = answer = None
+        if known is None:
+            journal.put_request(asked)
+            journal.reached("request.put")
+            await journal.commit(self.answers.shares)
+        else:
+            asked = known
+            asked.unheard = dict(journal.answers.get(key + UNHEARD, ()))
+            answer = answer or journal.decision(asked)
+            if answer is not None:
+                if journal.take_up(asked.id):
+                    journal.put_answer(key, answer)
+                asked.told = 2**62  # no notification is needed any more
+                return await asking(asked).repeated(answer)
+        before, consent = asked.received, asking(asked)
+        try:
+            decision = await consent.decision()
+        except StateError as error:
+            journal.put_answer(key, [asked.kind, consent.time, None, written_error(error)])
+            raise
+        else:
+            journal.put_answer(key, [asked.kind, consent.time, decision, None])
+            return decision
+        finally:
+            journal.put_request(asked, asked.received is not before)
+
+    def withdraw(self, within: str, now: float) -> None:
+        """Close the requests whose keys begin so: nothing depends on them any more."""
+        self.journal.cut_off(within, now)

@@ -1,0 +1,288 @@
+"""Answers by task token in an execution that is kept: what was handed over is so once.
+
+The answer may come from any process, at any time before the state times out. The execution is
+suspended meanwhile, unless somebody of this run could answer: a desk that the caller gave, or a
+state that answers tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.callbacks import Polled, shown
+from asl.effects.caller import Caller
+from asl.effects.clock import WallClock
+from asl.effects.jobs import Ending, Job, JobAnswer
+from asl.effects.journaled.answers import JournaledAnswers
+from asl.effects.runtime import RuntimeContext
+from asl.effects.service import ServiceAgent
+from asl.effects.tokens import Wait
+from asl.engine.agent import Agent, Call, Messenger
+from asl.engine.awaited import TOKEN, Awaited
+from asl.states.calls import Handover, Options
+from asl.states.effects import Frame
+from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspended
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+__all__ = ["JournaledTasks", "KeptJob", "KeptTask", "kept_agent", "task_of"]
+
+LOOK = 1.0
+"""Seconds between two looks at what other processes have answered, where this one waits."""
+
+
+class JournaledTasks:
+    """The tasks of an execution whose answers come by token, as its journal has them."""
+
+    def __init__(self, answers: JournaledAnswers) -> None:
+        self.answers = answers
+        self.journal, self.runtime = answers.journal, answers.runtime
+
+    async def opened(self, at: Frame, task: Awaited) -> Awaited:
+        """Return a task of the journal: the one that is there, or the new one, made durable."""
+        known = self.journal.tasks.pop(at.key, None)
+        if known is not None:
+            return known
+        self.journal.put_task(task)
+        self.journal.reached("request.put")
+        await self.journal.commit(self.answers.shares)
+        return task
+
+    @contextmanager
+    def settling(self, task: Awaited) -> Iterator[None]:
+        """Keep what became of a task when the block ends."""
+        try:
+            yield
+        except StateError:
+            task.status = "closed" if task.status == "open" else task.status
+            raise
+        finally:
+            if task.outcome is not None:
+                self.journal.take_up(task.token)
+            elif task.status != "open":
+                self.journal.put_outcome(task)
+
+
+class KeptTask:
+    """A task that a journal keeps, on its way to its answer."""
+
+    ended: float | None = None
+    """When its answer came or its time was over, None for just now."""
+
+    def __init__(self, tasks: JournaledTasks, task: Awaited, options: Options | None) -> None:
+        self.journal, self.runtime = tasks.journal, tasks.runtime
+        self.task = task
+        self.options = options
+
+    def given(self) -> bool:
+        """Whether the answer is there; raises the failure of a task whose time is over."""
+        runtime, task = self.runtime, self.task
+        if task.outcome is not None:
+            self.ended = task.outcome[0]
+            return True
+        now, due, end = runtime.now(), task.due, runtime.deadline
+        if end is not None and end <= now and (due is None or end <= due):
+            raise Expired
+        if due is None or now < due:
+            return False
+        self.ended, task.status = due, "timeout"
+        options = self.options
+        assert options is not None
+        if task.missed:
+            raise HeartbeatMissed(options.cause("sign of life", options.heartbeat))
+        raise Raised("States.Timeout", options.cause("answer", options.timeout))
+
+    async def heard(self, wait: Wait) -> Json:
+        """Return the answer; raises Suspended where nobody of this run gives it."""
+        from asyncio import sleep
+
+        await sleep(0)  # what the handler has answered by itself comes now
+        runtime, task = self.runtime, self.task
+        while not (wait.answer.done() or self.has_come()):
+            parking = runtime.serving().parking
+            if parking is not None:
+                try:
+                    await parking.wait(task.token, task.due, wait.answer)
+                except Suspended:
+                    runtime.awaited += ((task.key, task),)
+                    raise
+            elif runtime.serving().answerable():
+                await self.until_something(wait.answer)
+            else:
+                runtime.awaited += ((task.key, task),)
+                raise Suspended
+        return task.answer()
+
+    def has_come(self) -> bool:
+        """Whether the answer is there, also from another process; raises as `given` does."""
+        if self.task.outcome is None:
+            self.journal.look(self.task)
+        return self.given()
+
+    async def until_something(self, *others: Future[Any]) -> None:
+        """Return when one of *others* is done, or it is time to look for the answer."""
+        from asyncio import FIRST_COMPLETED
+        from asyncio import wait as first_of
+
+        runtime, due = self.runtime, self.task.due
+        times = [] if due is None else [max(0.0, due - runtime.now())]
+        if isinstance(runtime.clock, WallClock):
+            times.append(LOOK)
+        await first_of(others, timeout=min(times, default=None), return_when=FIRST_COMPLETED)
+
+    def keep(self, answer: Json, failure: Reported | None) -> None:
+        """Keep what was answered at the desk of this run before anybody is thanked for it."""
+        runtime, task = self.runtime, self.task
+        failed = None if failure is None else [failure.name, failure.cause]
+        task.outcome, task.status = [runtime.now(), answer, failed], "answered"
+        self.journal.put_outcome(task)
+        self.journal.flush()
+
+    def signed(self) -> None:
+        """Keep a sign of life that came at the desk of this run."""
+        self.task.beat = self.runtime.now()
+        self.journal.put_sign(self.task)
+
+
+class KeptCallback(Agent):
+    """A handler that passes a request on, once, and the wait for the answer to its token."""
+
+    needs_loop = keeps_time = True
+
+    def __init__(self, caller: Caller, kept: KeptTask, handler: Agent) -> None:
+        self.caller = caller
+        self.kept = kept
+        self.handler = handler
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Call the handler if nobody has, and return the answer to the token."""
+        assert call is not None
+        caller, kept, task, details = self.caller, self.kept, self.kept.task, {}
+        runtime = kept.runtime
+        with runtime.waiting(call, kept) as wait:
+            known = task.taken is not None
+            if not (known or kept.given()):
+                details = shown(await caller.reach(self.handler, payload, call), caller.limit)
+            runtime.advance(call.at, "Submitted", details)
+            if known:
+                kept.given()  # a limit that has passed is no matter of the event loop's timers
+            else:
+                kept.journal.look(task)
+                task.taken = runtime.now()
+                kept.journal.put_sign(task)
+            return await kept.heard(wait)
+
+
+class KeptPolled:
+    """An activity whose workers ask for its tasks, at the desk of the run or of the store.
+
+    It is a service (protocol `Service`).
+    """
+
+    def __init__(self, kept: KeptTask, activity: str) -> None:
+        self.kept = kept
+        self.activity = activity
+        self.told = False
+
+    async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
+        """Offer the task to the workers and return what the one who takes it answers."""
+        kept, task = self.kept, self.kept.task
+        desk = runtime.serving().desk
+
+        def begun(worker: str | None) -> None:
+            call.heartbeat()
+            task.taken = task.beat = runtime.now()
+            task.worker = worker
+            kept.journal.put_sign(task)
+            self.tell(call)
+
+        with runtime.waiting(call, kept) as wait:
+            self.tell(call)
+            if not kept.given() and task.taken is None:
+                desk.offer(self.activity, wait, payload, begun)
+            try:
+                return await kept.heard(wait)
+            finally:
+                self.tell(call)
+
+    def tell(self, call: Call) -> None:
+        """Say once that a worker has taken the task."""
+        task = self.kept.task
+        if task.taken is not None and not self.told:
+            self.told = True
+            details: dict[str, Json] = {} if task.worker is None else {"workerName": task.worker}
+            self.kept.runtime.advance(call.at, "Started", details, task.taken)
+
+
+def kept_agent(caller: Caller, kept: KeptTask, target: Messenger | Polled) -> Agent:
+    """Return who brings a kept task to its answer."""
+    if isinstance(target, Messenger):
+        return KeptCallback(caller, kept, target.agent)
+    if kept.task.kind == TOKEN:  # it was handed over: nobody is called
+        return KeptCallback(caller, kept, ServiceAgent(target))
+    return ServiceAgent(KeptPolled(kept, target.activity), keeps_time=True)
+
+
+class KeptJob:
+    """A job of an execution in a journal: any process may answer, while nobody runs, too."""
+
+    def __init__(self, kept: KeptTask, job: Job) -> None:
+        self.kept = kept
+        self.execution = job.execution
+
+    async def ending(self, call: Call) -> Ending:
+        """Return the result of the job, or the answer; raises what ends the state in their place.
+
+        A job that waits lets its state wait, too: both leave the process.
+        """
+        kept, execution = self.kept, self.execution
+        runtime, task = kept.runtime, kept.task
+        with runtime.waiting(call, kept) as token:
+            token.beat = _keep_time
+            await self._either(token)
+        if execution.done():
+            result = execution.result()
+            if task.outcome is None or task.outcome[0] > result.ended:
+                if result.status == "PAUSED":
+                    runtime.awaited += ((task.key, task),)
+                elif task.outcome is None:
+                    task.status = "closed"
+                return result
+        try:
+            return JobAnswer(task.answer())
+        except Reported as failure:
+            return JobAnswer(None, failure)
+
+    async def _either(self, token: Wait) -> None:
+        """Return when the job has ended or waits, or the answer has come."""
+        from asyncio import wait
+
+        kept, execution = self.kept, self.execution
+        runtime, task = kept.runtime, kept.task
+        while not (token.answer.done() or kept.has_come() or execution.done()):
+            parking = runtime.serving().parking
+            if parking is None:
+                await kept.until_something(token.answer, execution)
+                continue
+            try:
+                await parking.wait(task.token, task.due, token.answer, execution)
+            except Suspended:  # and so is the job
+                await wait({execution})
+
+
+def _keep_time() -> None:
+    """Do nothing: a kept task counts the time since a sign of life by itself."""
+
+
+def task_of(at: Frame, request: Handover, kind: str, created: float) -> Awaited:
+    """Return a new request that is answered by its token."""
+    target, options = request.target, request.options
+    limits = (None, None) if options is None else (options.timeout, options.heartbeat)
+    return Awaited(
+        at.token, at.key, kind, target.name, target.state, request.payload, created, *limits
+    )

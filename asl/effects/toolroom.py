@@ -1,0 +1,113 @@
+"""The tool policies of a run: those of its documents, and the operator's around them (8.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os.path import normpath, realpath
+from typing import Any, Final, NamedTuple
+
+from asl.core.values import Json
+from asl.effects.rates import Counting, Rates, counting
+from asl.engine.tools import Offers
+from asl.expr.glob import compile_glob
+from asl.states.blocks.budget import Amounts
+from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, mounts_of, overlaid
+
+__all__ = ["Level", "OperatorPolicy", "Toolroom"]
+
+OPERATOR: Final = "operator"
+"""Under this name the calls of all workflows are counted for the operator's rate limits."""
+
+
+class Level(NamedTuple):
+    """One policy with what it is about."""
+
+    policy: Policy
+    hooks: Mapping[str, tuple[Hook, Json]]
+    """By `Before` and `After`: the hook, and what it sees."""
+    workflow: str
+    """Whose calls count together."""
+    counting: Counting
+    """What has to be known of those calls."""
+
+
+class Toolroom:
+    """The tools of one run, and how often they are used."""
+
+    def __init__(self, boxes: Mapping[str, Offers]) -> None:
+        self.boxes = boxes
+        """What tells of the tools, by the names of the bindings."""
+        self.rates = Rates()
+        self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
+        """Policies of blocks that are constant, with those blocks, by their identities."""
+        self.countings: dict[int, tuple[Counting, Mapping[str, Json]]] = {}
+        """What is to be known of calls, with the documents that say it, by their identities."""
+
+    def policy(
+        self, below: Rules | None, own: Rules | None, document: Mapping[str, Json]
+    ) -> Policy:
+        """Return the policy of a document's rules overlaid by a state's; raises ValueError."""
+        blocks = [None if each is None else each.block for each in (below, own)]
+        key = id(blocks[0]), id(blocks[1]), id(document)
+        if key in self.policies:
+            return self.policies[key][0]
+        block = overlaid(*blocks)
+        assert block is not None
+        policy = Policy(block, categories_of(document))
+        if all(each is None or each.constant for each in (below, own)):
+            self.policies[key] = policy, (*blocks, document)
+        return policy
+
+    def counting(self, document: Mapping[str, Json]) -> Counting:
+        """Return what the limits of a document have to know of the calls of its workflow."""
+        found = self.countings.get(id(document))
+        if found is None:
+            found = self.countings[id(document)] = counting(document), document
+        return found[0]
+
+
+class OperatorPolicy:
+    """Bounds around the policies of all documents of a run.
+
+    Args:
+        tools: A constant `Tools` block, which holds as if it stood around every document.
+        categories: `ToolCategories` for its patterns.
+        images: Patterns of the images that a sandbox may run; None for any.
+        mounts: Folders that a sandbox may show, each with all that is below; None for any.
+        budget: What each execution may spend, by the limits of a budget; None for anything.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Json] | None = None,
+        categories: Mapping[str, list[str]] | None = None,
+        images: Sequence[str] | None = None,
+        mounts: Sequence[str] | None = None,
+        budget: Amounts | None = None,
+    ) -> None:
+        self.levels: tuple[Level, ...] = ()
+        if tools:
+            counts: Counting = counting({"DefaultTools": dict(tools)})
+            self.levels = (Level(Policy(tools, categories or {}), {}, OPERATOR, counts),)
+        self.budget = budget or None
+        self.images = None if images is None else [compile_glob(each) for each in images]
+        self.mounts = None if mounts is None else [realpath(each) for each in mounts]
+
+    def refusal(self, sandbox: Mapping[str, Json]) -> str | None:
+        """Return why the settings of a sandbox are not allowed, None where they are."""
+        image = sandbox.get("Image")
+        if self.images is not None and image is not None and not self._runs(str(image)):
+            return f"the operator's policy does not allow the image {image!r}"
+        if self.mounts is not None and "Mounts" in sandbox:
+            for mount in mounts_of(sandbox["Mounts"]):
+                if not any(_is_below(mount.source, folder) for folder in self.mounts):
+                    return f"the operator's policy does not allow to mount {mount.source!r}"
+        return None
+
+    def _runs(self, image: str) -> bool:
+        return any(matches(image) for matches in self.images or ())
+
+
+def _is_below(path: str, folder: str) -> bool:
+    real = realpath(normpath(path))
+    return real == folder or real.startswith(folder.rstrip("/") + "/")
