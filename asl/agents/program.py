@@ -17,7 +17,7 @@ from asyncio import (
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from asl.agents.strays import MARK, end_strays, new_mark
 from asl.core.errors import StateError
@@ -26,7 +26,8 @@ from asl.engine.agent import Call
 
 __all__ = ["MAX_LINE", "Program"]
 
-MAX_LINE = 64 * 1024 * 1024
+MAX_LINE: Final = 16 * 1024 * 1024
+"""Bytes of a line that a program answers: a text of them may take four times as many in memory."""
 LAST_WORDS = 1.0
 """Seconds in which a program of which no answer comes any more may end and say why."""
 STDERR_KEPT = 65_536
