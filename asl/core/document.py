@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from asl.core import json_text
 from asl.core.codes import lookup
@@ -25,9 +25,7 @@ from asl.core.source import (
     spans_of,
 )
 from asl.core.values import SURROGATE, Json, detached, type_name
-
-if TYPE_CHECKING:
-    from asl.core.yaml_text import Schema
+from asl.core.yaml_schema import CORE, Schema
 
 UNNAMED: Final = "workflow"
 """What a workflow is called that comes from no file, and is not the resource of a template."""
@@ -155,9 +153,7 @@ class Document:
             if self.source.text is None:
                 self._spans.append(spans_of(self.value))
             elif self.source.format == "yaml":
-                from asl.core import yaml_text
-
-                self._spans.append(yaml_text.loads(self.source.text, DEFAULT_LIMITS)[1])
+                self._spans.append(_of_yaml(self.source.text, DEFAULT_LIMITS, CORE)[1])
             else:
                 self._spans.append(json_text.scan(self.source.text, DEFAULT_LIMITS)[0])
         return self._spans[0]
@@ -256,17 +252,22 @@ def parsed(
     assert text is not None
     spans = []
     if source.format == "yaml":
-        from asl.core import yaml_text
-
         if len(text.encode()) > limits.max_yaml_bytes:
             raise too_large(source.name, limits.max_yaml_bytes, "write large documents as JSON")
-        value, span, faults = yaml_text.loads(text, limits, schema or yaml_text.CORE)
+        value, span, faults = _of_yaml(text, limits, schema or CORE)
         spans.append(span)  # this parser is too slow to be run twice
     else:
         value, faults = json_text.loads(text, limits)
     if faults:
         raise invalid(source, faults)
     return Document(value, source, _spans=spans)
+
+
+def _of_yaml(text: str, limits: Limits, schema: Schema) -> tuple[Json, Span, list[Fault]]:
+    """The value of a YAML text and where its parts stand, or its faults."""
+    from asl.core.yaml_text import loads
+
+    return loads(text, limits, schema)
 
 
 def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str | None]:

@@ -6,25 +6,19 @@ are followed within limits. Merge keys (`<<`) are not part of YAML 1.2 and are r
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from asl.core import json_text
 from asl.core.pointers import pointer_to
 from asl.core.source import DEFAULT_LIMITS, MAX_FAULTS, Fault, Limits, Span
 from asl.core.values import MAX_DIGITS, MAX_INTEGER, SURROGATE, Json
+from asl.core.yaml_schema import CORE, Schema
 
 _SPECIAL = ("{%", "%", "@", "`", "*", "&", "!", "{{")
 """What begins no text in YAML."""
 QUOTED = "put text with special characters in quotes"
 _TAG = "tag:yaml.org,2002:"
-_CONSTANTS: dict[str, Json] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_CASES = (str.lower, str.capitalize, str.upper)
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -35,70 +29,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float, int),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """What scalars, tags and keys mean.
-
-    `words` are the plain scalars that stand for a constant. A tag of `tags` (`!Sub`) makes its node
-    the only member of an object, under the key that the table gives. `old` is YAML 1.1: merge keys
-    (`<<`) are followed, and a key may be any scalar. `expand` rewrites every scalar before it is
-    resolved. `number` reads what begins like a number, where that is not as in YAML 1.2.
-    """
-
-    words: Mapping[str, Json]
-    tags: Mapping[str, str]
-    old: bool = False
-    expand: Callable[[str], str] | None = None
-    number: Callable[[str], Json] | None = None
-
-
-CORE = Schema(_CONSTANTS, {})
-"""The core schema of YAML 1.2."""
-
-
-def old_schema(tags: Mapping[str, str]) -> Schema:
-    """The schema of YAML 1.1, where `yes` and `off` are booleans."""
-    words = {word: word in ("yes", "on") for word in ("yes", "no", "on", "off")}
-    cased = {form(word): value for word, value in words.items() for form in _CASES}
-    return Schema(_CONSTANTS | cased, tags, old=True)
-
-
-_OLD_INTEGER = re.compile(
-    r"(?P<sign>[-+]?)(?:0b(?P<two>[01_]+)|0x(?P<sixteen>[0-9a-fA-F_]+)|0(?P<eight>[0-7_]+)"
-    r"|(?P<sixty>[1-9][0-9_]*(?::[0-5]?[0-9])+)|(?P<ten>0|[1-9][0-9_]*))",
-    re.ASCII,
-)
-_OLD_FLOAT = re.compile(
-    r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?)", re.ASCII
-)
-_RADIXES = {"two": 2, "eight": 8, "ten": 10, "sixteen": 16}
-
-
-def _old_number(text: str) -> Json:
-    """The number that a plain scalar is in YAML 1.1, else the text."""
-    if len(text) > MAX_DIGITS:
-        return text
-    if match := _OLD_INTEGER.fullmatch(text):
-        kind = match.lastgroup or ""
-        digits = match[kind].replace("_", "")
-        if kind == "sixty":
-            value = 0
-            for part in digits.split(":"):
-                value = 60 * value + int(part)
-        elif digits:
-            value = int(digits, _RADIXES[kind])
-        else:
-            return text
-        return -value if match["sign"] == "-" else value
-    if _OLD_FLOAT.fullmatch(text):
-        return float(text.replace("_", ""))
-    return text
-
-
-PLATFORM = replace(old_schema({}), number=_old_number)
-"""The schema of YAML 1.1 with its numbers: `010` is eight, `12:30` is 750, `1e3` is text."""
 
 
 def core_scalar(text: str) -> Json:

@@ -6,12 +6,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
-from asl.core import yaml_text
 from asl.core.diagnostics import Finding
 from asl.core.document import Composition, Document, Origins, origin_of, parsed
 from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source
 from asl.core.values import Json, json_equal
+from asl.core.yaml_1_1 import PLATFORM
 from asl.dialects.origins import origins_of
 
 __all__ = ["Part", "as_platform", "document", "kept", "same", "unsaid"]
@@ -38,7 +38,7 @@ def as_platform(source: Source, limits: Limits, code: str) -> Document:
 
     Raises InvalidDocument.
     """
-    schema = yaml_text.PLATFORM if source.format == "yaml" else None
+    schema = PLATFORM if source.format == "yaml" else None
     try:
         return parsed(source, limits, schema)
     except InvalidDocument as refusal:

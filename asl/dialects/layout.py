@@ -8,6 +8,8 @@ from asl.core.document import as_object, parsed
 from asl.core.errors import AslError
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json
+from asl.core.yaml_1_1 import PLATFORM
+from asl.core.yaml_schema import CORE
 from asl.dialects import detect
 
 __all__ = ["formatted", "laid_out"]
@@ -38,8 +40,6 @@ def laid_out(value: Json) -> str:
 
 def _value(source: Source, limits: Limits) -> Json:
     """Return what a text says; raises InvalidDocument where it says nothing."""
-    from asl.core.yaml_text import CORE, PLATFORM
-
     foreign = source.format == "yaml" and detect(source) is not None
     document = parsed(source, limits, PLATFORM if foreign else CORE)
     return as_object(document).value if document.value is None else document.value

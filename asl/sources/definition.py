@@ -11,6 +11,7 @@ from asl.core.opaque import PLACEHOLDER
 from asl.core.pointers import escape
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact
+from asl.core.yaml_schema import CORE, Schema
 from asl.sources.reading import Reading
 from asl.sources.text import Text, joined
 
@@ -97,7 +98,7 @@ def of_file(
     def expand(scalar: str) -> str:
         return marked.sub(lambda found: values[int(found[1])], scalar)
 
-    schema = replace(yaml_text.CORE, expand=expand)
+    schema = replace(CORE, expand=expand)
     return of_yaml(substituted(text, word, source, reading), source, reading, resource, schema)
 
 
@@ -113,7 +114,7 @@ def of_yaml(
     source: Source,
     reading: Reading,
     resource: str | None = None,
-    schema: yaml_text.Schema = yaml_text.CORE,
+    schema: Schema = CORE,
 ) -> Document:
     """The document of a YAML text that was put together."""
     value, span, faults = yaml_text.loads(text.string, reading.limits, schema)

@@ -11,7 +11,7 @@ from asl.core.errors import InvalidDocument
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of
-from asl.core.yaml_text import old_schema
+from asl.core.yaml_1_1 import old_schema
 from asl.sources.definition import Part, of_part
 from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading, as_text
 from asl.sources.resources import RESOURCES, Made

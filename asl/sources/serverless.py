@@ -13,7 +13,7 @@ from asl.core.document import Document, parsed
 from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
-from asl.core.yaml_text import CORE, Schema
+from asl.core.yaml_schema import CORE, Schema
 from asl.sources.definition import Part, of_part, of_text, substituted
 from asl.sources.intrinsics import TAGS, Resolver, members
 from asl.sources.reading import ACCOUNT, REGION, Note, Reading, as_text

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from asl.core import json_text, yaml_text
 from asl.core.document import Document, invalid, too_large
 from asl.core.source import Fault, Limits, Source
+from asl.core.yaml_schema import Schema
 from asl.sources.reading import Note
 
 __all__ = ["DUPLICATE", "read_template", "remarks"]
@@ -14,9 +15,7 @@ DUPLICATE = "V-TOP-01"
 """The code of a fault that deployment tools accept: of equal keys the last one counts."""
 
 
-def read_template(
-    source: Source, limits: Limits, schema: yaml_text.Schema
-) -> tuple[Document, list[Fault]]:
+def read_template(source: Source, limits: Limits, schema: Schema) -> tuple[Document, list[Fault]]:
     """Read a template and the faults that concern only some of its parts.
 
     Raises InvalidDocument for a text without a value.

@@ -8,7 +8,8 @@ import asl
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.values import Json
-from asl.core.yaml_text import CORE, loads
+from asl.core.yaml_schema import CORE
+from asl.core.yaml_text import loads
 
 STATUSES = {"SUCCEEDED": "succeeded", "PAUSED": "interrupted", "FAILED": "failed"}
 

@@ -13,7 +13,8 @@ import pytest
 import asl
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS
-from asl.core.yaml_text import CORE, loads
+from asl.core.yaml_schema import CORE
+from asl.core.yaml_text import loads
 from asl.dialects import load
 from tests.examples import sampled
 from tests.reality.contenox import agents_of, paused, run
