@@ -17,7 +17,7 @@ from asl.core.document import Document
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json, compact
 from asl.engine.result import Result
-from asl.graphs import MISSING, Machine, State, Transition, graph_of
+from asl.graphs.model import MISSING, Machine, State, Transition, graph_of
 
 __all__ = ["Covered", "Missed", "Run", "coverage_of", "recorded", "watched"]
 

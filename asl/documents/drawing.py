@@ -6,7 +6,8 @@ from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.dialects import worded
 from asl.documents.loading import document_of
-from asl.graphs import FORMATS, graph_of
+from asl.graphs.drawing import FORMATS
+from asl.graphs.model import graph_of
 
 __all__ = ["graph"]
 

@@ -1,16 +1,1 @@
-"""Documents as graphs: drawn (Mermaid, DOT, SVG) and compared."""
-
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-
-from asl.graphs.dot import dot
-from asl.graphs.mermaid import mermaid
-from asl.graphs.model import MISSING, Machine, State, Transition, graph_of
-from asl.graphs.svg import svg
-
-__all__ = ["FORMATS", "MISSING", "Machine", "State", "Transition", "graph_of"]
-
-FORMATS: Mapping[str, Callable[[Machine], str]] = MappingProxyType(
-    {"mermaid": mermaid, "dot": dot, "svg": svg}
-)
-"""What draws a graph, by the name of the format."""
+"""Documents as graphs: drawn (Mermaid, DOT, SVG), compared and planned."""

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
-from asl.graphs import FORMATS, graph_of
+from asl.graphs.drawing import FORMATS
 from asl.graphs.layout import Box, Link, placed
+from asl.graphs.model import graph_of
 from asl.graphs.words import rule_words
 
 Json = Any

@@ -1,6 +1,6 @@
 """The words of drawings."""
 
-from asl.graphs import graph_of
+from asl.graphs.model import graph_of
 from asl.graphs.words import cut, told_apart
 
 LONG = "$states.input.order.delivery.address.country = "
