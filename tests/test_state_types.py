@@ -18,8 +18,9 @@ from asl.states import STATE_TYPES
 from asl.states.base import Compiler, Node, Outline, StateType, text_of
 from asl.states.calls import Invocation, Target
 from asl.states.effects import Frame
-from asl.states.registry import Registry
-from asl.states.schemas import known_fields
+from asl.states.fields import FieldIndex
+from asl.states.registry import UNKNOWN, Registry
+from asl.states.schemas import foreign_fields, free_fields, known_fields
 
 Json = Any
 CODE: Final = Path(__file__).resolve().parents[1] / "asl"
@@ -305,10 +306,8 @@ BARE: Final = StateType("Bare", compile_echo, check_echo)
 # Lists of names ----------------------------------------------------------------------------------
 
 ALLOWED: Final = {
-    "compiler/stages.py": 2,  # the stages that TestState of AWS shows
     "engine/frame.py": 1,  # members of the context object
     "expr/paths/closures.py": 1,  # members of the context object
-    "states/blocks/progress.py": 1,  # the fields of the block by type
     # What each dialect has in the place of a type:
     "dialects/amazon.py": 3,
     "dialects/codemie/answered.py": 1,
@@ -334,12 +333,28 @@ ALLOWED: Final = {
 FIELDS_ALLOWED: Final = {
     "checks/transitions.py": 1,  # fields with the name of a state, or of whether it is the last
     "compose/expansion.py": 1,  # what an Include does not need once it holds its machine
-    "conformance/drafts/facts.py": 3,  # guesses of what a state may read, and sample values
+    "conformance/drafts/facts.py": 2,  # fields that speak of other data than a state's input
     "conformance/drafts/search.py": 1,  # fields with texts that no data is compared with
     "engine/map_run.py": 1,  # beginnings of the names of events
     "graphs/planning.py": 1,  # blocks that may name an agent, or compute its name
 }
 """The same for literals that hold several names of fields of states."""
+
+
+BLOCK_FIELDS_ALLOWED: Final = {
+    **FIELDS_ALLOWED,
+    "__init__.py": 2,  # names of the front door that are also those of fields
+    "checks/tools.py": 1,  # the lists of a Tools block that may contradict each other
+    "compose/expansion.py": 2,  # those of an Include, and what a template has in common with it
+    "conformance/drafts/choosing.py": 2,  # operators, and fields of a choice rule that are none
+    "effects/unenforceable.py": 1,  # the lists of a Tools block that only a broker can enforce
+    "engine/usage.py": 1,  # the kinds of amounts
+    "executions/requirements.py": 1,  # fields that name an agent
+    "graphs/planning.py": 2,  # the same, and blocks that may name one
+    "graphs/words.py": 1,  # operators of choice rules
+    "sources/terraform/hcl.py": 1,  # names of the parts of another language
+}
+"""The same for literals that hold several names of fields at any depth of states."""
 
 
 def lists(path: Path, names: frozenset[str], least: int) -> int:
@@ -378,3 +393,26 @@ def test_no_list_of_fields_stands_beside_the_schemas() -> None:
     found = counted(names, 4)
     own = {path for path in found if path.startswith(("states/", "dialects/"))}
     assert {path: found[path] for path in found.keys() - own} == FIELDS_ALLOWED
+
+
+def test_no_list_of_fields_of_blocks_stands_beside_the_schemas() -> None:
+    """The same holds for the fields of objects within states, such as blocks and choice rules."""
+    fields = FieldIndex(lambda field: True).fields(UNKNOWN)
+    found = counted(frozenset(each.name for group in fields.values() for each in group), 4)
+    own = {path for path in found if path.startswith(("states/", "dialects/"))}
+    assert {path: found[path] for path in found.keys() - own} == BLOCK_FIELDS_ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("kind", "foreign"), [("Task", "PerItem"), ("Map", "PerBranch"), ("Parallel", "AggregateBy")]
+)
+def test_the_schema_of_a_block_says_for_which_types_a_field_is(kind: str, foreign: str) -> None:
+    """A field with `x-states` belongs to those types alone, one without it to all."""
+    fields = foreign_fields("blocks:Progress", kind)
+    assert foreign in fields
+    assert "Milestones" not in fields
+
+
+def test_the_schemas_name_the_fields_with_objects_of_the_author() -> None:
+    """What `x-free` marks is not searched for fields of the language."""
+    assert {"Attribution", "Filter", "Schema"} <= free_fields()

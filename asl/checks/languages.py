@@ -18,6 +18,7 @@ from asl.expr.templates import SUFFIX
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.fields import FieldIndex, Reading
+from asl.states.schemas import free_fields
 
 __all__ = ["check", "is_jsonata", "other_language"]
 
@@ -31,8 +32,6 @@ _COMPUTED: Final = FieldIndex(
     lambda field: field.jsonpath is Reading.BLOCK and field.jsonata == "template"
 )
 """The objects in which any field may be computed."""
-_FREE = ("Metadata", "Attribution", "Value", "Default", "Filter", "Parameters", "Schema")
-"""The fields of blocks that hold what the author wants, whatever its names."""
 _VALUES: Final = FieldIndex(lambda field: field.jsonata in ("number", "timestamp", "value"))
 """The fields that only JSONata computes: elsewhere an expression is no value of theirs."""
 
@@ -91,7 +90,7 @@ def _computed(value: Json, pointer: str) -> Iterator[tuple[str, str]]:
             here = f"{pointer}/{escape(field)}"
             if field.endswith(SUFFIX):
                 yield here, field
-            elif field not in _FREE:
+            elif field not in free_fields():
                 yield from _computed(part, here)
     elif type(value) is list:
         for index, part in enumerate(value):

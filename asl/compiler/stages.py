@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from asl.compiler.map_stages import map_stages
 from asl.compiler.state import StateCompiler
 from asl.core.values import Json
+from asl.states import STATE_TYPES
 from asl.states.effects import Frame
+from asl.states.schemas import known_fields
 
 __all__ = ["input_stages", "result_stages"]
 
@@ -22,17 +24,18 @@ def input_stages(
 
     *read* says that what an `ItemReader` reads is there.
     """
-    kind = compiler.own.type
-    if kind == "Map":
+    kind = STATE_TYPES[compiler.own.type]
+    fields = known_fields(f"states:{kind.name}")
+    if "ItemProcessor" in kind.machines:
         yield from map_stages(compiler, data, frame, read)
+    elif kind.machines:
+        return
     elif compiler.jsonata:
-        if kind == "Task":
+        if "Arguments" in fields:
             yield "afterArguments", compiler.payload()(data, frame)
-    elif kind != "Parallel":
-        if kind == "Pass" and "Result" in compiler.state:
-            return
+    elif "Result" not in compiler.state:
         yield "afterInputPath", compiler.input()(data, frame)
-        if kind in ("Task", "Pass"):
+        if "Parameters" in fields:
             yield "afterParameters", compiler.payload()(data, frame)
 
 
@@ -40,10 +43,10 @@ def result_stages(
     compiler: StateCompiler, data: Json, result: Json, frame: Frame
 ) -> Iterator[tuple[str, Json]]:
     """Yield what becomes of a raw result, given the raw input."""
-    kind = compiler.own.type
-    if kind == "Task" or (kind == "Pass" and "Result" in compiler.state):
+    kind = STATE_TYPES[compiler.own.type]
+    if (kind.effect and not kind.machines) or "Result" in compiler.state:
         yield "result", result
-    if compiler.jsonata or kind not in ("Task", "Pass", "Map", "Parallel"):
+    if compiler.jsonata or "ResultPath" not in known_fields(f"states:{kind.name}"):
         return
     for stage, *fields in (
         ("afterResultSelector", "ResultSelector"),

@@ -17,7 +17,11 @@ __all__ = ["ANNOTATIONS", "ITEM", "Field", "FieldIndex", "Reading", "Steps"]
 
 Steps: TypeAlias = tuple[str | int, ...]
 ANNOTATIONS: Final = frozenset(
-    f"x-{name}" for name in ("language", "jsonpath", "jsonata", "after", "role", "agent", "checker")
+    f"x-{name}"
+    for name in (
+        *("language", "jsonpath", "jsonata", "after"),
+        *("role", "agent", "checker", "free", "states"),
+    )
 )
 """The keywords of a JSON Schema that describe a field, beside its `x-rule`."""
 _TYPING: Final = frozenset({"type", "enum", "const", "if", "anyOf", "allOf"})

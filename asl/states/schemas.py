@@ -1,13 +1,21 @@
 """The JSON Schemas of the language, and of the state types that packages add."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
 
 from asl.core.resources import folder
-from asl.states import STATE_TYPES
+from asl.states.registry import STATE_TYPES
 
-__all__ = ["URN", "Schema", "inert_fields", "known_fields", "written"]
+__all__ = [
+    "URN",
+    "Schema",
+    "foreign_fields",
+    "free_fields",
+    "inert_fields",
+    "known_fields",
+    "written",
+]
 
 URN: Final = "urn:asl:schema:"
 Schema: TypeAlias = Mapping[str, Any]
@@ -50,3 +58,36 @@ def inert_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema marks as without effect on a run (`x-inert`)."""
     properties = written(URN + name)["properties"]
     return frozenset(field for field, schema in properties.items() if "x-inert" in schema)
+
+
+@cache
+def foreign_fields(name: str, kind: str) -> frozenset[str]:
+    """Return the fields of a block that mean something for other state types alone (`x-states`).
+
+    Args:
+        name: The schema of the block: `blocks:Progress`.
+        kind: The name of a state type.
+    """
+    properties = written(URN + name)["properties"]
+    return frozenset(
+        field
+        for field, schema in properties.items()
+        if "x-states" in schema and kind not in schema["x-states"]
+    )
+
+
+@cache
+def free_fields() -> frozenset[str]:
+    """Return the names of fields of blocks that hold an object of the author (`x-free`)."""
+    return frozenset(name for schema in _files().values() for name in _free_in(schema))
+
+
+def _free_in(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _free_in(each)
+    if isinstance(schema, dict):
+        for name, each in schema.items():
+            if isinstance(each, dict) and each.get("x-free") is True:
+                yield name
+            yield from _free_in(each)

@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 from asl.core.values import Json, compact
 from asl.states import type_of
+from asl.states.base import StateType
+from asl.states.fields import FieldIndex
 from asl.states.machines import machine_fields
 
 __all__ = [
@@ -116,16 +118,12 @@ _ASKED: Mapping[str, Json] = {
 """What JSONata's functions take as their first argument, where it is no text."""
 _THEN_COUNTED = ("formatBase", "pad", "partition", "power", "range", "round", "substring")
 """Those that take a number behind it."""
-_EXPECTED: Mapping[str, Json] = {
-    "SecondsPath": 1,
-    "Seconds": 1,
-    "TimestampPath": "2024-01-01T00:00:00Z",
-    "Timestamp": "2024-01-01T00:00:00Z",
-    "TimeoutSecondsPath": 60,
-    "HeartbeatSecondsPath": 30,
-    "MaxConcurrencyPath": 1,
-    "InputPath": {},
-}
+_SAMPLES: Mapping[str, Json] = {"number": 1, "timestamp": "2024-01-01T00:00:00Z"}
+"""Values of computed fields by their type."""
+_LIMITS: Mapping[str, Json] = {"TimeoutSeconds": 60, "HeartbeatSeconds": 30}
+"""Values of fields that depend on each other: a heartbeat is shorter than the timeout."""
+_TYPED = FieldIndex(lambda field: len(field.place) == 1 and field.jsonata in _SAMPLES)
+"""The fields whose value has one of these types; in JSONPath they have a twin that ends in Path."""
 _ITEM = "$$.Map.Item.Value"
 _NOT_READ = (
     *("Choices", "Retry", "Catch", "OutputPath"),
@@ -153,13 +151,23 @@ def read(state: Mapping[str, Json], items: Json = None) -> Facts:
     fields = {field: value for field, value in state.items() if field not in apart}
     found = {place: sample for root, place, sample in _reads(fields) if root in ("", _INPUT)}
     found |= _taken(fields)
-    for field, value in (*_EXPECTED.items(), ("ItemsPath", items), ("Items", items)):
+    expected = {**_expected(type_of(state)), "ItemsPath": items, "Items": items}
+    for field, value in expected.items():
         for root, place, _ in _reads({f"{field}.$": state.get(field)}):
             if root in ("", _INPUT):
                 found[place] = value
     made = {field: state.get(field) for field in ("Output", "Assign")}
     asked = {place: sample for root, place, sample in _reads(made) if root == _INPUT}
     return beside(asked, found)
+
+
+def _expected(kind: StateType) -> dict[str, Json]:
+    """Return values that the fields of a state type may have, by their names."""
+    expected: dict[str, Json] = {"InputPath": {}}
+    for name, fields in _TYPED.fields(kind).items():
+        value = _LIMITS.get(name, _SAMPLES[fields[0].jsonata or ""])
+        expected |= {name: value, f"{name}Path": value}
+    return expected
 
 
 def _taken(part: Json) -> Facts:

@@ -22,6 +22,7 @@ from asl.states.blocks.base import Attempt, Block, Destination, Perform, given
 from asl.states.effects import Frame
 from asl.states.iteration import is_distributed
 from asl.states.machines import machines_of
+from asl.states.schemas import foreign_fields
 from asl.states.settings import Settings
 
 __all__ = [
@@ -51,14 +52,6 @@ EMITTED: Final = "EventEmitted"
 """The event of an event that the document names."""
 OF_STREAMING: Final = {"ProgressPath": "Path", "Milestones": "Milestones"}
 """The fields of Streaming that mean the same as one of Progress."""
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Task": ("Enabled", "Path", "Milestones", "Emit", "HeartbeatOnUpdate"),
-    "Map": ("Enabled", "Path", "Milestones", "Emit", "PerItem", "AggregateBy"),
-    "Parallel": ("Enabled", "Path", "Milestones", "Emit", "Aggregation", "PerBranch"),
-}
-"""The fields that mean something, by the type of the state."""
-
-
 TOLD_BY: Final = ("Enabled", "Emit", "HeartbeatOnUpdate")
 """Those of a Task that may be computed, besides what a milestone says."""
 
@@ -389,8 +382,7 @@ def counted(frame: Frame, completed: int, failed: int) -> None:
 
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     block, kind = node.value["Progress"], str(node.value.get("Type"))
-    known = FIELDS.get(kind, ())
-    others = {field for each in FIELDS.values() for field in each} - set(known)
+    others = foreign_fields("blocks:Progress", kind)
     for field in block:
         if field.removesuffix(".$") in others:
             message = f"{field!r} says nothing about a {kind}"
