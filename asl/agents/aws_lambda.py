@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from traceback import extract_tb, format_list
@@ -17,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from asl.agents.function import FunctionAgent, second_name
+from asl.agents.function import FunctionAgent, LambdaSettings, second_name
 from asl.core.errors import StateError, cause_for
 from asl.core.values import Json, plain_copy
 from asl.engine.agent import Agent, Call, Deputy
@@ -28,7 +27,6 @@ from asl.states.errors import Raised
 __all__ = [
     "LambdaContext",
     "LambdaHandler",
-    "LambdaSettings",
     "function_failure",
     "lambda_handler",
     "request_id",
@@ -53,20 +51,6 @@ OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.se
 """Where the frames of a traceback are that no handler has made."""
 NO_TYPE: Final = "The cause could not be determined because Lambda did not return an error type."
 """AWS's words for a failure without a name."""
-
-
-@dataclass(frozen=True, slots=True)
-class LambdaSettings:
-    """The configuration of a function.
-
-    Args:
-        timeout: Seconds that a call may take; None for the longest that Lambda allows, which is
-            not enforced.
-        memory: Megabytes, for the context only.
-    """
-
-    timeout: float | None = None
-    memory: int = 128
 
 
 class LambdaContext:

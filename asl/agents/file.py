@@ -33,7 +33,7 @@ from asl.agents.kind import Kind, Spec
 from asl.agents.kinds import KINDS
 from asl.agents.mcp import SERVER_SECRETS, McpServer, build_server, check_server
 from asl.agents.secrets import Discreet, found, looked_up, secrets_in
-from asl.agents.tool import Tool, Toolbox
+from asl.agents.tool import Tool
 from asl.checks.schemas import schema_faults
 from asl.checks.structure import shape
 from asl.core.diagnostics import Finding, Report, Severity, Suggestions, did_you_mean, place
@@ -42,6 +42,7 @@ from asl.core.errors import AslError, InvalidDocument
 from asl.core.imports import import_object
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
+from asl.engine.tools import Toolbox
 from asl.states.schemas import known_fields
 
 __all__ = ["InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from asl.agents.typed import typed
@@ -17,16 +17,27 @@ from asl.engine.agent import Agent, Call
 from asl.states.calls import Target, is_function
 from asl.states.errors import Raised
 
-if TYPE_CHECKING:
-    from asl.agents.aws_lambda import LambdaSettings
-
 __all__ = [
     "FunctionAgent",
+    "LambdaSettings",
     "function_agent",
     "is_awaited",
     "named_function",
     "second_name",
 ]
+
+
+class LambdaSettings(NamedTuple):
+    """The configuration of a function.
+
+    Args:
+        timeout: Seconds that a call may take; None for the longest that Lambda allows, which is
+            not enforced.
+        memory: Megabytes, for the context only.
+    """
+
+    timeout: float | None = None
+    memory: int = 128
 
 
 class FunctionAgent(Agent):

@@ -3,19 +3,25 @@
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
+from asl.engine.agent import Openable
+from asl.engine.tools import Toolbox
 
-if TYPE_CHECKING:
-    from asl.agents.mcp import McpServer
-    from asl.agents.tool import Toolbox
-
-__all__ = ["Home", "Kind", "Spec"]
+__all__ = ["Home", "Kind", "Server", "Spec"]
 
 Spec: TypeAlias = Mapping[str, Json]
 """What a file says of one agent; it has the shape that the schema of its kind asks for."""
+
+
+class Server(Toolbox, Protocol):
+    """Something that has tools, each of which is an agent, too."""
+
+    def tool(self, name: str) -> Openable:
+        """Return one of its tools."""
+        ...
 
 
 class Home(Protocol):
@@ -28,11 +34,11 @@ class Home(Protocol):
     imports: bool
     """Whether its modules are imported after the check, which need not look for them then."""
 
-    def tool(self, name: str) -> "Toolbox":
+    def tool(self, name: str) -> Toolbox:
         """Return the tool of this name; raises AslError if it cannot be made."""
         ...
 
-    def server(self, name: str) -> "McpServer":
+    def server(self, name: str) -> Server:
         """Return the MCP server of this name; raises AslError if it cannot be made."""
         ...
 

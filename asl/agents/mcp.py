@@ -17,7 +17,7 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError, lost
 from asl.core.extras import needed
 from asl.core.values import Json, compact
-from asl.engine.agent import Agent, Bounds, Call, Held, Outsider, opened
+from asl.engine.agent import Agent, Bounds, Call, Held, Openable, Outsider, opened
 from asl.engine.tools import Listing, Offer, Offers
 from asl.states.errors import Raised
 
@@ -347,7 +347,7 @@ def _check(spec: Spec, home: Home) -> Iterator[Finding]:
     yield from home.server_faults(spec["server"], "/server")
 
 
-def _build(spec: Spec, home: Home) -> McpTool:
+def _build(spec: Spec, home: Home) -> Openable:
     return home.server(spec["server"]).tool(spec["tool"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
 from asl.agents.secrets import hiding
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import httpx2
     import mcp
 
-    from asl.agents.mcp import McpServer
     from asl.agents.program import Program
     from asl.agents.sandbox import Confined
 
@@ -49,6 +48,26 @@ _HEARD: ContextVar[_Heard] = ContextVar("heard")
 """That of the request that is under way: the library sends each in the context of who asks."""
 
 
+class Reached(Protocol):
+    """A server, as a connection reaches it: it is a command or has a URL."""
+
+    command: list[str] | None
+    url: str | None
+    folder: str | None
+    environment: dict[str, str]
+    """The variables that the program sees beside a few of this process."""
+    headers: dict[str, str]
+    timeout: float
+    """Seconds that the start, and each call, may take."""
+    secrets: frozenset[str]
+    """What of this nobody may see."""
+
+    @property
+    def label(self) -> str:
+        """What the server is called in causes."""
+        ...
+
+
 class Connection:
     """One connection to a server, from its start to its end.
 
@@ -61,7 +80,7 @@ class Connection:
     """What calls the server, as soon as `opened` has returned."""
 
     def __init__(
-        self, server: McpServer, bounds: Collection[Bounds], sandbox: Confined | None
+        self, server: Reached, bounds: Collection[Bounds], sandbox: Confined | None
     ) -> None:
         from asyncio import create_task, get_running_loop
 

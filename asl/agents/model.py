@@ -37,7 +37,6 @@ from asl.agents.model_runs import (
 )
 from asl.agents.recorded_model import recorded_model
 from asl.agents.secrets import LEAST, Discreet
-from asl.agents.tool import Toolbox
 from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError, cause_for
@@ -45,7 +44,7 @@ from asl.core.extras import needed
 from asl.core.schemas import faults
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
-from asl.engine.tools import Offer
+from asl.engine.tools import Offer, Toolbox
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:

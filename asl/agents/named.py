@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from asl.agents.adapters import named_agent
-from asl.agents.function import FunctionAgent
+from asl.agents.function import FunctionAgent, LambdaSettings
 from asl.agents.kind import Home, Kind, Spec
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
@@ -26,8 +26,6 @@ def _build(spec: Spec, home: Home) -> Agent | Openable:
     agent = named_agent(spec["function"], home.code)
     written = spec.get("lambda")
     if written is not None:
-        from asl.agents.aws_lambda import LambdaSettings
-
         if not isinstance(agent, FunctionAgent):
             raise AslError(f"'lambda' configures a function, and {spec['function']!r} is none")
         agent.aws_lambda = written is not False

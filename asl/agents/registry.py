@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from asl.agents.adapters import as_agent
+from asl.agents.tool import as_toolbox
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.engine.agent import Agent, Find, Held, Messenger, opened
@@ -147,6 +148,4 @@ def _bound(bindings: Bindings | None, held: Held) -> dict[str, Agent]:
 def _boxes(bindings: Bindings | None, held: Held) -> dict[str, Offers]:
     if not bindings:
         return {}
-    from asl.agents.tool import as_toolbox
-
     return {name: as_toolbox(value, name).offers(held) for name, value in bindings.items()}

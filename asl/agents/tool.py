@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from asl.agents.adapters import as_agent
 from asl.agents.typed import input_schema
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Call, Held, opened
-from asl.engine.tools import Listing, Offer, Offers
+from asl.engine.tools import Listing, Offer, Offers, Toolbox
 
-__all__ = ["Tool", "Toolbox", "as_toolbox"]
+__all__ = ["Tool", "as_toolbox"]
 
 ANYTHING: Json = {"type": "object"}
-
-
-class Toolbox(Protocol):
-    """Something that has tools."""
-
-    def offers(self, held: Held) -> Offers:
-        """Return what tells of its tools in one run."""
-        ...
 
 
 class Tool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asl.agents.typed import typed
+from asl.core.errors import StateError
 from asl.core.imports import import_object
 from asl.core.json_text import read_data
 from asl.core.values import encoded
@@ -39,8 +40,6 @@ def _answer(function: Any, parameters: Any) -> bytes:
             result = run(awaited())
         return encoded({"return": result})
     except Exception as error:  # foreign code: anything it raises is its failure
-        from asl.core.errors import StateError
-
         if isinstance(error, StateError):
             told = {"error": error.name, "cause": error.cause}
             return encoded({**told, **(usage_in(dict(error.usage or {})) or {})})

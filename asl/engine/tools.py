@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
-from asl.engine.agent import Agent, Call
+from asl.engine.agent import Agent, Call, Held
 
-__all__ = ["Listing", "Offer", "Offers", "Tools"]
+__all__ = ["Listing", "Offer", "Offers", "Toolbox", "Tools"]
 
 
 class Offer(NamedTuple):
@@ -34,6 +34,14 @@ class Offer(NamedTuple):
 
 Offers: TypeAlias = Callable[[Call], Awaitable[list[Offer]]]
 """Tells what there is, to somebody who is called."""
+
+
+class Toolbox(Protocol):
+    """Something that has tools."""
+
+    def offers(self, held: Held) -> Offers:
+        """Return what tells of its tools in one run."""
+        ...
 
 
 class Listing:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import asl
-from asl.agents.aws_lambda import LambdaSettings, function_failure
+from asl.agents.aws_lambda import function_failure
 from asl.agents.file import load_bindings
-from asl.agents.function import function_agent
+from asl.agents.function import LambdaSettings, function_agent
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:Charge"
 DIRECT = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": ARN, "End": True}}}
