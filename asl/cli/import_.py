@@ -27,6 +27,8 @@ def command(file: IO[bytes], store_file: str | None) -> Exit:
         for number, text in enumerate(file, start=1):
             try:
                 store.import_execution(json.loads(text))
+            except RecursionError:
+                raise AslError(f"{file.name}:{number}: it is nested too deep") from None
             except (ValueError, AslError) as error:
                 raise AslError(f"{file.name}:{number}: {error}") from None
             count += 1

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Final
 
-from asl.core.values import Json, compact, encoded
+from asl.core.values import MAX_DEPTH, Json, compact, deeper_than, encoded, excerpt
 from asl.stores.deletion import LARGE_IN_STEP
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import STORED, find_execution, numbers_below, read_row
@@ -28,6 +28,10 @@ TABLES: Final = {EXECUTION: "number", REQUEST: "execution", CHECKPOINT: "executi
 """The tables with rows of executions, beside the steps, and the column with their number."""
 FORMER: Final = re.compile(rb'"(?:replaced|document)":"([0-9a-f]{64})"')
 """How a step refers to a document that the execution has had."""
+LAST_TIME: Final = 253_402_300_799
+"""The last second of the year 9999."""
+DEEPEST: Final = MAX_DEPTH + 8
+"""Levels of an exported execution: those of a document or a value, and of what is around it."""
 TOPS = Select(EXECUTION, ("number", "name"), {"parent": None}, order=("number",))
 STORED_OF = Select(EXECUTION, STORED, {"number": GIVEN}, checked=True)
 TAKEN = Select(EXECUTION, ("name",), {"number": GIVEN})
@@ -121,7 +125,24 @@ def _written(value: Any) -> Json:
 
 
 def _read(value: Json) -> Any:
-    return b64decode(value["base64"]) if type(value) is dict else value
+    return b64decode(value["base64"], validate=True) if type(value) is dict else value
+
+
+def _cell(table: Table, name: str, written: Json) -> Any:
+    """Return the value of a column; raises ValueError for one that the column cannot have."""
+    column, value = table.columns[name], _read(written)
+    kind = type(value)
+    if value is None:
+        fits = column.optional
+    elif column.type is float:
+        fits = kind in (int, float) and 0 <= value <= LAST_TIME
+    elif column.type is int:
+        fits = kind is int and abs(value) < 2**63
+    else:
+        fits = kind is column.type
+    if not fits:
+        raise ValueError(f"{table.name}.{name} cannot be {excerpt(written, 100)}")
+    return value
 
 
 def import_execution(session: Session, line: Json) -> str:
@@ -130,6 +151,8 @@ def import_execution(session: Session, line: Json) -> str:
     Raises StoreError, and changes nothing, for a line that is not what was exported and for an
     execution whose name the store has.
     """
+    if deeper_than(line, DEEPEST):
+        raise StoreError(f"it is nested deeper than {DEEPEST} levels")
     if type(line) is not dict or line.get("sha256") != _digest(
         {key: value for key, value in line.items() if key != "sha256"}
     ):
@@ -142,8 +165,14 @@ def import_execution(session: Session, line: Json) -> str:
 
 
 def _import(session: Session, line: dict[str, Json]) -> str:
+    above: set[Json] = {None}
+    """What may have started the next execution: nothing the first, one of the line the others."""
     for rows in line["executions"]:
         (execution,) = rows["execution"]
+        number = _cell(EXECUTION, "number", execution["number"])
+        if execution["parent"] not in above or number in above:
+            raise ValueError(f"nothing in it has started {excerpt(execution['name'], 100)}")
+        above = {*above, number} - {None}
         is_taken = find_execution(session, execution["name"]) is not None
         if is_taken or session.select(TAKEN, execution["number"]):
             raise StoreError(f"{session.place} has an execution {execution['name']!r} already")
@@ -164,7 +193,7 @@ def _put(session: Session, rows: Json) -> None:
     """Write the rows of an execution."""
     for table in TABLES:
         for row in rows[table.name]:
-            session.write(ADD[table], *(_read(row[column]) for column in table.columns))
+            session.write(ADD[table], *(_cell(table, name, row[name]) for name in table.columns))
     (execution,) = rows["execution"]
     number, chain = execution["number"], _read(execution["chain"])
     for count, step in enumerate(rows["step"], start=1):

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 import asl
 from asl.cli.main import cli
+from asl.core.values import compact
 from asl.executions import Store
 
 LARGE = "x" * 70_000
@@ -123,6 +125,57 @@ def test_export_leaves_damaged_executions_out(damage: str, path: Path) -> None:
     with opened(Path(new)) as store:
         assert [each.name for each in store.executions()] == ["three", "one"]
         assert list(store.faults()) == []
+
+
+def signed(line: Any) -> Any:
+    """Return a line with the digest of its content, as who forges one would."""
+    content = {key: value for key, value in line.items() if key != "sha256"}
+    return {**content, "sha256": sha256(compact(content).encode()).hexdigest()}
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("execution", "parent", -1),
+        ("execution", "parent", "x"),
+        ("execution", "number", 2**70),
+        ("execution", "number", True),
+        ("execution", "name", None),
+        ("execution", "name", {"base64": "AAAA"}),
+        ("execution", "started", "yesterday"),
+        ("execution", "started", 1e300),
+        ("execution", "started", -1),
+        ("execution", "redriven", 1e300),
+        ("execution", "input", "text"),
+        ("execution", "chain", {"base64": "!!"}),
+        ("request", "created", "x"),
+        ("request", "created", {"base64": "AAAA"}),
+        ("request", "kind", {"base64": "AAAA"}),
+        ("request", "told", 1.5),
+        ("checkpoint", "body", []),
+    ],
+)
+def test_a_forged_row_is_refused(table: str, column: str, value: Any, path: Path) -> None:
+    """A digest proves nothing of who has made a line; what no store writes is not imported."""
+    with opened(path) as store, opened(path.with_name("new.db")) as new:
+        (line,) = store.export(["one"])
+        line["executions"][0][table][0][column] = value
+        with pytest.raises(asl.StoreError):
+            new.import_execution(signed(line))
+        assert new.executions() == []
+        assert list(new.faults()) == []
+
+
+def test_a_line_that_is_nested_too_deep_is_refused(path: Path) -> None:
+    deep: Any = []
+    for _ in range(50_000):
+        deep = [deep]
+    with opened(path) as store, pytest.raises(asl.StoreError, match="nested"):
+        store.import_execution({"executions": deep})
+    path.with_name("runs.jsonl").write_text("[" * 100_000)
+    words = ["import", str(path.with_name("runs.jsonl")), "--store", str(path)]
+    done = CliRunner().invoke(cli, words)
+    assert (done.exit_code, done.stderr.count("nested too deep")) == (2, 1)
 
 
 def test_import_names_the_line_that_it_cannot_read(path: Path) -> None:
