@@ -21,7 +21,9 @@ from asl.cli.stores import (
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.executions import Store
+from asl.executions import RequestNotFound, Store
+from asl.states.approval_answers import ANYTHING, SYSTEM_USER, AnswerRefused
+from asl.states.decisions import request_digest
 
 __all__ = ["command"]
 
@@ -85,9 +87,6 @@ def command(
         asl approve order-17 --option reject
         asl approve batch-3 --approved 0,2,3 --rejected 1
     """
-    from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
-    from asl.states.decisions import request_digest
-
     if misplaced:
         raise click.UsageError(
             f"the decision is an option: --option {shlex.quote(' '.join(misplaced))}"
@@ -145,8 +144,6 @@ def _user() -> str:
 
 def _first(request: dict[str, Json]) -> str:
     """Return the decision where none is named: the first option."""
-    from asl.states.approval_answers import ANYTHING
-
     option: str = request["options"][0]
     if option == ANYTHING:
         raise click.UsageError("this asks for an answer in your own words: --option ANSWER")
@@ -178,8 +175,6 @@ def _named(
     store: "Store", name: str, request_id: str, known_ones: list[dict[str, Json]]
 ) -> dict[str, Json]:
     """Return a request by its id or the end of it; one that was answered may be so again."""
-    from asl.executions import RequestNotFound
-
     meant = [each for each in known_ones if each["requestId"].endswith(request_id)]
     if len(meant) == 1:
         return meant[0]

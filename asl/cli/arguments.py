@@ -10,9 +10,11 @@ from typing import Any, TypeAlias, TypedDict
 
 import click
 
+from asl.cli.project import Project
 from asl.cli.streams import colour
-from asl.core.document import Document
+from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError, InvalidDocument
+from asl.core.json_text import read_data
 from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json
 
@@ -201,8 +203,6 @@ def origin_options(command: Command) -> Command:
 
 def _project_variables() -> Mapping[str, Json]:
     """Return the values of placeholders that the project sets."""
-    from asl.cli.project import Project
-
     project = click.get_current_context().obj
     return project.variables if isinstance(project, Project) else {}
 
@@ -217,8 +217,6 @@ def pair(text: str, form: str, option: str, *, empty: bool = False) -> tuple[str
 
 def value_or_text(text: str) -> Json:
     """Return the value of a JSON text, and any other text as it is."""
-    from asl.core.json_text import read_data
-
     try:
         return read_data(text)
     except ValueError:
@@ -230,8 +228,6 @@ def _option(text: str) -> tuple[str, Json]:
 
 
 def _parameter(text: str, option: str = "--param") -> tuple[str, Json]:
-    from asl.core.json_text import read_data
-
     name, equals, value = text.partition("=")
     if not name.removesuffix(":") or not equals:
         message = f"{text!r} is neither NAME=TEXT nor NAME:=JSON"
@@ -284,7 +280,6 @@ def read_folder(
     A file that a template names is read as the template uses it, and not once more by itself.
     Templates may name any file of the repository.
     """
-    from asl.core.document import is_workflow
     from asl.dialects import load_each
     from asl.sources.reading import repository_of
     from asl.sources.repository import find_files, is_named
@@ -323,8 +318,6 @@ def _path(name: str) -> Path:
 
 def read_input(text: str, option: str = "--input") -> Json:
     """Read the value that an option gives: JSON, `@FILE`, or `-` for standard input."""
-    from asl.core.document import read_value
-
     with faults_are_usage():
         if text == "-":
             return read_value(sys.stdin.buffer.read(), name="<stdin>", format="json").value

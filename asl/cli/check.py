@@ -8,6 +8,8 @@ from typing import TypedDict
 
 import click
 
+from asl.checks import check
+from asl.checks.aws import unreadable
 from asl.cli import streams
 from asl.cli.arguments import (
     DOCUMENTS,
@@ -20,7 +22,7 @@ from asl.cli.arguments import (
     read_folder,
 )
 from asl.cli.exits import Exit
-from asl.cli.given import named, workflows
+from asl.cli.names import named, workflows
 from asl.core.diagnostics import Diagnostic, Report, Severity
 from asl.core.document import Document, read_value
 from asl.core.errors import DocumentNotFound, InvalidDocument
@@ -157,8 +159,6 @@ def _reports(
     settings: Settings,
 ) -> Iterator[Report]:
     from asl.agents.file import check_agents, is_agents_file
-    from asl.checks import check
-    from asl.checks.aws import unreadable
 
     for each in documents:
         if isinstance(each, InvalidDocument):

@@ -13,7 +13,7 @@ from asl.cli.exits import Exit
 from asl.core.diagnostics import Report, Severity
 from asl.core.errors import AslError, InvalidDocument
 from asl.core.render.formats import RENDERERS
-from asl.dialects import Conversion
+from asl.dialects import Conversion, converted, dialect
 
 __all__ = ["command"]
 
@@ -87,8 +87,6 @@ def command(
     Several documents are written into a folder, each under its own name. Exits with 3 if a DOC has
     errors, or with --strict if something is lost; the other ones are written all the same.
     """
-    from asl.dialects import converted, dialect
-
     if no_implicit_retry:
         origin["reading"] = {**origin["reading"], "implicit_retry": False}
     writing = _writing(renamed, names, tools, chain)

@@ -2,6 +2,7 @@
 
 import click
 
+import asl
 from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document
 from asl.cli.exits import Exit
@@ -21,8 +22,6 @@ def command(before: str, after: str, as_json: bool, origin: Origin) -> Exit:
 
     Exits with 1 if they differ in anything but remarks.
     """
-    import asl
-
     if before == after == "-":
         raise click.UsageError("standard input can be read only once: name - once")
     found = asl.diff(read_document(before, origin), read_document(after, origin))

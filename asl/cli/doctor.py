@@ -7,6 +7,8 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, opened
+from asl.stores.backends import backend_at
+from asl.stores.errors import StoreDamaged
 
 __all__ = ["command"]
 
@@ -27,9 +29,6 @@ def command(store_file: str | None, release: bool) -> Exit:
 
     Exits with 1 if there is a fault.
     """
-    from asl.stores.backends import backend_at
-    from asl.stores.errors import StoreDamaged
-
     count = 0
     try:
         with opened(store_file) as store:

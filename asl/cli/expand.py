@@ -6,6 +6,7 @@ from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document
 from asl.cli.exits import Exit
 from asl.core.diagnostics import place
+from asl.dialects.layout import laid_out
 
 __all__ = ["command"]
 
@@ -19,8 +20,6 @@ def command(document: str, origin: Origin) -> Exit:
     Every Include holds its machine, with the parameters filled in that are known before a run. What
     is printed runs like DOC and needs no other file. Exits with 3 if something cannot be included.
     """
-    from asl.dialects.layout import laid_out
-
     read = read_document(document, origin)
     composing = () if read.composition is None else read.composition.findings
     report = place(read, [*read.findings, *composing])

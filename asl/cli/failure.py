@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+import asl
 from asl.cli.places import name_of
 from asl.cli.streams import item_failures, reason
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
+from asl.engine.blame import is_fault, leaves
 from asl.engine.result import Result
 from asl.program import Step
 
@@ -48,9 +50,6 @@ def _raised_at(error: BaseException) -> str | None:
     """Return the place in the user's own code that has failed, None where there is none."""
     import sysconfig
     from traceback import walk_tb
-
-    import asl
-    from asl.engine.blame import is_fault, leaves
 
     error = next(leaves(error))
     if not is_fault(error):

@@ -2,6 +2,7 @@
 
 import click
 
+import asl
 from asl.cli import streams
 from asl.cli.arguments import value_or_text
 from asl.cli.exits import Exit
@@ -33,8 +34,6 @@ def command(
         asl feedback order-17
         asl feedback order-17 /Write@0 4 --memory ratings.db --as ann
     """
-    import asl
-
     with opened(store_file) as store:
         result = store.result(found(store, execution).name)
         asked = result.feedback

@@ -8,6 +8,8 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import DOCUMENTS, files_of
 from asl.cli.exits import Exit
+from asl.core.document import opened
+from asl.dialects.layout import formatted
 
 __all__ = ["command"]
 
@@ -24,9 +26,6 @@ def command(documents: tuple[str, ...], check: bool) -> Exit:
     *.asl.json or *.agents.yaml (or the other way) below it. - is standard input, which is written
     to standard output. JSON is indented by two; YAML keeps its comments, quotes and styles.
     """
-    from asl.core.document import opened
-    from asl.dialects.layout import formatted
-
     changed = []
     for name in [file for each in documents for file in files_of(each)]:
         if name == "-":

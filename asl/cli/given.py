@@ -9,44 +9,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+import asl
 from asl.agents.bound import Bindings
+from asl.bindings import Bindings as RunBindings
+from asl.bindings import startable
 from asl.cli.arguments import (
     AS_IT_IS,
     Command,
     Origin,
     faults_are_usage,
     pair,
-    read_document,
     with_options,
 )
+from asl.cli.names import AGENTS, workflows
 from asl.cli.streams import aside, warn
 from asl.core.document import Document, What
 from asl.core.errors import AslError
+from asl.core.imports import import_object
+from asl.effects.delivery import Sinks, named_sink
 from asl.engine.memory import Memory
 from asl.program import Program
 
 if TYPE_CHECKING:
-    from asl.bindings import Bindings as RunBindings
-    from asl.effects.delivery import Sinks
     from asl.executions import Store
 
 __all__ = [
     "AGENT",
-    "AGENTS",
     "Given",
     "bindings",
     "given_options",
-    "named",
-    "workflows",
 ]
 
-AGENTS = click.option(
-    "--agents",
-    "agent_files",
-    metavar="FILE",
-    multiple=True,
-    help="Agents file: who answers for the names in the document.",
-)
 AGENT = click.option(
     "--agent",
     "agent_pairs",
@@ -233,33 +226,10 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
     return bound
 
 
-def workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
-    """Read the documents that `NAME=FILE` pairs name; `FILE#RESOURCE` is one of a template."""
-    found = {}
-    for each in pairs:
-        name, file = pair(each, "NAME=FILE", "--workflow")
-        path, _, resource = file.partition("#")
-        own: Origin = {
-            **AS_IT_IS,
-            "resource": resource or None,
-            # not every file needs all of the variables
-            "defaults": {**origin["defaults"], **origin["variables"]},
-            "root": origin["root"],
-        }
-        found[name] = read_document(path, own)
-    for document in [*found.values()]:  # an ARN has the name that a template gives
-        if document.deployed is not None:
-            found.setdefault(document.deployed, document)
-    return found
-
-
 def _startable(
     document: "Program | Document | None", given: "dict[str, Document]"
 ) -> "Mapping[str, Program | Document | What] | None":
     """Return the workflows that a document may start, with those of its own template."""
-    from asl.bindings import startable
-    from asl.core.document import Document
-
     return startable(document, given) if isinstance(document, Document) else given
 
 
@@ -269,7 +239,6 @@ def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
     A word before `=` is a backend; a path with such a beginning is written `./a=b.db`. What
     `custom=module:name` names is a memory, or a function without parameters that makes one.
     """
-    from asl.core.imports import import_object
     from asl.memories import BACKENDS, bound
 
     found: dict[str, Memory] = bound(files.memory)
@@ -289,16 +258,12 @@ def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
 
 def _sinks(pairs: Iterable[str]) -> "Sinks":
     """Return the sinks that `CHANNEL=WHERE` pairs name; the last one wins."""
-    from asl.effects.delivery import named_sink
-
     named = dict(pair(each, "CHANNEL=WHERE", "--sink") for each in pairs)
     return {channel: named_sink(where, (Path(),)) for channel, where in named.items()}
 
 
 def _mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, Any]:
     """Read the mocks that `FILE#Case` and `FILE#Machine/Case` say; the last one wins."""
-    import asl
-
     found: dict[str, Any] = {}
     for spec in specs:
         file, mark, case = spec.rpartition("#")
@@ -307,17 +272,3 @@ def _mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, An
         with faults_are_usage():
             found |= asl.load_mocks(file, case, document=document)
     return found
-
-
-def named(files: Iterable[str]) -> tuple[frozenset[str] | None, frozenset[str] | None]:
-    """Return the agents and the resources that agents files bind; None without a file."""
-    from asl.agents.file import load_bindings
-
-    with faults_are_usage():
-        each = [load_bindings(file, build=False) for file in files]
-    if not each:
-        return None, None
-    return (
-        frozenset(name for bound in each for name in bound.agents),
-        frozenset(name for bound in each for name in bound.resources),
-    )

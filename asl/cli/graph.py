@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+import asl
 from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document
 from asl.cli.exits import Exit
@@ -32,8 +33,6 @@ def command(document: str, chosen: str | None, output: str | None, origin: Origi
 
     SVG needs no other program. A document with errors is drawn as far as it goes.
     """
-    import asl
-
     suffix = Path(output or "").suffix.lower()
     format = chosen or _SUFFIXES.get(suffix)
     if format is None:

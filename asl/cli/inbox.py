@@ -18,6 +18,7 @@ from asl.cli.stores import (
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, excerpt
 from asl.executions import Store
+from asl.states.decisions import request_digest
 
 __all__ = ["command"]
 
@@ -50,8 +51,6 @@ def command(
 
     Those of all executions, or those of one and of what it has started, a page at a time.
     """
-    from asl.states.decisions import request_digest
-
     with opened(store_file) as store:
         of = None if execution is None else found(store, execution).name
         asked, awaited = store.pending(of), store.awaited(of)

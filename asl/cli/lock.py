@@ -7,6 +7,8 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import ROOT
 from asl.cli.exits import Exit
+from asl.compose.joining import unlocked
+from asl.compose.lock import LOCK, pins
 from asl.core.diagnostics import place
 from asl.core.document import Document
 from asl.core.values import Json
@@ -24,9 +26,6 @@ def command(document: str, check: bool, root: str | None) -> Exit:
     From then on the document is refused while a file that it imports, or one that those import,
     differs from what was locked. With --check, exits with 3 if the lock is not current.
     """
-    from asl.compose.joining import unlocked
-    from asl.compose.lock import LOCK, pins
-
     read, given = unlocked(document, root)
     report = place(read, read.findings)
     if not report.ok:

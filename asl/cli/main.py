@@ -13,6 +13,7 @@ from asl import __version__
 from asl.cli import streams
 from asl.cli.exits import MEANINGS, Exit
 from asl.cli.project import find_project
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError, InvalidDocument
 
 if TYPE_CHECKING:
@@ -132,8 +133,6 @@ def _module(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    from asl.core.diagnostics import did_you_mean
-
     if "." in name or "/" in name:
         hint = f"did you mean 'asl run {name}'?"
     else:

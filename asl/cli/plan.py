@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import click
 
+import asl
 from asl.cli import streams
 from asl.cli.arguments import PROFILE, Origin, origin_options, read_document
 from asl.cli.exits import Exit
@@ -29,8 +30,6 @@ def command(document: str, profile: str, origin: Origin, as_json: bool) -> Exit:
 
     Nothing is run and nobody is asked. Exits with 3 if the document has errors.
     """
-    import asl
-
     plan = asl.plan(read_document(document, origin), profile=profile)
     if as_json:
         streams.result(streams.as_text(plan.to_json()))

@@ -7,6 +7,8 @@ from asl.cli.arguments import AS_IT_IS, read_document
 from asl.cli.exits import Exit
 from asl.cli.given import Given, given_options
 from asl.cli.stores import STORE, came_to, found, missing_bindings_hinted, opened
+from asl.core.errors import AslError
+from asl.executions import ExecutionBusy
 
 __all__ = ["command"]
 
@@ -64,9 +66,6 @@ def command(
 
 def _all_due(store_file: str | None, given: Given) -> Exit:
     """Go on with whatever has something to go on with; print what each came to."""
-    from asl.core.errors import AslError
-    from asl.executions import ExecutionBusy
-
     code = Exit.OK
     with opened(store_file) as store:
         given.record(store)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+import asl
 from asl.bindings import Bindings
 from asl.cli import streams
 from asl.cli.arguments import (
@@ -19,20 +20,24 @@ from asl.cli.arguments import (
     read_input,
 )
 from asl.cli.exits import Exit, of_status
+from asl.cli.failure import explained
 from asl.cli.given import Given, given_options
 from asl.cli.project import is_of_project
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
+from asl.compiler import compile_workflow
 from asl.compose import runnable
+from asl.core.diagnostics import Report, Severity
 from asl.core.document import Document
 from asl.core.errors import AslError, ExpressionFault, InvalidDocument
-from asl.core.pointers import tokens
+from asl.core.pointers import resolved, tokens
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.effects.clock import Clock
+from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.runtime import Listener
 from asl.engine.events import Event
 from asl.engine.execution import Execution
 from asl.engine.result import Result
+from asl.expr.times import epoch
 from asl.program import Program
 
 if TYPE_CHECKING:
@@ -223,8 +228,6 @@ def _remarking(store_file: str | None, given: Given) -> Iterator[None]:
 
 def _say_unexcluded(program: "Program") -> None:
     """Say that nobody is known whom an Approval would exclude for having started the execution."""
-    from asl.core.pointers import resolved
-
     excludes = any(
         resolved(program.document, step.pointer).get("Policy", {}).get("ExcludeRequestor") is True
         for machine in program.machines.values()
@@ -248,8 +251,6 @@ def _say_end(result: "Result", document: "Document", store: "Store | None") -> N
     if result.status == "PAUSED":
         say_paused(result, store)
         return
-    from asl.cli.failure import explained
-
     streams.say(explained(result, document), style="red")
     if store is not None:
         say_redrivable(result, store)
@@ -290,8 +291,6 @@ def _compiled(
     What is left to a worker is bound there.
     """
     from asl.checks import check
-    from asl.compiler import compile_workflow
-    from asl.core.diagnostics import Report, Severity
 
     report = check(
         document,
@@ -328,12 +327,8 @@ def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
 
 
 def _clock(virtual_time: bool, start: str | None) -> "Clock":
-    from asl.effects.clock import VirtualClock, WallClock
-
     if start is None:
         return VirtualClock() if virtual_time else WallClock()
-    from asl.expr.times import epoch
-
     try:
         return VirtualClock(epoch(start))
     except ExpressionFault as fault:
@@ -392,8 +387,6 @@ def _run(
     store: "Store | None" = None,
     **options: Any,
 ) -> "Result":
-    import asl
-
     if record is not None:
         from asl.conformance import Recording
 

@@ -11,11 +11,13 @@ from click.core import ParameterSource
 
 from asl.cli import streams
 from asl.cli.exits import Exit, of_status
+from asl.cli.failure import of_items
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.printable import printable
 from asl.core.values import Json, excerpt
 from asl.engine.result import Result
+from asl.states.decisions import request_digest
 
 if TYPE_CHECKING:
     from asl.executions import Store
@@ -99,8 +101,6 @@ def came_to(store: "Store", result: "Result") -> Exit:
     elif result.status == "PAUSED":
         say_paused(result, store)
     else:
-        from asl.cli.failure import of_items
-
         why = streams.reason(result.error, result.cause)
         streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
         for line in of_items(result.failed_items):
@@ -173,8 +173,6 @@ def prompt_of(request: dict[str, Json]) -> str:
 
 def digest_of(request: dict[str, Json]) -> str:
     """Return the digits of the digest of a request that people see."""
-    from asl.states.decisions import request_digest
-
     return request_digest(request)[:DIGITS]
 
 

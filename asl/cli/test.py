@@ -7,8 +7,8 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.conformance import Case, Covered, SuiteReport, Verdict
-from asl.core.errors import AslError
+from asl.conformance import Case, Covered, SuiteReport, Verdict, load_suite, run_suite
+from asl.core.errors import AslError, InvalidDocument
 
 __all__ = ["command"]
 
@@ -54,8 +54,6 @@ def command(
     PATH is a file or a folder with cases; without one the cases that come with asl are run. Exits
     with 1 if a case fails.
     """
-    from asl.conformance import run_suite
-
     if covers and format_ == "junit":
         raise click.UsageError("--coverage is told as text or as JSON: JUnit has no place for it")
     cases = _selected(_load(paths), substring, tags)
@@ -78,9 +76,6 @@ def command(
 
 
 def _load(paths: tuple[str, ...]) -> "list[Case]":
-    from asl.conformance import load_suite
-    from asl.core.errors import InvalidDocument
-
     try:
         each = [load_suite(path) for path in paths] if paths else [load_suite()]
     except InvalidDocument as refusal:  # a suite is no document: this is wrong usage

@@ -8,6 +8,7 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document, read_input
 from asl.cli.exits import Exit
+from asl.conformance.drafts import cases_of
 from asl.core.errors import AslError
 from asl.core.profile import PROFILES
 from asl.core.values import Json
@@ -54,8 +55,6 @@ def command(
     keep it. Ways for which no data was found are named, with what is in the way. Nothing that is
     there is overwritten. Exits with 1 if there is no case to write.
     """
-    from asl.conformance.drafts import cases_of
-
     stem = Path(document).stem.removesuffix(".asl")
     file = Path(output or Path(document).parent / f"{stem}.asl-test.yaml")
     if os.path.lexists(file):

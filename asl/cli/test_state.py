@@ -2,10 +2,12 @@
 
 import click
 
+import asl
 from asl.cli import streams
 from asl.cli.arguments import Origin, origin_options, read_document, read_input
 from asl.cli.exits import Exit
-from asl.cli.given import AGENT, AGENTS, bindings
+from asl.cli.given import AGENT, bindings
+from asl.cli.names import AGENTS
 from asl.core.profile import PROFILES
 from asl.core.values import Json
 
@@ -69,8 +71,6 @@ def command(
     \b
         asl test-state order.asl.json --state Charge --mock-result '{"paid": true}' --level DEBUG
     """
-    import asl
-
     mocks = {
         "result": (mock_result, "--mock-result"),
         "errorOutput": (mock_error, "--mock-error"),

@@ -12,6 +12,7 @@ from asl.cli.stores import STORE, command_for, opened, prompt_of
 from asl.engine.result import Result
 from asl.executions import Store
 from asl.executions.runner import Runner
+from asl.stores.errors import LeaseLost
 
 __all__ = ["command"]
 
@@ -51,8 +52,6 @@ def command(
 async def _work(
     store: "Store", concurrency: int, until_idle: bool, quiet: bool, given: Given
 ) -> None:
-    from asl.stores.errors import LeaseLost
-
     given.record(store)
     report = _ignore if quiet else _report
     while True:
