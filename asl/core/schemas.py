@@ -7,9 +7,11 @@ know holds nothing back.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
+from fractions import Fraction
 from functools import cache, lru_cache
 from math import prod
 from typing import Any, Final
@@ -189,10 +191,10 @@ def identity(
 
 @lru_cache(maxsize=256)
 def _validator(schema: str, draft: str) -> Any:
-    import orjson
     from referencing import Registry
 
-    return _counting(draft)(orjson.loads(schema), registry=Registry())
+    # Other readers take no integers beyond 64 bits as they are.
+    return _counting(draft)(json.loads(schema), registry=Registry())
 
 
 @cache
@@ -296,7 +298,15 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
         if len({identity(item, meter) for item in value}) < len(value):
             yield jsonschema().ValidationError(f"{value!r} has non-unique elements")
 
+    def multiple(validator: Any, wanted: Any, value: Json, schema: Any) -> Iterator[Any]:
+        try:
+            yield from theirs["multipleOf"](validator, wanted, value, schema) or ()
+        except OverflowError:  # of an integer and a fraction that is no double
+            if Fraction(value) % Fraction(wanted):
+                yield jsonschema().ValidationError(f"{value!r} is not a multiple of {wanted!r}")
+
     own: dict[str, _Check] = {
+        "multipleOf": multiple,
         "pattern": pattern,
         "patternProperties": properties,
         "additionalProperties": additional,

@@ -180,3 +180,29 @@ def test_check_of_a_hostile_schema() -> None:
     assert "too large or too deep" in next(schema_faults("V-TOOLS-06", nested, "")).message
     large = {"properties": {f"p{index}": {"type": "string"} for index in range(1000)}}
     assert not [*schema_faults("V-TOOLS-06", large, "")]
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fits"),
+    [
+        ({"multipleOf": HUGE}, 3 * HUGE, True),
+        ({"multipleOf": HUGE}, HUGE + 1, False),
+        ({"multipleOf": HUGE}, 1e308, False),
+        ({"multipleOf": 0.5}, HUGE, True),
+        ({"multipleOf": 1e-308}, HUGE, False),
+        ({"minimum": HUGE}, 1e308, False),
+        ({"exclusiveMaximum": HUGE}, 1e308, True),
+        ({"const": 2**70}, 2**70, True),
+        ({"const": 2**70}, 2**70 + 1, False),
+        ({"enum": [HUGE]}, HUGE, True),
+        ({"minLength": HUGE}, "a", False),
+        ({"maxItems": HUGE}, [1], True),
+        ({"contains": {}, "minContains": HUGE}, [1], False),
+    ],
+)
+def test_numbers_of_any_size_are_compared(schema: Any, value: Any, fits: bool) -> None:
+    """Integers that no double holds, in the schema and in the value."""
+    assert (not faults(schema, value)) is fits
