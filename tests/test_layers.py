@@ -356,6 +356,7 @@ COMPOSED = (
     *("agent_caller", "fork", "keeping", "local", "meter", "runtime", "service", "tools.broker"),
     *("journaled.answers", "journaled.calls", "journaled.children", "journaled.effects"),
     *("journaled.machines", "journaled.requests", "journaled.tasks"),
+    *("tools.accounts", "tools.hooks", "tools.policies", "tools.telling"),
 )
 """The modules of `asl.effects` whose classes perform effects, or know of those who do."""
 

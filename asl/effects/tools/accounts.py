@@ -1,0 +1,102 @@
+"""What the tools of an agent spend: reserved before, counted after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.caller import Caller
+from asl.effects.tools.outcome import ToolOutcome
+from asl.effects.tools.policies import CallPolicies
+from asl.effects.tools.telling import ToolLog
+from asl.engine.agent import Call
+from asl.engine.ledger import Ledger
+from asl.engine.reservations import Reservation
+from asl.engine.tools import Offer
+from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
+from asl.states.errors import Raised
+
+__all__ = ["ToolAccounts"]
+
+
+class ToolAccounts:
+    """Holds the tools of one call of an agent against the ledger, where there is one."""
+
+    def __init__(self, caller: Caller, call: Call, policies: CallPolicies, log: ToolLog) -> None:
+        self.caller = caller
+        self.outer = call
+        self.policies = policies
+        self.log = log
+
+    def reservation(self, offer: Offer) -> Reservation | None:
+        """Return the call of a tool for the ledger, if there is one.
+
+        Raises Raised where a limit does not allow it and fails the call of the agent anyway.
+        """
+        at: Any = self.outer.at
+        if self.caller.meter is None:
+            return None
+        ledger = self.caller.meter.ledger
+        parent = self.outer.reservation or ledger.calling.get(id(at))
+        try:
+            return ledger.tool(at, offer.names, self.policies.categories(offer), parent)
+        except StateError as error:
+            raise Raised(error.name, error.cause) from None
+
+    async def begin(
+        self, offer: Offer, arguments: Json, outcome: ToolOutcome
+    ) -> Reservation | None:
+        """Reserve for a tool, where anything limits it; raises Raised."""
+        tool, at = offer.names[0], self.outer.at
+        try:
+            reservation = self.reservation(offer)
+            if reservation is not None:
+                assert self.caller.meter is not None
+                await self.caller.meter.begin(reservation)
+                own = reservation.accounts[-1]
+                if own.counted and own.frame is at:
+                    counts = {name: reservation.count(name) for name in own.counted}
+                    outcome.used = {name: count for name, count in counts.items() if count}
+                    self.caller.keeping.calls.used(at, outcome.used)
+            return reservation
+        except StateError as error:
+            self.log.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
+            raise Raised(error.name, error.cause) from None
+        except BaseException as stop:
+            self.log.give_up(tool, arguments, stop)
+            raise
+
+    def count(self, reservation: Reservation | None, result: Json, outcome: ToolOutcome) -> None:
+        """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
+        if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
+            return
+        at: Any = self.outer.at
+        used = reported(result, at.execution.prices)
+        outcome.told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
+        at.account(self.outer.state_name, result)
+        if reservation is not None:
+            outcome.add(amounts_of(used))
+            self.caller.keeping.calls.used(at, amounts_of(used))
+            self.ledger.use_tool(reservation, used)
+
+    def lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
+        """Count a tool that broke off before it said what it had used."""
+        if reservation is not None:
+            at: Any = self.outer.at
+            assumed = self.ledger.use_tool(reservation, BROKEN)
+            outcome.add(assumed)
+            self.caller.keeping.calls.used(at, assumed)
+
+    def end(self, reservation: Reservation | None) -> None:
+        """Count a tool call that has ended."""
+        if reservation is not None:
+            self.ledger.end_tool(reservation)
+            assert self.caller.meter is not None
+            self.caller.meter.ledger.waiting.wake()
+
+    @property
+    def ledger(self) -> Ledger:
+        """What may be spent, where anything limits that."""
+        assert self.caller.meter is not None  # where there are reservations
+        return self.caller.meter.ledger

@@ -1,0 +1,75 @@
+"""The tools of a plain function, which waits for each of them in its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from asl.core.values import Json
+from asl.effects.runtime import RuntimeContext
+from asl.effects.tools.failures import ended
+from asl.engine.tools import Tools
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["Asked", "BlockingTools"]
+
+
+class Asked:
+    """What threads have asked for during a call of an agent, and not got yet."""
+
+    def __init__(self) -> None:
+        self.over = False
+        """Whether nobody waits for the agent any more."""
+        self.tasks: set[Future[Any]] = set()
+
+    def end(self) -> None:
+        """Give up what is still under way."""
+        self.over = True
+        for task in list(self.tasks):
+            task.cancel()
+
+
+class BlockingTools:
+    """The tools of a plain function: each method returns when it is done.
+
+    Args:
+        tools: The tools.
+        asked: What threads have asked for.
+        runtime: What the execution runs on.
+    """
+
+    def __init__(self, tools: Tools, asked: Asked, runtime: RuntimeContext) -> None:
+        self._tools = tools
+        self._asked = asked
+        self._runtime = runtime
+        self._threaded = runtime.in_event_loop
+
+    def call(self, name: str, arguments: Json = None) -> Json:
+        """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        if self._asked.over:
+            raise ended(name)
+        return self._done(self._tools.call(name, arguments))
+
+    def names(self) -> list[str]:
+        """Return the names of the tools of the run that may be used."""
+        return self._done(self._tools.names())  # type: ignore[no-any-return]
+
+    def _done(self, work: Coroutine[Any, Any, Any]) -> Any:
+        if not self._threaded:  # there are no tools, so nothing waits
+            try:
+                work.send(None)
+            except StopIteration as done:
+                return done.value
+            raise AssertionError("a tool of a function without a thread")
+        from asyncio import run_coroutine_threadsafe
+
+        asked = run_coroutine_threadsafe(work, self._runtime.loop)
+        self._asked.tasks.add(asked)
+        if self._asked.over:  # since it was asked
+            asked.cancel()
+        try:
+            return asked.result()
+        finally:
+            self._asked.tasks.discard(asked)

@@ -1,0 +1,117 @@
+"""The hooks of policies: agents that are asked before a tool is used, and shown its answer."""
+
+from __future__ import annotations
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.effects.caller import Caller
+from asl.effects.tools.failures import FINAL
+from asl.effects.tools.outcome import ToolOutcome
+from asl.effects.tools.policies import CallPolicies
+from asl.effects.tools.telling import ToolLog
+from asl.engine.agent import Call
+from asl.engine.reservations import Reservation
+from asl.states.blocks.policy import Hook
+from asl.states.blocks.verdicts import UnclearVerdict, is_verdict, rejection
+from asl.states.calls import Options, Target
+from asl.states.errors import Raised
+
+__all__ = ["ToolHooks"]
+
+
+class ToolHooks:
+    """Calls the hooks around the tools of one call of an agent."""
+
+    def __init__(self, caller: Caller, call: Call, policies: CallPolicies, log: ToolLog) -> None:
+        self.caller = caller
+        self.outer = call
+        self.policies = policies
+        self.log = log
+
+    async def before(self, tool: str, arguments: Json, outcome: ToolOutcome) -> None:
+        """Ask the hooks whether a call may be made; raises Raised where one has it blocked."""
+        request = {"tool": tool, "arguments": arguments, "state": self.outer.state_name}
+        for level in self.policies.levels:
+            if "Before" not in level.hooks:
+                continue
+            try:
+                answer = await self._hooked(
+                    level.hooks["Before"],
+                    "toolRequest",
+                    request,
+                    self.outer.reservation,
+                    outcome,
+                )
+                if (reason := _rejection(answer)) is not None:
+                    raise StateError("States.Permissions", reason)
+            except StateError as error:
+                cause = f"tool {tool!r}: the hook before it has blocked it: {error.cause or error}"
+                kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
+                self.log.refuse(tool, arguments, str(kept), cause, outcome)
+                raise Raised(kept, cause) from error
+            except BaseException as stop:
+                self.log.give_up(tool, arguments, stop)
+                raise
+
+    async def after(
+        self,
+        tool: str,
+        arguments: Json,
+        result: Json,
+        reservation: Reservation | None,
+        outcome: ToolOutcome,
+    ) -> None:
+        """Show the hooks what was answered; raises Raised where one fails or rejects it."""
+        state = self.outer.state_name
+        response = {"tool": tool, "arguments": arguments, "result": result, "state": state}
+        for level in reversed(self.policies.levels):
+            if "After" in level.hooks:
+                try:
+                    answer = await self._hooked(
+                        level.hooks["After"], "toolResponse", response, reservation, outcome
+                    )
+                    if is_verdict(answer) and (reason := _rejection(answer)) is not None:
+                        raise StateError("Agent.ToolError", reason)
+                except StateError as error:
+                    if error.name == "States.BudgetExceeded":
+                        raise
+                    cause = f"tool {tool!r}: the hook after it has failed: {error}"
+                    raise Raised("Agent.ToolError", cause) from error
+
+    async def _hooked(
+        self,
+        given: tuple[Hook, Json],
+        name: str,
+        shown: Json,
+        reservation: Reservation | None,
+        outcome: ToolOutcome,
+    ) -> Json:
+        """Call a hook within the call of *reservation*.
+
+        Without parameters of its own it gets what it is shown.
+        """
+        hook, data = given
+        at, caller = self.outer.at, self.caller
+        data = {**data, name: shown} if type(data) is dict else {name: shown}
+        agent = str(hook.agent(data, at))
+        payload = {name: shown} if hook.parameters is None else hook.parameters(data, at)
+        target = Target("agent", agent, self.outer.state_name, aside=True)
+        options = Options(None, None)
+        if self.outer.tool_rules is not None:
+            options.blocks["tools"] = self.outer.tool_rules
+        options.blocks["tool_depth"] = self.outer.tool_depth + 1
+        options.within = reservation
+        if outcome.place is not None:
+            options.blocks["turn"] = outcome.place
+        # Within the effect that calls the agent: what it answers is part of that.
+        return await caller.invoke(at, target, payload, options)
+
+
+def _rejection(answer: Json) -> str | None:
+    """Return why a hook rejects a call: an answer that is no verdict does, too."""
+    if type(answer) is bool:  # whether the call is valid
+        return None if answer else "it says so"
+    try:
+        return rejection(answer)
+    except UnclearVerdict as unclear:
+        return f"a hook answers with {unclear.wanted}, not with {unclear.found}"

@@ -1,0 +1,163 @@
+"""The policies around a call of an agent: what they allow its tools, and what they make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from asl.core.errors import NotJson, StateError
+from asl.core.schemas import faults
+from asl.core.values import Json, fits, handed_over, received
+from asl.effects.caller import Caller
+from asl.effects.rates import REQUESTS as NETWORK_REQUESTS
+from asl.effects.rates import Counting, Demand, requests
+from asl.effects.rights import rights_of, topmost
+from asl.effects.toolroom import Level
+from asl.effects.tools.bounds import CallBounds
+from asl.effects.tools.sanitizing import sanitized
+from asl.effects.unenforceable import unenforceable
+from asl.engine.agent import Agent, Call
+from asl.engine.tools import Offer
+from asl.states.blocks.policy import parse_size
+from asl.states.errors import Raised
+
+__all__ = ["CallPolicies"]
+
+MAX_NESTED: Final = 16
+"""How deep tools may use one another."""
+
+
+class CallPolicies:
+    """All policies that bind the tools of one call of an agent."""
+
+    def __init__(self, caller: Caller, call: Call) -> None:
+        self.caller = caller
+        self.outer = call
+        self.room = caller.runtime.serving().tools
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The policies, the outermost first."""
+        own = rights_of(self.caller.runtime, self.outer.at, self.outer.tool_rules)
+        operator = self.caller.runtime.serving().policy
+        return own if operator is None else (*operator.levels, *own)
+
+    def refusal(self, names: tuple[str, ...]) -> str | None:
+        refusals = (level.policy.refusal(names) for level in self.levels)
+        return next((each for each in refusals if each is not None), None)
+
+    def prepared(self, offer: Offer, arguments: Json) -> Json:
+        """Return the arguments with the defaults; raises Raised for those that are wrong."""
+        tool = offer.names[0]
+        why = self.refusal(offer.names)
+        if why is not None:
+            raise Raised("States.Permissions", f"tool {tool!r} {why}")
+        if self.outer.tool_depth >= MAX_NESTED:
+            text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
+            raise Raised("Agent.ToolError", text)
+        try:
+            own = handed_over(received(arguments, self.caller.limit, tool), self.caller.limit, tool)
+        except (NotJson, StateError) as error:
+            text = f"tool {tool!r}: the arguments are wrong: {error}"
+            raise Raised("Agent.ToolError", text) from None
+        if type(own) is not dict:
+            raise Raised("Agent.ToolError", f"tool {tool!r}: the arguments are an object")
+        for level in self.levels:
+            own = {**level.policy.arguments(offer.names), **own}
+        self._judge(tool, "arguments", own, offer.input)
+        for level in self.levels:
+            for check in level.policy.checks(offer.names, "Input"):
+                if "Schema" in check:
+                    self._judge(tool, "arguments", own, check["Schema"])
+        return own
+
+    def categories(self, offer: Offer) -> set[str]:
+        """Return the categories that a tool belongs to, of all documents around."""
+        return {
+            name
+            for level in self.levels
+            for name, matches in level.policy.tests.items()
+            if matches(offer.names)
+        }
+
+    def _judge(self, tool: str, what: str, value: Json, schema: Json) -> None:
+        wrong = faults(schema, value)
+        if wrong:
+            verb = "are" if what == "arguments" else "is"
+            raise Raised("Agent.ToolError", f"tool {tool!r}: the {what} {verb} wrong: {wrong}")
+
+    async def bounded(self, offer: Offer, arguments: Json) -> tuple[Agent, CallBounds]:
+        """Return who answers, and within which bounds; raises Raised for what cannot be bounded."""
+        tool, agent = offer.names[0], offer.agent
+        hosts = [level.policy.hosts for level in self.levels if level.policy.hosts is not None]
+        files = [level.policy.files for level in self.levels if level.policy.files is not None]
+        bounds = CallBounds(tool, hosts, files, agent.folder)
+        if bounds:
+            bounds.check(arguments)
+        settings = self.sandbox(tool)
+        if settings is not None:
+            await self.caller.runtime.event_loop()
+            self.caller.runtime.clock.real_begins()  # it asks whether what it needs is there
+            try:
+                agent = await agent.confined(settings, tool)
+            finally:
+                self.caller.runtime.clock.real_ends()
+        why = unenforceable(tool, agent, [level.policy for level in self.levels])
+        if why is not None:
+            raise Raised("States.Permissions", why)
+        return agent, bounds
+
+    def sandbox(self, tool: str) -> Mapping[str, Json] | None:
+        """Return the settings of the sandbox that a tool needs, None for none; raises Raised."""
+        needed = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
+        if any(each != needed[-1] for each in needed):
+            text = f"tool {tool!r}: it would need several sandboxes at once"
+            raise Raised("States.Permissions", text)
+        if not needed:
+            return None
+        operator = self.caller.runtime.serving().policy
+        if operator is not None and (refusal := operator.refusal(needed[-1])) is not None:
+            raise Raised("States.Permissions", f"tool {tool!r}: {refusal}")
+        return needed[-1]
+
+    @cached_property
+    def counting(self) -> dict[str, Counting]:
+        """What has to be known of the calls of the workflows around: there may be limits."""
+        at: Any = self.outer.at
+        own = topmost(at.execution)
+        found = {own.workflow: self.room.counting(own.program.document)}
+        return found | {level.workflow: level.counting for level in self.levels}
+
+    def demands(self, counted: list[tuple[str, ...]]) -> Iterator[Demand]:
+        """Yield the limits that a call is subject to."""
+        for level in self.levels:
+            for limit in level.policy.limits:
+                if limit.matches(counted[0]):
+                    yield Demand(level.workflow, limit, self.outer.tool_keys)
+            most = level.policy.requests
+            if most is not None and NETWORK_REQUESTS in counted:
+                yield Demand(level.workflow, requests(most), self.outer.tool_keys)
+
+    def cleaned(self, offer: Offer, result: Json) -> Json:
+        """Return the answer as the agent may see it; raises Raised for one that is wrong."""
+        tool = offer.names[0]
+        for level in self.levels:
+            for check in level.policy.checks(offer.names, "Output"):
+                if check.get("Sanitize") is True:
+                    result = sanitized(result)
+                if "MaxSize" in check:
+                    most = _size(check["MaxSize"])
+                    if not fits(result, most):
+                        text = f"tool {tool!r}: the answer is larger than {most} bytes"
+                        raise Raised("Agent.ToolError", text)
+                if "Schema" in check:
+                    self._judge(tool, "answer", result, check["Schema"])
+        return result
+
+
+def _size(value: Json) -> int:
+    try:
+        return parse_size(value)
+    except ValueError as fault:
+        raise StateError("States.Runtime", f"Validation: {fault}") from None

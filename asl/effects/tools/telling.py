@@ -1,0 +1,74 @@
+"""What the history tells of the tools of an agent."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from asl.core.values import Json
+from asl.effects.caller import Caller
+from asl.effects.tools.outcome import ToolOutcome
+from asl.effects.tools.policies import CallPolicies
+from asl.engine.agent import Call
+
+__all__ = ["ToolLog"]
+
+MAX_TOLD: Final = 200
+"""Calls of one agent call whose arguments and answers the history tells; of more only the names."""
+
+
+class ToolLog:
+    """Tells the history of the tools of one call of an agent."""
+
+    def __init__(self, caller: Caller, call: Call, policies: CallPolicies) -> None:
+        self.caller = caller
+        self.outer = call
+        self.policies = policies
+        self.told = 0
+
+    def refuse(
+        self,
+        tool: str,
+        arguments: Json,
+        error: str,
+        cause: str,
+        outcome: ToolOutcome | None = None,
+    ) -> None:
+        """Put it into the history that a tool was asked for and not used."""
+        tool, arguments, cause = self.outer.hide([tool, arguments, cause])
+        outcome = outcome or ToolOutcome(self.outer.place)
+        outcome.event, outcome.told = "ToolRefused", {"error": error, "cause": cause}
+        outcome.time = self.caller.runtime.now()
+        self.tell(outcome, tool, arguments)
+
+    def give_up(self, tool: str, arguments: Json, stop: BaseException) -> None:
+        """Put it into the history that a call was cancelled before the tool was reached."""
+        if self.pauses:
+            return
+        self.refuse(tool, arguments, "States.Timeout", self.stopped(stop))
+
+    def stopped(self, stop: BaseException) -> str:
+        """Return the cause of a call that was cancelled."""
+        state = self.outer.state_name
+        return f"state '{state}': the call was given up ({type(stop).__name__})"
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the turn is being paused: what is cut off now goes on later."""
+        return self.outer.place is not None and self.outer.place.turn.pausing
+
+    def tell(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
+        """Put the outcome of a tool call into the history, as the policies let it be told."""
+        shown: dict[str, Json] = {"tool": tool[:200]}
+        levels = {level.policy.level for level in self.policies.levels} or {"standard"}
+        self.told += 1
+        if self.told <= MAX_TOLD and levels & {"standard", "full"} and arguments is not None:
+            shown["arguments"] = arguments
+        shown |= outcome.told
+        if "result" in shown and (self.told > MAX_TOLD or "full" not in levels):
+            del shown["result"]
+        at: Any = self.outer.at
+        if outcome.place is None:
+            at.now = outcome.time
+            at.note(outcome.event, shown)
+        else:
+            outcome.place.turn.note(outcome.name, outcome.event, shown, outcome.time)
