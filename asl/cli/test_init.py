@@ -66,7 +66,10 @@ def command(
         way = " > ".join(names)
         streams.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")
     if not complete:
-        streams.say("asl: there are more ways than were tried: see --limit", style="yellow")
+        streams.say(
+            "asl: there are more ways than were tried, by --limit or for their length",
+            style="yellow",
+        )
     if not cases:
         hint = "" if given else "; give one that gets through: --input FILE"
         streams.say(f"asl: no case was written: no input leads to an end{hint}", style="yellow")

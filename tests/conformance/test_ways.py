@@ -9,7 +9,7 @@ import pytest
 import asl
 from asl.conformance import load_suite, run_suite
 from asl.conformance.drafts import cases_of
-from asl.conformance.drafts.search import ATTEMPT, Attempts, search
+from asl.conformance.drafts.search import ALL_STEPS, ATTEMPT, MORE_STEPS, Attempts, search
 from asl.conformance.drafts.ways import Given, Step
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
@@ -560,3 +560,37 @@ def test_a_map_of_its_whole_input_gets_an_item() -> None:
     document = machine(M={"Type": "Map", "ItemProcessor": ASKED, "End": True})
     [case], missed, _ = cases_of(asl.load(document), 10)
     assert (missed, case["input"]) == ([], [{"n": "text"}])
+
+
+@pytest.mark.parametrize("catching", [False, True])
+def test_steps_of_all_attempts_are_bounded(catching: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many states read the input, and however many ways lead through them."""
+    count = 300
+    catch = {"Catch": [{"ErrorEquals": ["E"], "Next": "Failed"}]} if catching else {}
+    states: dict[str, Any] = {
+        f"S{i}": {
+            "Type": "Task",
+            "Agent": "A",
+            "Parameters": {"x.$": f"$.in{i}"},
+            "ResultPath": None,
+            **catch,
+            "Next": f"S{i + 1}",
+        }
+        for i in range(count)
+    }
+    states[f"S{count}"] = PASS
+    if catching:
+        states["Failed"] = {"Type": "Fail", "Error": "E"}
+    visited: list[int] = []
+    attempt = Attempts.__call__
+
+    def counted(self: Attempts, given: Given) -> asl.Result:
+        result = attempt(self, given)
+        visited.append(len(result.visited))
+        return result
+
+    monkeypatch.setattr(Attempts, "__call__", counted)
+    cases, _, complete = cases_of(asl.load(machine(**states)), 100)
+    assert cases
+    assert complete is not catching
+    assert sum(visited) <= ALL_STEPS + MORE_STEPS + 3 * count

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from asl.conformance.case import NAME
 from asl.conformance.drafts.facts import TEXT
-from asl.conformance.drafts.search import Attempts, search
+from asl.conformance.drafts.search import MORE_STEPS, Attempts, search
 from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
 from asl.core.document import UNNAMED, Document
@@ -73,6 +73,9 @@ def cases_of(
     for way in found:
         if any(way[: len(each)] == each for each in dead):
             continue
+        if attempt.left <= -MORE_STEPS:
+            complete = False
+            break
         begins = _begins(machine, way, unsaid, data)
         given, result, reached, taken = search(machine, way, begins, usual, attempt)
         if not taken:
@@ -128,8 +131,13 @@ def _merged(value: Json, other: Json) -> Json:
 
 
 def _lean(given: Given, result: Result, attempt: Attempts) -> tuple[Given, Result]:
-    """Return the same without the members of the input that its way does not need."""
+    """Return the same without the members of the input that its way does not need.
+
+    All are left where there are no more steps to try that.
+    """
     for name in given.data if type(given.data) is dict else ():
+        if attempt.left <= 0:
+            break
         rest = {key: each for key, each in given.data.items() if key != name}
         other = given._replace(data=rest)
         instead = attempt(other)

@@ -14,12 +14,14 @@ from asl.conformance.drafts.ways import Given, Step, Way, tasks_of
 from asl.core.values import Json, compact
 from asl.engine.result import Result
 
-__all__ = ["Attempts", "Found", "search"]
+__all__ = ["MORE_STEPS", "Attempts", "Found", "search"]
 
 STEPS: Final = 2_500
 """Steps of all attempts for one way from one beginning."""
 ALL_STEPS: Final = 10_000
 """Steps of all attempts for a document, after which each way is tried as it begins."""
+MORE_STEPS: Final = 10_000
+"""Steps of those attempts, after which no further way is tried."""
 ATTEMPT: Final = 4
 """Steps that an attempt counts, beside one for each state that it enters."""
 
