@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from asl.agents.file import is_agents_file
 from asl.agents.scripted import check_script
+from asl.compose import load
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, contents, is_workflow, read_value
 from asl.core.errors import AslError, DocumentNotFound, ExpressionFault, InvalidDocument
@@ -325,8 +326,6 @@ def _imported(path: Path, text: str) -> Mapping[str, Json]:
     """Return the files that a document imports, by their ways from its folder."""
     if "Imports" not in text:
         return {}
-    from asl.compose import load
-
     try:
         document = load(path)
     except InvalidDocument:  # that will be what the case tests

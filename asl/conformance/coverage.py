@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 from asl.conformance.case import Case
 from asl.conformance.runner import Verdict
-from asl.core.document import Document
+from asl.core.document import Document, read
 from asl.core.errors import InvalidDocument
 from asl.core.values import Json, compact
+from asl.documents.loading import document_of
 from asl.engine.result import Result
 from asl.graphs.model import MISSING, Machine, State, Transition, graph_of
+from asl.program import Program
 
 __all__ = ["Covered", "Missed", "Run", "coverage_of", "recorded", "watched"]
 
@@ -74,9 +76,6 @@ class Run(NamedTuple):
 def recorded(run: Callable[..., Result], runs: list[Run]) -> Callable[..., Result]:
     """Return `asl.run` or its like, which adds every execution to *runs*."""
     from asl.conformance.local import children_listener
-    from asl.core.document import read
-    from asl.documents.loading import document_of
-    from asl.program import Program
 
     def recorded_run(workflow: Any, *arguments: Any, **options: Any) -> Result:
         if isinstance(workflow, Program):

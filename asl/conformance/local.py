@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+import asl
 from asl.conformance.case import CHECK_FACTS, NAME, Case
 from asl.core.diagnostics import Diagnostic, Report
 from asl.core.errors import InvalidDocument
@@ -13,6 +14,7 @@ from asl.engine.execution import Execution
 from asl.engine.map_run import ChildExecution
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
+from asl.expr.times import epoch, parse_duration
 from asl.program import Program
 
 __all__ = ["Local", "children_listener", "observe"]
@@ -43,7 +45,6 @@ def observe(request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
-    import asl
     from asl.dialects import BUILT_IN, load
 
     if request["dialect"] not in BUILT_IN:
@@ -104,9 +105,6 @@ def _run(
 
     *hearing* are the bindings of those who take what is told.
     """
-    import asl
-    from asl.expr.times import epoch, parse_duration
-
     memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
     given = {**hearing, "memory": memory}
     clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else asl.VirtualClock()

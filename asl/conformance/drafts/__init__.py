@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import asl
 from asl.conformance.case import NAME
 from asl.conformance.drafts.facts import TEXT
 from asl.conformance.drafts.search import MORE_STEPS, Attempts, search
@@ -18,6 +19,7 @@ from asl.conformance.recorder import literal
 from asl.core.document import UNNAMED, Document
 from asl.core.values import Json, compact
 from asl.dialects import dialect
+from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
 from asl.graphs.words import caught
 
@@ -47,9 +49,6 @@ def cases_of(
     Raises:
         InvalidDocument: The document cannot be run.
     """
-    import asl
-    from asl.engine.memory import ProcessMemory
-
     # Called as when the case is run: what is random, and the names in the output, depend on it.
     program = replace(asl.compile(document, profile=profile), name=UNNAMED)
     machine = document.whole
