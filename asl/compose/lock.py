@@ -12,7 +12,7 @@ from typing import Final
 from asl.compose.versions import is_registry, registered
 from asl.core.document import Document
 from asl.core.errors import AslError
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, type_name
 
 __all__ = ["LOCK", "Pin", "digest", "pins"]
 
@@ -69,10 +69,13 @@ def pins(document: Document) -> dict[str, Json]:
     if composition is None:
         return {}
     written = composition.written
+    sources = written["Imports"]
+    if type(sources) is not dict:
+        raise AslError(f"'Imports' must be an object, not {type_name(sources)}: run asl check")
     given = written.get(LOCK)
     locked = given if type(given) is dict else {}
     found: dict[str, Json] = {}
-    for name, source in written["Imports"].items():
+    for name, source in sources.items():
         if name not in composition.imports:
             raise AslError(f"the import {name!r} could not be read: run asl check")
         entry = locked.get(name)

@@ -143,3 +143,18 @@ def test_an_unused_import_gets_no_hint_of_one_in_use(asl: Asl, folder: Path, par
     said = asl("check", "main.asl.json").stdout
     assert "no Include names the import 'pert'" in said
     assert "did you mean" not in said
+
+
+@pytest.mark.parametrize("imports", [5, None, "x", [], ["x"], {"p": 5}, {"p": None}, {"p": []}])
+@pytest.mark.parametrize("lock", [None, 5, {"p": 5}, {"p": "x"}])
+def test_imports_of_a_wrong_type_have_no_lock(
+    imports: Any, lock: Any, asl: Asl, folder: Path
+) -> None:
+    """The command says so, and leaves the document as it is."""
+    document = folder / "wrong.json"
+    states = {"A": {"Type": "Pass", "End": True}}
+    text = json.dumps({"Imports": imports, "_lock": lock, "StartAt": "A", "States": states})
+    document.write_text(text)
+    done = asl("lock", document)
+    assert done.exit_code in (2, 3), done.stderr
+    assert document.read_text() == text
