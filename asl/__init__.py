@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import (
     AslError,
     DocumentNotFound,
-    InvalidDocument,
     InvalidTest,
     NotJson,
     StateError,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from asl.agents.tool import Tool
     from asl.bindings import Bindings
     from asl.client import StepFunctions
-    from asl.core.diagnostics import Diagnostic, Report, Severity
+    from asl.core.diagnostics import Diagnostic, InvalidDocument, Report, Severity
     from asl.core.document import Document
     from asl.core.profile import Profile
     from asl.dialects.base import Conversion
@@ -193,6 +192,7 @@ _LAZY = {
     "Proceed": "asl.effects.middleware",
     "Profile": "asl.core.profile",
     "Program": "asl.program",
+    "InvalidDocument": "asl.core.diagnostics",
     "Report": "asl.core.diagnostics",
     "RequestNotFound": "asl.executions",
     "Result": "asl.engine.result",

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from asl.checks.aws import unreadable
 from asl.compiler.single import states_of
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document
-from asl.core.errors import AslError, InvalidDocument, InvalidTest
+from asl.core.errors import AslError, InvalidTest
 from asl.core.json_text import read_data
 from asl.core.render.aws import aws_answer
 from asl.core.values import Json, compact

@@ -15,8 +15,8 @@ from asl.cli.exits import MEANINGS, Exit
 from asl.cli.main import COMMANDS, cli
 from asl.conformance import Case
 from asl.core.codes import all_codes
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import read
-from asl.core.errors import InvalidDocument
 from asl.core.failures import all_failures
 from asl.core.profile import PROFILES
 from asl.core.values import compact

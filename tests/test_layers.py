@@ -304,7 +304,7 @@ HIDDEN = {"type checking": 6, "in functions": 14}
 many. They hide how the modules depend on each other, and may only become fewer. Front doors may
 name for type checking what they load on demand; what `LATE` names is not counted."""
 
-FRONT_DOORS = {"asl", "asl.conformance"}
+FRONT_DOORS = {"asl", "asl.agents", "asl.conformance"}
 """Packages whose names are loaded when they are first used."""
 
 

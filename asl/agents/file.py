@@ -36,9 +36,17 @@ from asl.agents.secrets import Discreet, found, looked_up, secrets_in
 from asl.agents.tool import Tool
 from asl.checks.schemas import schema_faults
 from asl.checks.structure import shape
-from asl.core.diagnostics import Finding, Report, Severity, Suggestions, did_you_mean, place
+from asl.core.diagnostics import (
+    Finding,
+    InvalidDocument,
+    Report,
+    Severity,
+    Suggestions,
+    did_you_mean,
+    place,
+)
 from asl.core.document import Document, is_workflow, read_value
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import AslError
 from asl.core.imports import import_object
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name

@@ -12,8 +12,9 @@ import click
 
 from asl.cli.project import Project
 from asl.cli.streams import colour
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, is_workflow, read_value
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import AslError
 from asl.core.json_text import read_data
 from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json

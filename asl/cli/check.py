@@ -23,9 +23,9 @@ from asl.cli.arguments import (
 )
 from asl.cli.exits import Exit
 from asl.cli.names import named, workflows
-from asl.core.diagnostics import Diagnostic, Report, Severity
+from asl.core.diagnostics import Diagnostic, InvalidDocument, Report, Severity
 from asl.core.document import Document, read_value
-from asl.core.errors import DocumentNotFound, InvalidDocument
+from asl.core.errors import DocumentNotFound
 from asl.core.profile import Profile
 from asl.core.render.formats import RENDERERS
 from asl.core.render.text import render_text

@@ -10,8 +10,8 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import DOCUMENTS, Origin, origin_options, pair, read_document, read_table
 from asl.cli.exits import Exit
-from asl.core.diagnostics import Report, Severity
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.diagnostics import InvalidDocument, Report, Severity
+from asl.core.errors import AslError
 from asl.core.render.formats import RENDERERS
 from asl.dialects import Conversion, converted, dialect
 

@@ -13,8 +13,8 @@ from asl import __version__
 from asl.cli import streams
 from asl.cli.exits import MEANINGS, Exit
 from asl.cli.project import find_project
-from asl.core.diagnostics import did_you_mean
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.diagnostics import InvalidDocument, did_you_mean
+from asl.core.errors import AslError
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -26,9 +26,9 @@ from asl.cli.project import is_of_project
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compiler import compile_workflow
 from asl.compose import runnable
-from asl.core.diagnostics import Report, Severity
+from asl.core.diagnostics import InvalidDocument, Report, Severity
 from asl.core.document import Document
-from asl.core.errors import AslError, ExpressionFault, InvalidDocument
+from asl.core.errors import AslError, ExpressionFault
 from asl.core.pointers import resolved, tokens
 from asl.core.profile import Profile
 from asl.core.values import Json

@@ -8,7 +8,8 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.conformance import Case, Covered, SuiteReport, Verdict, load_suite, run_suite
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.diagnostics import InvalidDocument
+from asl.core.errors import AslError
 
 __all__ = ["command"]
 

@@ -13,8 +13,8 @@ from typing import Any
 from asl.compose.files import Fetch
 from asl.compose.given import Given
 from asl.compose.includes import includes
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, What
-from asl.core.errors import InvalidDocument
 from asl.core.values import Json
 from asl.sources import load as read
 from asl.sources import load_each as read_each

@@ -9,9 +9,9 @@ from asl.compose.files import BESIDE, Fetch, Files, Refused
 from asl.compose.includes import includes
 from asl.compose.lock import LOCK, Pin, digest
 from asl.compose.versions import LATEST, is_registry, registered
-from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.diagnostics import Finding, InvalidDocument, did_you_mean
 from asl.core.document import Composition, Document, read
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import AslError
 from asl.core.pointers import escape
 from asl.core.source import Place, Span
 from asl.core.values import Json
@@ -197,7 +197,7 @@ class _Linker:
         for index, fault in enumerate(faults):
             span = Span(home.source.offset(Place(fault.line, fault.column)))
             place = f"{one.place}/{index}"
-            self.origins[place] = replace(home, _spans=[span]), ""
+            self.origins[place] = Document(home.value, home.source, _spans=[span]), ""
             self._found(fault.code, place, fault.message, fault.hint)
 
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 from asl.agents.file import is_agents_file
 from asl.agents.scripted import check_script
 from asl.compose import load
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.document import Document, contents, is_workflow, read_value
-from asl.core.errors import AslError, DocumentNotFound, ExpressionFault, InvalidDocument
+from asl.core.errors import AslError, DocumentNotFound, ExpressionFault
 from asl.core.json_schema import jsonschema
 from asl.core.pointers import escape
 from asl.core.resources import folder

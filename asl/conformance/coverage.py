@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from asl.conformance.case import Case
 from asl.conformance.runner import Verdict
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, read
-from asl.core.errors import InvalidDocument
 from asl.core.values import Json, compact
 from asl.documents.loading import document_of
 from asl.engine.result import Result

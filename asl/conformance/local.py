@@ -6,8 +6,7 @@ from typing import Any, TypeAlias
 
 import asl
 from asl.conformance.case import CHECK_FACTS, NAME, Case
-from asl.core.diagnostics import Diagnostic, Report
-from asl.core.errors import InvalidDocument
+from asl.core.diagnostics import Diagnostic, InvalidDocument, Report
 from asl.core.values import Json
 from asl.engine.events import Event
 from asl.engine.execution import Execution

@@ -12,16 +12,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from asl.core.aws import NOWHERE, location
 from asl.core.codes import lookup
-from asl.core.errors import InvalidDocument
+from asl.core.errors import AslError
 from asl.core.pointers import resolved
+from asl.core.source import WrittenDocument
 from asl.core.values import Json
-
-if TYPE_CHECKING:
-    from asl.core.document import Document
 
 
 class Severity(StrEnum):
@@ -133,7 +131,7 @@ class Report:
     """Every diagnostic of one document, in the order of its text; as a text, what is told of it."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
-    document: Document | None = None
+    document: WrittenDocument | None = None
 
     def __str__(self) -> str:
         from asl.core.render.text import render_text
@@ -169,6 +167,17 @@ class Report:
         return len(self.diagnostics)
 
 
+class InvalidDocument(AslError):
+    """A document has errors; `report` says which and where."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report)
+        self.report = report
+
+    def __str__(self) -> str:
+        return "\n".join(str(diagnostic) for diagnostic in self.report.errors)
+
+
 ProfileSeverity = Callable[[str, Severity], Severity | None]
 
 
@@ -178,7 +187,7 @@ def default_severity(_code: str, severity: Severity) -> Severity:
 
 
 def place(
-    document: Document,
+    document: WrittenDocument,
     findings: Iterable[Finding],
     profile_severity: ProfileSeverity = default_severity,
 ) -> Report:
@@ -242,7 +251,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:1200]}…{text[-600:]}"
 
 
-def insist(document: Document, findings: Iterable[Finding]) -> None:
+def insist(document: WrittenDocument, findings: Iterable[Finding]) -> None:
     """Raise InvalidDocument with all findings if one of them is an error."""
     found = dict.fromkeys(findings)
     if any(map(is_error, found)):  # places are for those who are told
@@ -255,8 +264,10 @@ def is_error(finding: Finding) -> bool:
     return severity == Severity.ERROR
 
 
-def _diagnostic(document: Document, finding: Finding, severity: Severity) -> tuple[Diagnostic, int]:
-    """A finding with its place, and the offset of that."""
+def _diagnostic(
+    document: WrittenDocument, finding: Finding, severity: Severity
+) -> tuple[Diagnostic, int]:
+    """Return a finding with its place, and the offset of that."""
     home, pointer = document.origin(finding.pointer)
     inside, value = finding.inside, resolved(document.value, finding.pointer)
     if home is not document and value is not None and resolved(home.value, pointer) != value:
@@ -283,7 +294,7 @@ def _diagnostic(document: Document, finding: Finding, severity: Severity) -> tup
     return diagnostic, offset
 
 
-def _aws(document: Document, finding: Finding) -> AwsDiagnostic | None:
+def _aws(document: WrittenDocument, finding: Finding) -> AwsDiagnostic | None:
     if finding.aws is None or not finding.aws.code:
         return None
     if finding.aws.code in NOWHERE:

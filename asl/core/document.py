@@ -10,8 +10,16 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from asl.core import json_text
 from asl.core.codes import lookup
-from asl.core.diagnostics import Diagnostic, Finding, Related, Report, Severity, did_you_mean
-from asl.core.errors import AslError, DocumentNotFound, InvalidDocument
+from asl.core.diagnostics import (
+    Diagnostic,
+    Finding,
+    InvalidDocument,
+    Related,
+    Report,
+    Severity,
+    did_you_mean,
+)
+from asl.core.errors import AslError, DocumentNotFound
 from asl.core.pointers import resolved
 from asl.core.source import (
     DEFAULT_LIMITS,

@@ -11,22 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from asl.core.diagnostics import Report
-
 
 class AslError(Exception):
     """The library was misused, or given something it cannot work with."""
-
-
-class InvalidDocument(AslError):
-    """A document has errors; `report` says which and where."""
-
-    def __init__(self, report: Report) -> None:
-        super().__init__(report)
-        self.report = report
-
-    def __str__(self) -> str:
-        return "\n".join(str(diagnostic) for diagnostic in self.report.errors)
 
 
 class DocumentNotFound(AslError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from asl.core.pointers import tokens
 from asl.core.values import MAX_DEPTH, Json, index_of
@@ -189,3 +190,34 @@ def spans_of(value: Json) -> Span:
             span.members = [Span(0) for _ in item]
             todo.extend(reversed(list(zip(span.members, item, strict=True))))
     return root
+
+
+class WrittenDocument(Protocol):
+    """A document whose parts stand somewhere in texts (`asl.core.document.Document`)."""
+
+    @property
+    def value(self) -> Json:
+        """What the text says."""
+        ...
+
+    @property
+    def source(self) -> Source:
+        """The text."""
+        ...
+
+    @property
+    def sources(self) -> Mapping[str | None, Source]:
+        """The texts that it was put together from, by their names; its own is the first."""
+        ...
+
+    def origin(self, pointer: str) -> tuple[WrittenDocument, str]:
+        """Return the document in which the value at a JSON Pointer is written, and its place."""
+        ...
+
+    def offset(self, pointer: str, at_key: bool = False, inside: int | None = None) -> int:
+        """Return where the value (or its key) at a JSON Pointer begins."""
+        ...
+
+    def locate(self, pointer: str, at_key: bool = False, inside: int | None = None) -> Place:
+        """Return the place of the value (or of its key) at a JSON Pointer."""
+        ...

@@ -15,9 +15,16 @@ from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
 from asl.compose.files import Files, Folder, Kept
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Report, bounded_suggestions, did_you_mean, place
+from asl.core.diagnostics import (
+    Finding,
+    InvalidDocument,
+    Report,
+    bounded_suggestions,
+    did_you_mean,
+    place,
+)
 from asl.core.document import Document, What, parsed, path_of
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import AslError
 from asl.core.pointers import resolved
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json

@@ -6,9 +6,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, InvalidDocument
 from asl.core.document import Composition, Document, Origins, origin_of, parsed
-from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source
 from asl.core.values import Json, json_equal
 from asl.core.yaml_1_1 import PLATFORM

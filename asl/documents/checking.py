@@ -8,9 +8,8 @@ from asl.checks import check as check_document
 from asl.checks.aws import unreadable
 from asl.checks.variables import references
 from asl.checks.workflow import taken_apart
-from asl.core.diagnostics import Report
+from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document, What
-from asl.core.errors import InvalidDocument
 from asl.core.profile import DEFAULT, Profile
 from asl.documents.loading import check_names, document_of, profile_of
 

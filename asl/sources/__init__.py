@@ -10,8 +10,9 @@ What only such documents need (`templates`) is imported when one of them comes.
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, What, as_object, opened, parsed, read
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import AslError
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
 from asl.sources.looks import may_be_template

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.document import Document, invalid
-from asl.core.errors import InvalidDocument
 from asl.core.pointers import pointer_to
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json

@@ -5,9 +5,8 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.document import parsed
-from asl.core.errors import InvalidDocument
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.diagnostics import Finding, InvalidDocument, did_you_mean
 from asl.core.document import clipped, invalid, opened
-from asl.core.errors import DocumentNotFound, InvalidDocument
+from asl.core.errors import DocumentNotFound
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact

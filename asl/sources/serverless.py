@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.document import Document, parsed
-from asl.core.errors import InvalidDocument
 from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
 from asl.core.yaml_schema import CORE, Schema

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.document import Document, invalid
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import AslError
 from asl.core.source import Fault, Limits, Source
 from asl.core.values import Json
 from asl.sources import cloudformation, definition, serverless

@@ -8,9 +8,8 @@ import pytest
 import asl
 from asl.checks import check
 from asl.core.aws import location
-from asl.core.diagnostics import Severity
+from asl.core.diagnostics import InvalidDocument, Severity
 from asl.core.document import read
-from asl.core.errors import InvalidDocument
 from asl.core.profile import AWS, DEFAULT
 from asl.core.render.aws import render_aws
 from asl.core.render.text import render_text

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from asl.checks import check
-from asl.core.diagnostics import Report
+from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import read
-from asl.core.errors import InvalidDocument
 from asl.core.profile import AWS, DEFAULT, LENIENT, Profile
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"

@@ -6,7 +6,8 @@ from textwrap import dedent
 import pytest
 
 from asl.conformance import InvalidSuite, load_suite
-from asl.core.errors import DocumentNotFound, InvalidDocument
+from asl.core.diagnostics import InvalidDocument
+from asl.core.errors import DocumentNotFound
 
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 

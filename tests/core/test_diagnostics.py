@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asl.core.diagnostics import Finding, Report, Severity, did_you_mean, place
+from asl.core.diagnostics import Finding, InvalidDocument, Report, Severity, did_you_mean, place
 from asl.core.document import read
-from asl.core.errors import InvalidDocument
 
 TEXT = """\
 {

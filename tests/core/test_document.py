@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, read, read_value
-from asl.core.errors import AslError, DocumentNotFound, InvalidDocument, NotJson
+from asl.core.errors import AslError, DocumentNotFound, NotJson
 from asl.core.pointers import escape
 from asl.core.source import Limits, Place
 from asl.core.values import MAX_DEPTH, compact, json_equal

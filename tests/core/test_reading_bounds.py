@@ -9,8 +9,13 @@ import pytest
 
 import asl
 from asl.core import json_text, yaml_text
-from asl.core.diagnostics import MAX_FINDINGS, Suggestions, bounded_suggestions, did_you_mean
-from asl.core.errors import InvalidDocument
+from asl.core.diagnostics import (
+    MAX_FINDINGS,
+    InvalidDocument,
+    Suggestions,
+    bounded_suggestions,
+    did_you_mean,
+)
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.dialects.layout import laid_out
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asl.core.diagnostics import Finding, Report, place
+from asl.core.diagnostics import Finding, InvalidDocument, Report, place
 from asl.core.document import read
-from asl.core.errors import InvalidDocument
 from asl.core.render.formats import RENDERERS
 from asl.core.render.github import render_github
 from asl.core.render.json import render_json

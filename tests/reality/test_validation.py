@@ -11,9 +11,8 @@ import pytest
 from asl import variable_references
 from asl.checks import check
 from asl.checks.aws import unreadable
-from asl.core.diagnostics import Report
+from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import read
-from asl.core.errors import InvalidDocument
 from asl.core.profile import AWS
 from asl.core.render.aws import render_aws
 

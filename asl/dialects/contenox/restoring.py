@@ -7,9 +7,9 @@ document that is there.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, InvalidDocument
 from asl.core.document import Document
-from asl.core.errors import AslError, InvalidDocument
+from asl.core.errors import AslError
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.dialects import foreign

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from asl.compose.files import Files, Refused
-from asl.core.diagnostics import Finding, Severity, is_error
+from asl.core.diagnostics import Finding, InvalidDocument, Severity, is_error
 from asl.core.document import Document
-from asl.core.errors import DocumentNotFound, InvalidDocument
+from asl.core.errors import DocumentNotFound
 from asl.core.pointers import escape
 from asl.core.source import Limits
 from asl.core.values import Json

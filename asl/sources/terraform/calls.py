@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from asl.core import yaml_text
-from asl.core.errors import InvalidDocument
+from asl.core.diagnostics import InvalidDocument
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source
 from asl.core.values import Json, compact

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import fmod
 from typing import Any, Final
 
-from asl.core.diagnostics import did_you_mean
-from asl.core.errors import InvalidDocument
+from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.source import Source
 from asl.core.values import Json, compact, is_number, json_equal
 from asl.sources.definition import Part, Unknown

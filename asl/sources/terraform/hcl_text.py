@@ -6,8 +6,8 @@ All of the native syntax is read: blocks, attributes, expressions, templates, he
 import re
 from typing import Final
 
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import invalid
-from asl.core.errors import InvalidDocument
 from asl.core.source import Fault, Source
 from asl.core.values import MAX_DIGITS, Json
 from asl.sources.terraform.hcl import (

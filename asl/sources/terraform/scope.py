@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from asl.core.errors import InvalidDocument
+from asl.core.diagnostics import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.sources.definition import Part
