@@ -106,7 +106,8 @@ def _count_reading(pattern: Any, text: str | bytes, spend: Spend, leading: int =
 _LITERALS = re.compile(r"(?:\(\?[imsU]+\))?(?:[^\\.\[*+?{(]|\\x[0-9a-f]{2}|\\b|\((?!\?)|\(\?:)*+")
 """Alternatives of plain texts, whose automaton has no more states than they have characters."""
 
-_SPECIAL = re.compile(r"[^A-Za-z0-9_\u0080-\U0010ffff]")
+_SPECIAL = re.compile(r"[\x00-/:-@\[-^`{-\x7f]")
+"""ASCII beside letters, digits and `_`; as a negated class it would take 10 ms to compile."""
 
 
 def escape(text: str) -> str:

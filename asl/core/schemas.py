@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
-from fractions import Fraction
 from functools import cache, lru_cache
 from math import prod
 from typing import Any, Final
@@ -302,6 +301,8 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
         try:
             yield from theirs["multipleOf"](validator, wanted, value, schema) or ()
         except OverflowError:  # of an integer and a fraction that is no double
+            from fractions import Fraction
+
             if Fraction(value) % Fraction(wanted):
                 yield jsonschema().ValidationError(f"{value!r} is not a multiple of {wanted!r}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Protocol
 
 from asl.core.values import Json
@@ -54,5 +53,7 @@ def refusal(call: Call, service: str, code: str, message: str) -> Raised:
 
 def uuid_of(call: Call, what: str) -> str:
     """Return an id for something that a call brings about: the same when it is repeated."""
+    from hashlib import sha256  # loads OpenSSL
+
     digits = sha256(f"{call.token}\n{what}".encode()).hexdigest()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Protocol
 
 from asl.core.diagnostics import did_you_mean
@@ -187,6 +186,8 @@ def definition_hash(document: Mapping[str, Json]) -> str:
     import json
 
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    from hashlib import sha256  # loads OpenSSL
+
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
