@@ -252,5 +252,13 @@ class Session:
 
     @property
     def foreign_version(self) -> int:
-        """Stands for what others have written: it is another one whenever they have."""
-        return self.connection.version()[0]
+        """Stands for what others have written: it is another one whenever they have.
+
+        The store is asked once for all that is committed together.
+        """
+        waiting = self._flushing
+        if waiting is None:
+            return self.connection.version()[0]
+        if waiting.foreign_version is None:
+            waiting.foreign_version = self.connection.version()[0]
+        return waiting.foreign_version

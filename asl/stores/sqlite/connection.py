@@ -48,6 +48,22 @@ FORKED: Final = (
 _CHANGES: Final = (Insert, Update, Delete, Append)
 
 
+class _Errors:
+    """Names what SQLite raises within; every commit enters it, and a generator would cost more."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and (named := self._connection.named(error)) is not None:
+            raise named from error
+
+
 class SqliteConnection:
     """One file, for the thread that has opened it.
 
@@ -78,7 +94,7 @@ class SqliteConnection:
         how = reading_mode(path)
         _refuse_left(path)
         self.refusal = None if how is None else READ_ONLY
-        with self._errors():
+        with _Errors(self):
             if how is None:
                 self._open_to_write(synchronous)
             else:
@@ -145,23 +161,22 @@ class SqliteConnection:
             run(f"PRAGMA user_version = {VERSION}")
         run("COMMIT")
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Name what SQLite says."""
-        try:
-            yield
-        except sqlite3.ProgrammingError as error:
-            raise StoreError(f"{self.place}: {CLOSED if self.is_closed else error}") from error
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self.place}: {advice(error)}") from error
-        except sqlite3.IntegrityError as error:
-            raise StoreContradicted(f"{self.place}: {CONTRADICTED} ({error})") from error
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise StoreDamaged(self.place, str(error)) from error
-        except OSError as error:
-            raise StoreError(f"{self.place}: {error.strerror}: {error.filename}") from error
-        except (UnicodeEncodeError, OverflowError) as error:  # what was asked for, not what is kept
-            raise StoreError(f"{self.place}: {error}") from error
+    def named(self, error: BaseException) -> StoreError | None:
+        """Return the error that says what SQLite has raised, None for what others have."""
+        match error:
+            case sqlite3.ProgrammingError():
+                return StoreError(f"{self.place}: {CLOSED if self.is_closed else error}")
+            case sqlite3.OperationalError():
+                return StoreError(f"{self.place}: {advice(error)}")
+            case sqlite3.IntegrityError():
+                return StoreContradicted(f"{self.place}: {CONTRADICTED} ({error})")
+            case sqlite3.DatabaseError() | UnicodeDecodeError():
+                return StoreDamaged(self.place, str(error))
+            case OSError():
+                return StoreError(f"{self.place}: {error.strerror}: {error.filename}")
+            case UnicodeEncodeError() | OverflowError():  # what was asked for, not what is kept
+                return StoreError(f"{self.place}: {error}")
+        return None
 
     # Its life
 
@@ -212,7 +227,7 @@ class SqliteConnection:
 
     def version(self) -> tuple[int, int]:
         """Return SQLite's counts of what others have written, and of what was written here."""
-        with self._errors():
+        with _Errors(self):
             (foreign,) = self._file.execute("PRAGMA data_version").fetchone()
             return foreign, self._file.total_changes
 
@@ -230,30 +245,30 @@ class SqliteConnection:
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
         """Return the rows that a statement asks for."""
         sql = compiled(statement)
-        with self._errors():
+        with _Errors(self):
             return self._file.execute(sql.sql, sql.values(values)).fetchall()
 
     def scan(self, statement: Select, values: Values = ()) -> Iterator[Row]:
         """Yield the rows that a statement asks for one by one."""
         sql = compiled(statement)
-        with self._errors():
+        with _Errors(self):
             yield from self._file.execute(sql.sql, sql.values(values))
 
     def trace(self, place: int, number: int, first: int) -> list[tuple[int, int]]:
         """Return number and place of steps of one execution, from one back to another."""
-        with self._errors():
+        with _Errors(self):
             return self._file.execute(TRACE, (place, number, first)).fetchall()
 
     def faults(self) -> Iterator[str]:
         """Yield what SQLite finds wrong with the file."""
-        with self._errors():
+        with _Errors(self):
             for (said,) in self._file.execute("PRAGMA integrity_check"):
                 if said != "ok":
                     yield said
 
     def _copy_to(self, target: sqlite3.Connection) -> None:
         """Copy the file as it is committed (SQLite, online backup)."""
-        with self._errors():
+        with _Errors(self):
             self._file.backup(target)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
@@ -285,21 +300,22 @@ class SqliteConnection:
     def commit(self, writes: Iterable[Write], check: Callable[[], object] | None) -> None:
         """Make changes in one transaction; a single one that nothing checks is one by itself."""
         writes = [*writes]
-        with self._errors():
-            if len(writes) == 1 and check is None and isinstance(writes[0][0], _CHANGES):
-                self.reached("commit.begin")
-                self._change(writes)
-                self.reached("commit.done")
-                return
-            with self._transaction(check):
-                self._change(writes)
+        with _Errors(self):
+            match writes:
+                case [(change, values)] if check is None and isinstance(change, _CHANGES):
+                    self.reached("commit.begin")
+                    self._file.execute(compiled(change).sql, parameters(change, (values,))[0])
+                    self.reached("commit.done")
+                case _:
+                    with self._transaction(check):
+                        self._change(writes)
 
     @contextmanager
     def transaction(
         self, writes: Callable[[], Iterable[Write]], check: Callable[[], object] | None
     ) -> Iterator[None]:
         """Read and write in one transaction."""
-        with self._errors(), self._transaction(check):
+        with _Errors(self), self._transaction(check):
             yield
             self._change(writes())
 
