@@ -250,6 +250,8 @@ class PastUsage:
         """The largest usage of all calls within one call."""
         self.unbounded: set[str] = set()
         """The keys of calls that have used more than the bounds of the document."""
+        self.rates: dict[str, Decimal] = {}
+        """The highest cost of a token that was seen, by the keys of calls."""
         self._known: dict[str, Amounts] = {}
         """Both usages together."""
 
@@ -263,6 +265,11 @@ class PastUsage:
         own = self.own.get(key, UNKNOWN)
         if not sizes:
             return own, self._known.get(key, UNKNOWN)
+        if "MaxTokens" in sizes and "MaxCost" not in sizes:  # a model without a price
+            if key in self.rates:
+                own = max_amounts(own, {"MaxCost": self.rates[key] * sizes["MaxTokens"]})
+            elif not own.get("MaxCost", 1):  # calls without tokens say nothing of their price
+                own = {name: size for name, size in own.items() if name != "MaxCost"}
         own = max_amounts(own, sizes) if key in self.unbounded else {**own, **sizes}
         within = self.within.get(key, UNKNOWN)
         return own, {name: size + within.get(name, 0) for name, size in own.items()}
@@ -285,6 +292,9 @@ class PastUsage:
             sizes: The bounds that the document gave.
             priced: Whether its cost is known.
         """
+        if used.get("MaxTokens") and used.get("MaxCost"):
+            rate = Decimal(used["MaxCost"]) / used["MaxTokens"]
+            self.rates[key] = max(rate, self.rates.get(key, rate))
         nothing = NOTHING if priced else TOKENS
         own, inner = self.own.get(key, nothing), self.within.get(key, UNKNOWN)
         if any(size < used.get(name, 0) for name, size in sizes.items()):
@@ -309,6 +319,7 @@ class PastUsage:
             "largest": {key: write_amounts(known) for key, known in self.own.items()},
             "within": {key: write_amounts(known) for key, known in self.within.items()},
             "unbounded": sorted(self.unbounded),
+            "rates": {key: str(rate) for key, rate in self.rates.items()},
         }
 
     def restore(self, written: Json) -> None:
@@ -317,6 +328,8 @@ class PastUsage:
         within = written.get("within", {})
         for key, known in written.get("largest", {}).items():
             self.learn(key, read_amounts(known), read_amounts(within.get(key, {})) or UNKNOWN)
+        for key, rate in written.get("rates", {}).items():
+            self.rates[key] = max(Decimal(rate), self.rates.get(key, Decimal(0)))
 
 
 def _most(known: Amounts, used: Amounts) -> Amounts:

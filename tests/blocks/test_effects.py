@@ -19,7 +19,7 @@ from asl.conformance.case import CHECK_FACTS, Case
 from asl.conformance.local import Local
 from asl.conformance.runner import run_case
 from asl.states.blocks import BLOCKS
-from asl.states.blocks.progress import FIELDS as OF_PROGRESS
+from asl.states.schemas import foreign_fields
 from tests.bundled import bundled
 
 Json = Any
@@ -109,8 +109,9 @@ def every_field() -> dict[Field, list[Json]]:
                 continue
             found[row(kind, block, "")] = []
             for way, values in fields(part, file):
-                known = OF_PROGRESS.get(kind) if block == "Progress" else None
-                if known is None or way.partition("/")[0] in known:
+                of_state = block == "Progress" and kind != "document"
+                others = foreign_fields("blocks:Progress", kind) if of_state else frozenset()
+                if way.partition("/")[0] not in others:
                     found.setdefault(row(kind, block, way), []).extend(values)
     return found
 
