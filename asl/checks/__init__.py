@@ -6,7 +6,7 @@ are functions, one module per concern.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from asl.checks import (
     agent_loops,
@@ -45,7 +45,7 @@ from asl.core.opaque import is_about_opaque, with_opaque
 from asl.core.pointers import resolved
 from asl.core.profile import DEFAULT, Profile
 from asl.core.values import Json
-from asl.states import STATE_TYPES
+from asl.states import type_of
 
 __all__ = ["check", "insist"]
 
@@ -54,9 +54,7 @@ Rule = Callable[[Workflow], Iterator[Finding]]
 
 def _types(workflow: Workflow) -> Iterator[Finding]:
     for node in workflow.nodes():
-        kind = node.value.get("Type")
-        if type(kind) is str and kind in STATE_TYPES:
-            yield from STATE_TYPES[kind].check(node)
+        yield from type_of(node.value).check(node)
 
 
 RULES: tuple[Rule, ...] = (
@@ -82,8 +80,10 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-OF_THE_AUTHOR = frozenset(("V-BUD-09", "V-CHOICE-06", "V-RETRY-06"))
+OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
 """Advice to authors; a document that was read from another language has its own about the same."""
+ADVISING: frozenset[Rule] = frozenset((agent_loops.check,))
+"""The rules that give nothing but such advice: they are not run for such a document."""
 OF_EXPRESSIONS = frozenset(("V-CACHE-02", "V-ST-07"))
 """Rules that say of an expression that it is not evaluated, as `literals` does."""
 SAID = {"V-TOP-12": "CX-NO-END"}
@@ -147,12 +147,14 @@ def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False)
 def _found(document: Document, workflow: Workflow) -> list[Finding]:
     """Return everything found in a document; some of it may be there twice."""
     profile = workflow.profile
-    found = (included.blamed(each, _arguments(document)) for each in _findings(workflow))
+    foreign = document.dialect != "asl" and not profile.aws
+    rules = (each for each in RULES if not (foreign and each in ADVISING))
+    found = (included.blamed(each, _arguments(document)) for each in _findings(workflow, rules))
     if workflow.value is not document.value:
         found = (
             each for each in found if not is_about_opaque(workflow.value, each.pointer, each.at_key)
         )
-    if document.dialect != "asl" and not profile.aws:
+    if foreign:
         said = {each.code for each in _composing(document)}
         found = (
             each
@@ -204,7 +206,7 @@ def _arguments(document: Document) -> Mapping[str, str]:
     return {} if document.composition is None else document.composition.arguments
 
 
-def _findings(workflow: Workflow) -> Iterator[Finding]:
+def _findings(workflow: Workflow, rules: Iterable[Rule]) -> Iterator[Finding]:
     """Yield every fault once: what has not the right shape is not judged by the same rule again.
 
     Nor is a text that was meant as an expression, if it has not the right shape for that reason.
@@ -218,7 +220,7 @@ def _findings(workflow: Workflow) -> Iterator[Finding]:
         if literal is not None and finding.hint is None:
             finding = finding._replace(hint=literal.hint)
         yield finding
-    for rule in RULES if well else ():
+    for rule in rules if well else ():
         for finding in rule(workflow):
             if finding.code in OF_EXPRESSIONS:
                 meant.pop(finding.pointer, None)

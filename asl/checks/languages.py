@@ -22,8 +22,11 @@ from asl.states.schemas import free_fields
 
 __all__ = ["check", "is_jsonata", "other_language"]
 
-_OF_ONE: Final = FieldIndex(lambda field: field.language is not None)
-"""The fields that belong to one query language."""
+_FOREIGN: Final = {
+    "JSONPath": FieldIndex(lambda field: field.language == "JSONata"),
+    "JSONata": FieldIndex(lambda field: field.language == "JSONPath"),
+}
+"""A query language -> the fields that belong to the other one."""
 _TWINS = {**IN_JSONATA, **{there: here for here, there in IN_JSONATA.items()}}
 """What a field is called in the other language."""
 _RULE_JSONPATH = frozenset({"Variable", "Variable.$", *COMBINATORS, *OPERATORS})
@@ -67,8 +70,8 @@ def _fields(node: Node) -> Iterator[Finding]:
         return
     jsonata = node.query_language == "JSONata"
     label = node.template and not kind.terminal
-    for field, steps, _ in _OF_ONE.of(node.value):
-        if field.language != node.query_language and not (label and steps == ("Output",)):
+    for field, steps, _ in _FOREIGN[node.query_language].of(node.value):
+        if not (label and steps == ("Output",)):
             yield other_language(field.name, node, node.at(*steps))
     if not jsonata:
         return

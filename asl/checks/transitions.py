@@ -152,8 +152,14 @@ class _Machine(NamedTuple):
 
     def reach(self) -> Iterator[Finding]:
         roots = self.roots()
-        if roots is None or any("{{" in root for root in roots) or self.opaque:
+        if roots is None or any("{{" in root for root in roots):
             return
+        found = [*self.missed(roots)]
+        if found and not self.opaque:
+            yield from found
+
+    def missed(self, roots: list[str]) -> Iterator[Finding]:
+        """Yield the states that no known transition leads to, and machines without an end."""
         reached = self.reached(roots)
         # AWS refuses a state that none leads to, not one that only such states do (measured); and
         # the former also beside a StartAt that names no state (aws-cloudformation/cfn-lint#4074).

@@ -1,6 +1,6 @@
 """Where expressions of JSONata stand in a document, and each of them parsed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -55,8 +55,7 @@ def of_document(workflow: Workflow) -> list[Written]:
 def _written(node: Node) -> list[Written]:
     found: list[Written] = []
     for field, steps, value in _COMPUTED.of(node.value):
-        apart = _apart(type_of(node.value), field)
-        if apart and type(value) is dict:
+        if type(value) is dict and (apart := _apart(type_of(node.value), field)):
             value = {name: part for name, part in value.items() if name not in apart}
         members, wanted = _MEMBERS[field.after], _TYPES.get(field.jsonata)
         _look(found, value, node.at(*steps), members, wanted)
@@ -92,11 +91,19 @@ def read(workflow: Workflow, source: str) -> ParsedQuery | ExpressionFault:
     """Return an expression parsed, or why it cannot be; each text is parsed once."""
     known = workflow.queries.get(source)
     if known is None:
-        from asl.expr.jsonata import limits, parse
-
-        try:
-            known = parse(source, limits(workflow.profile.aws))
-        except ExpressionFault as fault:
-            known = fault
-        workflow.queries[source] = known
+        known = workflow.queries[source] = _parser()(source, workflow.profile.aws)
     return known
+
+
+@cache
+def _parser() -> Callable[[str, bool], ParsedQuery | ExpressionFault]:
+    """Return what parses expressions; an import for each costs more than parsing most of them."""
+    from asl.expr.jsonata import limits, parse
+
+    def parsed(source: str, aws: bool) -> ParsedQuery | ExpressionFault:
+        try:
+            return parse(source, limits(aws))
+        except ExpressionFault as fault:
+            return fault
+
+    return parsed

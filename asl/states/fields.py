@@ -114,21 +114,37 @@ class FieldIndex:
     def of(self, state: Mapping[str, Json]) -> Iterator[tuple[Field, Steps, Json]]:
         """Yield the fields that a state has: `(field, steps to it, value)`."""
         fields = self.fields(type_of(state))
+        if fields.keys().isdisjoint(state):
+            return
         for name, value in state.items():
             for field in fields.get(name, ()):
-                for steps, part in _within(value, field.place[1:], (name,)):
+                if len(field.place) == 1:
+                    yield field, field.place, value
+                    continue
+                for steps, part in _within(value, field.place):
                     yield field, steps, part
 
 
-def _within(value: Json, place: tuple[str, ...], steps: Steps) -> Iterator[tuple[Steps, Json]]:
-    """Yield all that stands at a place within a value, with the steps to each."""
-    if not place:
-        yield steps, value
-    elif place[0] == ITEM:
-        for index, part in enumerate(value if type(value) is list else ()):
-            yield from _within(part, place[1:], (*steps, index))
-    elif type(value) is dict and place[0] in value:
-        yield from _within(value[place[0]], place[1:], (*steps, place[0]))
+def _within(value: Json, place: tuple[str, ...]) -> list[tuple[Steps, Json]]:
+    """Return all that stands at a place, of which the value is at the first step."""
+    found: list[tuple[Steps, Json]] = [(place[:1], value)]
+    for step in place[1:]:
+        if step == ITEM:
+            found = [
+                ((*steps, index), part)
+                for steps, held in found
+                if type(held) is list
+                for index, part in enumerate(held)
+            ]
+        else:
+            found = [
+                ((*steps, step), held[step])
+                for steps, held in found
+                if type(held) is dict and step in held
+            ]
+        if not found:
+            break
+    return found
 
 
 # --------------------------------------------------------------------------------------------

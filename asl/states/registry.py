@@ -120,4 +120,7 @@ UNKNOWN: Final = StateType("", _no_step, _no_findings, effect=True)
 def type_of(state: Mapping[str, Json]) -> StateType:
     """Return the type of a state as it is written, UNKNOWN where there is no such type."""
     kind = state.get("Type")
-    return STATE_TYPES.get(kind, UNKNOWN) if type(kind) is str else UNKNOWN
+    try:
+        return STATE_TYPES[kind] if type(kind) is str else UNKNOWN
+    except KeyError:
+        return UNKNOWN
