@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from asl.conformance.case import Case
+from asl.conformance.local import children_listener
 from asl.conformance.runner import Verdict
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, read
@@ -75,7 +76,6 @@ class Run(NamedTuple):
 
 def recorded(run: Callable[..., Result], runs: list[Run]) -> Callable[..., Result]:
     """Return `asl.run` or its like, which adds every execution to *runs*."""
-    from asl.conformance.local import children_listener
 
     def recorded_run(workflow: Any, *arguments: Any, **options: Any) -> Result:
         if isinstance(workflow, Program):

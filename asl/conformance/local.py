@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import asl
 from asl.conformance.case import CHECK_FACTS, NAME, Case
+from asl.conformance.outside import Outside
 from asl.core.diagnostics import Diagnostic, InvalidDocument, Report
 from asl.core.values import Json
 from asl.engine.events import Event
@@ -134,8 +135,6 @@ def _run(
 
 
 def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
-    from asl.conformance.outside import Outside
-
     answers = request.get("answers")
     outside = None if answers is None else Outside(answers)
     return {

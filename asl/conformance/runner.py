@@ -9,6 +9,8 @@ from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from asl.conformance.case import CHECK_FACTS, Case
+from asl.conformance.external import External
+from asl.conformance.local import Local
 from asl.core.patterns import matches, mismatches
 from asl.core.values import Json, compact, is_number
 
@@ -117,9 +119,6 @@ def run_suite(
 def _workers(
     implementation: Implementation | Sequence[str] | None, jobs: int, time_limit: float
 ) -> list[Implementation]:
-    from asl.conformance.external import External
-    from asl.conformance.local import Local
-
     if implementation is None and jobs <= 1:
         return [Local()]
     if implementation is None:

@@ -1,0 +1,81 @@
+"""What pytest collects of suites: a file of cases, its cases, and what these have covered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from asl.conformance.case import Case, load_suite
+from asl.conformance.coverage import Run, coverage_of, recorded, watched
+from asl.conformance.local import Local
+from asl.conformance.plugin import COVERAGE
+from asl.conformance.report import coverage_text, verdict_text
+from asl.conformance.runner import Verdict, run_case
+from asl.core.errors import AslError
+from asl.engine.result import Result
+
+__all__ = ["CaseItem", "SuiteFile", "coverage_lines", "recorded_run"]
+
+VERDICTS: Final[pytest.StashKey[list[Verdict]]] = pytest.StashKey()
+RUNS: Final[pytest.StashKey[list[Run]]] = pytest.StashKey()
+"""What tests in Python have run with the fixture `asl_run`."""
+
+
+def recorded_run(run: Callable[..., Result], config: pytest.Config) -> Callable[..., Result]:
+    """Return `asl.run` or its like, whose executions count as covered."""
+    return recorded(run, config.stash.setdefault(RUNS, []))
+
+
+def coverage_lines(config: pytest.Config) -> Iterator[str]:
+    """Yield what the cases and the tests in Python have taken of each document."""
+    verdicts, runs = config.stash.setdefault(VERDICTS, []), config.stash.setdefault(RUNS, [])
+    for covered in coverage_of(verdicts, runs):
+        yield coverage_text(covered)
+
+
+class SuiteFile(pytest.File):
+    """A suite; its items are its cases."""
+
+    def collect(self) -> Iterator[CaseItem]:
+        try:
+            cases = load_suite(self.path)
+        except AslError as error:
+            raise self.CollectError(str(error)) from None
+        for case in cases:
+            yield CaseItem.from_parent(self, name=case.id, case=case)
+
+
+class DifferentOutcome(Exception):
+    """A case failed; the text is its report."""
+
+
+class CaseItem(pytest.Item):
+    """One case, run on this interpreter."""
+
+    def __init__(self, *, case: Case, **more: Any) -> None:
+        super().__init__(**more)
+        self.case = case
+        self.extra_keyword_matches.update(case.tags)
+
+    def runtest(self) -> None:
+        case, covers = self.case, self.config.getoption(COVERAGE)
+        if covers:
+            case = watched(case)
+        verdict = run_case(case, Local())
+        if covers:
+            self.config.stash.setdefault(VERDICTS, []).append(verdict)
+        if verdict.outcome == "skipped":
+            pytest.skip(verdict.reasons[0])
+        if verdict.outcome == "failed":
+            raise DifferentOutcome(verdict_text(verdict))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, DifferentOutcome):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.case.line - 1, self.case.title or self.name
