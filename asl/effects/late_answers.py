@@ -48,7 +48,7 @@ async def _carried(answer: Awaitable[Json]) -> Json:
     """Await an answer; what foreign code raises is made fit for a task."""
     try:
         return await answer
-    except BaseException as error:
+    except BaseException as error:  # foreign code; a task would turn some into other errors
         raise portable(error) from error.__cause__
 
 

@@ -152,7 +152,7 @@ class JournaledMachines:
                 self.answers.put(frame, log, log.path, "child", None, error)
                 self.journal.reached("child.done")
             raise
-        except BaseException as stop:
+        except BaseException as stop:  # whatever ends the child is kept as its end, and flies on
             if self.runtime.ends(stop):  # otherwise it goes on from what stands in the journal
                 self._cut(frame, log, failed=False)
             raise

@@ -63,7 +63,7 @@ class ToolAccounts:
         except StateError as error:
             self.log.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
             raise Raised(error.name, error.cause) from None
-        except BaseException as stop:
+        except BaseException as stop:  # cancelled, or a pause: the history says so, and it flies on
             self.log.give_up(tool, arguments, stop)
             raise
 

@@ -233,7 +233,7 @@ class Broker:
         except Raised as error:
             self.log.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
             raise
-        except BaseException as stop:
+        except BaseException as stop:  # cancelled, or a pause: the history says so, and it flies on
             self.log.give_up(tool, arguments, stop)
             raise
         try:

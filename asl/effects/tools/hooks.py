@@ -49,7 +49,7 @@ class ToolHooks:
                 kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
                 self.log.refuse(tool, arguments, str(kept), cause, outcome)
                 raise Raised(kept, cause) from error
-            except BaseException as stop:
+            except BaseException as stop:  # cancelled, or a pause: the history says so
                 self.log.give_up(tool, arguments, stop)
                 raise
 
