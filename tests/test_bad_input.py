@@ -685,7 +685,7 @@ def test_a_text_that_is_no_json_is_found_in_time() -> None:
 
 def test_a_word_without_a_colon_is_no_url_and_found_so_in_time() -> None:
     """What an agent gives a tool is looked through for hosts."""
-    from asl.effects.tools.bounds import URL
+    from asl.effects.tools.argument_scan import URL
 
     with in_time():
         assert URL.findall("a" * 500_000 + " 1http://x/y") == ["http://x/y"]

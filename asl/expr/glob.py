@@ -7,8 +7,9 @@ each once, so it never backtracks.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
-__all__ = ["compile_glob", "escaped", "pieces"]
+__all__ = ["cached_glob", "compile_glob", "escaped", "pieces"]
 
 _TOKEN = re.compile(r"\\[*\\]|.", re.DOTALL)
 
@@ -33,6 +34,12 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
         return True
 
     return matches
+
+
+@lru_cache(maxsize=1024)
+def cached_glob(pattern: str) -> Callable[[str], bool]:
+    """Return the test of a pattern, compiled once."""
+    return compile_glob(pattern)
 
 
 def pieces(pattern: str) -> list[str]:

@@ -23,8 +23,9 @@ from asl.effects.pools import shared_budgets_of
 from asl.effects.rates import REQUESTS as NETWORK_REQUESTS
 from asl.effects.rates import Counted
 from asl.effects.tools.accounts import ToolAccounts
+from asl.effects.tools.audit_hook import watching
 from asl.effects.tools.blocking import Asked, BlockingTools
-from asl.effects.tools.bounds import CallBounds, watching
+from asl.effects.tools.bounds import CallBounds
 from asl.effects.tools.failures import ended, failed, named, rejected
 from asl.effects.tools.hooks import ToolHooks
 from asl.effects.tools.outcome import ToolOutcome
