@@ -49,7 +49,7 @@ class ToolAccounts:
     ) -> Reservation | None:
         """Reserve for a tool, where anything limits it; raises Raised."""
         tool, at = offer.names[0], self.outer.at
-        try:
+        with self.log.preparing(tool, arguments, outcome):
             reservation = self.reservation(offer)
             if reservation is not None:
                 assert self.caller.meter is not None
@@ -59,13 +59,7 @@ class ToolAccounts:
                     counts = {name: reservation.count(name) for name in own.counted}
                     outcome.used = {name: count for name, count in counts.items() if count}
                     self.caller.keeping.calls.used(at, outcome.used)
-            return reservation
-        except StateError as error:
-            self.log.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
-            raise Raised(error.name, error.cause) from None
-        except BaseException as stop:  # cancelled, or a pause: the history says so, and it flies on
-            self.log.give_up(tool, arguments, stop)
-            raise
+        return reservation
 
     def count(self, reservation: Reservation | None, result: Json, outcome: ToolOutcome) -> None:
         """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""

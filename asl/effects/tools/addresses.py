@@ -29,21 +29,22 @@ NUMBERS: Final = re.compile(r"[0-9][0-9a-fx.]*")
 
 
 def naming_patterns(patterns: Sequence[str] | None) -> Iterator[str]:
-    """Yield the patterns that name something: `*` alone names no address of this machine."""
+    """Yield the patterns with a letter or digit: `*` alone allows no private address."""
     return (each for each in patterns or () if any(map(str.isalnum, each)))
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is of the internet: not of this machine, its network, or many hosts."""
+    """Return whether an address belongs to the internet: not private, loopback or multicast."""
     return address.is_global and not address.is_multicast
 
 
 def matches_host(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether one of the patterns matches a normalized host."""
     return any(cached_glob(normalize_host(each))(name) for each in patterns)
 
 
 def hosts_at(place: str, hosts: list[str]) -> Iterator[str]:
-    """Yield those of the hosts that have an address."""
+    """Yield the hosts whose names resolve to an address."""
     for host in hosts:
         if "*" in host or is_address(host):
             continue
@@ -56,7 +57,7 @@ def hosts_at(place: str, hosts: list[str]) -> Iterator[str]:
 
 
 def normalize_host(host: str) -> str:
-    """Return a host as it is compared: in small letters, without brackets and the last dot."""
+    """Return a host in lower case, without brackets and the last dot, to compare it."""
     host = host.strip("[]").rstrip(".").lower()
     try:
         host = host.encode("idna").decode() if not host.isascii() else host
@@ -66,6 +67,7 @@ def normalize_host(host: str) -> str:
 
 
 def is_address(host: str) -> bool:
+    """Return whether a host is an IP address and no name."""
     try:
         _read(host)
     except ValueError:
@@ -84,7 +86,7 @@ def _read(host: str) -> IPv4Address | IPv6Address:
 
 
 def reached_address(address: str) -> IPv4Address | IPv6Address:
-    """Return the address that is reached: one of IPv6 may stand for one of IPv4."""
+    """Return the address that a connection reaches: an IPv6 address may embed one of IPv4."""
     found = _read(address)
     if isinstance(found, IPv6Address):
         if int(found) > 1 and any(found in network for network in EMBEDDING):

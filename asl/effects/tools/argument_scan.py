@@ -39,7 +39,7 @@ MAX_PATH: Final = 4096
 
 
 def texts_in(value: Json, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text of a value with the name of its argument, and names that are URLs."""
+    """Yield every string of a value with the name of its argument, and keys that are URLs."""
     if type(value) is str:
         yield key, value
     elif type(value) is dict:
@@ -75,6 +75,7 @@ def _host_of(url: str) -> str:
 
 
 def is_path(key: str, text: str, folder: str) -> bool:
+    """Return whether an argument is a file path, by its name, its form or an existing file."""
     last = key.lower().replace("-", "_").rpartition("_")[2]
     if last in FILE or (key.lower() in PATHS and "://" not in text):
         return bool(text)

@@ -164,11 +164,8 @@ class Broker:
                 await self.outer.slot.take()
 
     async def _used(self, offer: Offer, arguments: Json) -> Json:
-        try:
+        with self.log.preparing(offer.names[0], arguments):
             arguments = self.policies.prepared(offer, arguments)
-        except Raised as error:
-            self.log.refuse(offer.names[0], arguments, str(error.name), str(error.cause))
-            raise
         if self.outer.place is None:
             return await self._made(offer, arguments, ToolOutcome())
         turn, around = self.outer.place
@@ -214,7 +211,7 @@ class Broker:
     async def _made(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> Json:
         """Use a tool; raises Raised, whatever goes wrong."""
         tool, rates = offer.names[0], self.room.rates
-        try:
+        with self.log.preparing(tool, arguments, outcome):
             self.accounts.reservation(offer)
             agent, bounds = await self.policies.bounded(offer, arguments)
             counted = [offer.names]
@@ -231,12 +228,6 @@ class Broker:
                 self.policies.counting,
                 demands,
             )
-        except Raised as error:
-            self.log.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
-            raise
-        except BaseException as stop:  # cancelled, or a pause: the history says so, and it flies on
-            self.log.give_up(tool, arguments, stop)
-            raise
         try:
             await self.hooks.before(tool, arguments, outcome)
             reservation = await self.accounts.begin(offer, arguments, outcome)

@@ -12,7 +12,7 @@ __all__ = ["FileBounds"]
 
 
 class FileBounds:
-    """The files of one policy; relative paths begin at a folder."""
+    """The file rules of one policy; relative paths begin at *folder*."""
 
     def __init__(self, reach: Reach, folder: str) -> None:
         self.reach = reach
@@ -34,7 +34,7 @@ class FileBounds:
         ]
 
     def fault(self, path: str, reading: bool) -> str | None:
-        """Say why a file may not be touched, None where it may."""
+        """Return why a file may not be read or written, None if it may."""
         written = os.path.normpath(os.path.join(self.folder, os.path.expanduser(path)))
         real = os.path.realpath(os.path.join(self.folder, os.path.expanduser(path)))
         if any(_fits(each, pattern) for each in (written, real) for pattern in self.denied):

@@ -34,24 +34,17 @@ class ToolHooks:
         for level in self.policies.levels:
             if "Before" not in level.hooks:
                 continue
-            try:
-                answer = await self._hooked(
-                    level.hooks["Before"],
-                    "toolRequest",
-                    request,
-                    self.outer.reservation,
-                    outcome,
-                )
-                if (reason := _rejection(answer)) is not None:
-                    raise StateError("States.Permissions", reason)
-            except StateError as error:
-                cause = f"tool {tool!r}: the hook before it has blocked it: {error.cause or error}"
-                kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
-                self.log.refuse(tool, arguments, str(kept), cause, outcome)
-                raise Raised(kept, cause) from error
-            except BaseException as stop:  # cancelled, or a pause: the history says so
-                self.log.give_up(tool, arguments, stop)
-                raise
+            hook, reservation = level.hooks["Before"], self.outer.reservation
+            with self.log.preparing(tool, arguments, outcome):
+                try:
+                    answer = await self._hooked(hook, "toolRequest", request, reservation, outcome)
+                    if (reason := _rejection(answer)) is not None:
+                        raise StateError("States.Permissions", reason)
+                except StateError as error:
+                    why = error.cause or error
+                    cause = f"tool {tool!r}: the hook before it has blocked it: {why}"
+                    kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
+                    raise Raised(kept, cause) from error
 
     async def after(
         self,

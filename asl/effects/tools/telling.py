@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
+from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.caller import Caller
 from asl.effects.tools.outcome import ToolOutcome
 from asl.effects.tools.policies import CallPolicies
 from asl.engine.agent import Call
+from asl.states.errors import Raised
 
 __all__ = ["ToolLog"]
 
@@ -40,7 +44,27 @@ class ToolLog:
         outcome.time = self.caller.runtime.now()
         self.tell(outcome, tool, arguments)
 
-    def give_up(self, tool: str, arguments: Json, stop: BaseException) -> None:
+    @contextmanager
+    def preparing(
+        self, tool: str, arguments: Json, outcome: ToolOutcome | None = None
+    ) -> Iterator[None]:
+        """Record a tool call as refused if its preparation fails or is cancelled.
+
+        Raises:
+            Raised: The preparation fails; other errors of the state are converted to it.
+        """
+        try:
+            yield
+        except StateError as error:
+            self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
+            if isinstance(error, Raised):
+                raise
+            raise Raised(error.name, error.cause) from None
+        except BaseException as stop:  # cancelled, or a pause: the history says so, and it flies on
+            self._give_up(tool, arguments, stop)
+            raise
+
+    def _give_up(self, tool: str, arguments: Json, stop: BaseException) -> None:
         """Put it into the history that a call was cancelled before the tool was reached."""
         if self.pauses:
             return
