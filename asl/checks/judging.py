@@ -5,7 +5,6 @@ Imported with the first expression, as the query language itself.
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from asl.checks import habits
 from asl.checks.workflow import Workflow, Written
@@ -14,10 +13,8 @@ from asl.core import aws
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.expr.delimiters import DELIMITERS
-from asl.expr.jsonata.analysis import nodes_of
-from asl.expr.jsonata.functions.dialects import belonging
-from asl.expr.jsonata.functions.table import NATIVES
-from asl.expr.parsed import ParsedQuery
+from asl.expr.jsonata import function_names, is_function
+from asl.expr.parsed import CalledMember, ParsedQuery, TextOperand
 
 __all__ = ["judged"]
 
@@ -122,7 +119,7 @@ def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -
 
 
 def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
-    known = [f"${each}" for each in (*NATIVES, *belonging(name))]
+    known = [f"${each}" for each in function_names(name)]
     hint = habits.of_function(name) or workflow.suggestions.near(f"${name}", known)
     return Finding(
         "V-JSONATA-05",
@@ -134,8 +131,8 @@ def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -
 
 
 def _is_function(workflow: Workflow, name: str) -> bool:
-    """Whether a query may call a function; AWS has none of those that belong to a dialect."""
-    return name in NATIVES or (not workflow.profile.aws and name in belonging(name))
+    """Return whether a query may call a function; AWS has no functions of dialects."""
+    return is_function(name, of_dialects=not workflow.profile.aws)
 
 
 def _constant(written: Written, query: ParsedQuery) -> Iterator[Finding]:
@@ -153,40 +150,30 @@ _OPERAND = re.compile(r"""[-+*/%](?:\s*['"]|(?<=['"].)|(?<=['"]..)|(?<=['"]...))
 _CALLED = re.compile(r"\.\s*[a-z]\w*\s*\(")
 """What is looked at more closely: a text beside an operator, a name that is called. A pattern that
 begins with one of few characters is sought the fastest."""
-_ARITHMETIC = frozenset("+-*/%")
-_MAKES = frozenset({"lambda", "partial", "regex"})
-"""Nodes whose values are functions."""
 
 
 def _failing(workflow: Workflow, written: Written, query: ParsedQuery) -> Iterator[Finding]:
     """Find what fails whatever the data are: sums of texts, and functions without their `$`."""
-    nodes = [*nodes_of(query.tree)]
-    # An object that the query makes may hold functions; data has none.
-    holds = query.shape.shadowed or not _MAKES.isdisjoint(node.type for node in nodes)
-    told = {name for name, _ in query.context}
-    for node in nodes:
-        if node.type == "binary" and node.value in _ARITHMETIC:
-            if "string" in (node.lhs.type, node.rhs.type):
-                yield Finding(
-                    "V-JSONATA-06",
-                    f"a text is no operand of {node.value!r}, so this always fails",
-                    written.pointer,
-                    "& joins texts" if node.value == "+" else "$number(...) reads a number",
-                    inside=written.lead + node.position - 1,
-                )
-        elif node.type == "function" and node.procedure.type == "path" and not holds:
-            name = node.procedure.steps[-1]
-            if name.value not in told:
-                yield _no_function_of_data(workflow, written, name)
+    context = {name for name, _ in query.context}
+    for failure in query.certain_failures():
+        if isinstance(failure, TextOperand):
+            yield Finding(
+                "V-JSONATA-06",
+                f"a text is no operand of {failure.operator!r}, so this always fails",
+                written.pointer,
+                "& joins texts" if failure.operator == "+" else "$number(...) reads a number",
+                inside=written.lead + failure.offset,
+            )
+        elif failure.name not in context:
+            yield _no_function_of_data(workflow, written, failure)
 
 
-def _no_function_of_data(workflow: Workflow, written: Written, name: Any) -> Finding:
-    called = str(name.value)
-    known = f"write ${called}(...)" if _is_function(workflow, called) else None
+def _no_function_of_data(workflow: Workflow, written: Written, call: CalledMember) -> Finding:
+    known = f"write ${call.name}(...)" if _is_function(workflow, call.name) else None
     return Finding(
         "V-JSONATA-05",
-        f"{called!r} is a member here and no function, which begins with $",
+        f"{call.name!r} is a member here and no function, which begins with $",
         written.pointer,
-        habits.of_function(called) or known,
-        inside=written.lead + name.position - len(called),
+        habits.of_function(call.name) or known,
+        inside=written.lead + call.offset,
     )

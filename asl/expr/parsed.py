@@ -1,8 +1,15 @@
 """What a parsed JSONata expression reads; whoever looks at that needs no query language."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
-__all__ = ["ParsedQuery", "QueryShape", "Reference"]
+__all__ = [
+    "CalledMember",
+    "CertainFailure",
+    "ParsedQuery",
+    "QueryShape",
+    "Reference",
+    "TextOperand",
+]
 
 
 class Reference(NamedTuple):
@@ -16,6 +23,24 @@ class Reference(NamedTuple):
     offset: int
     called: bool = False
     member: str | None = None
+
+
+class TextOperand(NamedTuple):
+    """A string literal as an operand of an arithmetic operator."""
+
+    offset: int
+    operator: str
+
+
+class CalledMember(NamedTuple):
+    """A call of a member of the data as a function, as `upper(x)` without its `$`."""
+
+    offset: int
+    name: str
+
+
+CertainFailure: TypeAlias = TextOperand | CalledMember
+"""A part of an expression that fails for any data."""
 
 
 class QueryShape(Protocol):
@@ -53,6 +78,5 @@ class ParsedQuery(Protocol):
     def constant(self) -> str | None:
         """The JSON type of an expression that is a literal value, None for any other."""
 
-    @property
-    def tree(self) -> Any:
-        """The syntax tree of the library."""
+    def certain_failures(self) -> list[CertainFailure]:
+        """Return the parts that fail for any data."""

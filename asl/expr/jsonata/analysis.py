@@ -1,11 +1,11 @@
 """What a query reads and binds, found in its tree: free variables, members of `$states`, names."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from asl.expr.parsed import Reference
+from asl.expr.parsed import CalledMember, CertainFailure, Reference, TextOperand
 
-__all__ = ["Parsed", "bound_in", "nodes_of", "references"]
+__all__ = ["Parsed", "bound_in", "certain_failures", "nodes_of", "references"]
 
 Node = Any
 """A node of the library's tree."""
@@ -218,3 +218,32 @@ def _bound(tree: Node) -> Iterator[str]:
         elif node.type == "index":
             yield node.value
         yield from (name for name in (node.focus, node.index) if type(name) is str)
+
+
+# Certain failures -----------------------------------------------------------------------------
+
+_ARITHMETIC: Final = frozenset("+-*/%")
+_FUNCTION_VALUES: Final = frozenset({"lambda", "partial", "regex"})
+"""Nodes whose values are functions."""
+
+
+def certain_failures(tree: Node, shadowed: bool) -> list[CertainFailure]:
+    """Return the parts of a query that fail for any data.
+
+    Args:
+        tree: The syntax tree.
+        shadowed: Whether the query uses built-in functions as values: a member of an object that
+            it makes may be one.
+    """
+    nodes = [*nodes_of(tree)]
+    has_functions = shadowed or not _FUNCTION_VALUES.isdisjoint(node.type for node in nodes)
+    found: list[CertainFailure] = []
+    for node in nodes:
+        if node.type == "binary" and node.value in _ARITHMETIC:
+            if "string" in (node.lhs.type, node.rhs.type):
+                found.append(TextOperand(node.position - 1, node.value))
+        elif node.type == "function" and node.procedure.type == "path" and not has_functions:
+            step = node.procedure.steps[-1]
+            name = str(step.value)
+            found.append(CalledMember(step.position - len(name), name))
+    return found

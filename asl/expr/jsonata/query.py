@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata import stacks, syntax
-from asl.expr.jsonata.analysis import Parsed
+from asl.expr.jsonata.analysis import Parsed, certain_failures
 from asl.expr.jsonata.closures import compile
 from asl.expr.jsonata.context import constant
 from asl.expr.jsonata.direct import Direct, Maker, direct
@@ -23,7 +23,7 @@ from asl.expr.jsonata.results import plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined
 from asl.expr.jsonata.values import Closure
-from asl.expr.parsed import Reference
+from asl.expr.parsed import CertainFailure, Reference
 
 __all__ = ["UNDEFINED", "Query", "QueryFault", "Shape", "Undefined", "parse"]
 
@@ -97,10 +97,10 @@ class Query:
         """What it reads of its context item, and where (`Parsed`)."""
         return tuple((name, placed(self.source, offset)) for name, offset in self.shape.context)
 
-    @property
-    def tree(self) -> Any:
-        """The library's syntax tree; it is made anew."""
-        return _with_room(lambda: syntax.parse(self.source).tree)
+    def certain_failures(self) -> list[CertainFailure]:
+        """Return the parts that fail for any data; this parses the source again."""
+        tree = _with_room(lambda: syntax.parse(self.source).tree)
+        return certain_failures(tree, bool(self.shape.shadowed))
 
     def __call__(
         self, bindings: Mapping[str, Json], frame: Frame, meter: WorkMeter | None = None
