@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from asl.core.values import Json
+from asl.states import type_of
+from asl.states.machines import machines_of
 
 __all__ = ["Subject", "alone", "states_of"]
 
@@ -26,12 +28,12 @@ def states_of(
     """Yield every state of a machine that has no errors, also those of the machines within."""
     language = machine.get("QueryLanguage", language)
     for name, state in machine["States"].items():
+        if type(state) is not dict:
+            continue  # a parameter of a template
         yield Subject(name, state, language, in_map)
-        for processor in ("ItemProcessor", "Iterator"):
-            if processor in state:
-                yield from states_of(state[processor], language, True)
-        for branch in state.get("Branches", ()):
-            yield from states_of(branch, language, in_map)
+        in_items = in_map or type_of(state).iterates
+        for _, inner in machines_of(state):
+            yield from states_of(inner, language, in_items)
 
 
 def alone(subject: Subject) -> tuple[dict[str, Json], dict[str, str]]:

@@ -280,6 +280,8 @@ class StateType:
     """Whether it waits for time or people, which paces a loop."""
     concurrent: bool = False
     """Whether the machines within it run side by side."""
+    iterates: bool = False
+    """Whether the machine within it runs once for each item of an array."""
     machines: tuple[str, ...] = ()
     """The fields that hold the machines within: one, or an array of them."""
     forks: bool = False

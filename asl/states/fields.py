@@ -20,7 +20,7 @@ ANNOTATIONS: Final = frozenset(
     f"x-{name}"
     for name in (
         *("language", "jsonpath", "jsonata", "after"),
-        *("role", "agent", "checker", "free", "states"),
+        *("role", "agent", "checker", "free", "states", "type"),
     )
 )
 """The keywords of a JSON Schema that describe a field, beside its `x-rule`."""

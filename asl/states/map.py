@@ -159,6 +159,7 @@ MAP = StateType(
     aws=True,
     effect=True,
     concurrent=True,
+    iterates=True,
     machines=("ItemProcessor", "Iterator"),
     forks=True,
     budgeted=True,

@@ -14,6 +14,7 @@ __all__ = [
     "free_fields",
     "inert_fields",
     "known_fields",
+    "typed_fields",
     "written",
 ]
 
@@ -74,6 +75,20 @@ def foreign_fields(name: str, kind: str) -> frozenset[str]:
         for field, schema in properties.items()
         if "x-states" in schema and kind not in schema["x-states"]
     )
+
+
+@cache
+def typed_fields(name: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the fields of an object that belong to one of its types (`x-type`), by that type.
+
+    Args:
+        name: The schema of the object: `blocks:GuardrailRule`.
+    """
+    properties = written(URN + name)["properties"]
+    types = {field: schema["x-type"] for field, schema in properties.items() if "x-type" in schema}
+    return {
+        kind: tuple(field for field in types if types[field] == kind) for kind in types.values()
+    }
 
 
 @cache

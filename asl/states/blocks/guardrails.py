@@ -27,6 +27,7 @@ from asl.states.blocks.guardrail_rules import (
 )
 from asl.states.blocks.personal import KINDS
 from asl.states.blocks.verdicts import UnclearVerdict, rejection
+from asl.states.schemas import typed_fields
 
 __all__ = ["GUARDRAILS", "guard_input", "guard_output"]
 
@@ -313,17 +314,6 @@ def _idle_retries(guard: Mapping[str, Json], node: Node) -> Iterator[Finding]:
     yield Finding("V-GRD-07", message, place, hint, at_key=True)
 
 
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "length": ("Min", "Max"),
-    "pattern": ("Block", "Allow"),
-    "regex": ("Pattern", "Flags"),
-    "pii": ("Detect", "Types"),
-    "semantic": ("Check",),
-    "custom": ("Validator", "Agent"),
-}
-"""The fields of a rule by its type."""
-
-
 def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -> Iterator[Finding]:
     kind, action = rule.get("Type"), rule.get("Action")
     if action == "flag":
@@ -340,8 +330,9 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
     if action in CUTS and known and (kind not in CUTTABLE or (kind == "pattern" and not blocks)):
         message = f"{action!r} has nothing to cut out here, so it acts as 'block'"
         yield Finding("V-GRD-04", message, f"{pointer}/Action", "block")
-    own = FIELDS.get(kind, ()) if type(kind) is str else ()
-    others = {each for names in FIELDS.values() for each in names}.difference(own)
+    fields = typed_fields("blocks:GuardrailRule")
+    own = fields.get(kind, ()) if type(kind) is str else ()
+    others = {each for names in fields.values() for each in names}.difference(own)
     for field in rule if own else ():
         if field.removesuffix(SUFFIX) in others:
             message = f"{field!r} has no effect in a rule of the type {kind}"
