@@ -77,8 +77,8 @@ def command(
             why = f"  {each.cause}: {command_for('doctor')} says more"
         if each.name in left:
             why = f"  nobody is at work on it: {left[each.name]}"
-        what = printable(each.workflow + why)
-        streams.result(f"{each.name:<{width}}  {label}  {started}  {what}")
+        name, what = printable(each.name), printable(each.workflow + why)
+        streams.result(f"{name:<{width}}  {label}  {started}  {what}")
     if more:
         chosen = [] if status is None else ["--status", status.upper()]
         chosen += [] if limit == PAGE else ["-n", str(limit)]
@@ -97,5 +97,5 @@ def _list_stuck(store_file: str | None, as_json: bool) -> Exit:
         if as_json:
             streams.result(streams.as_text({"name": name, "needs": needs}))
         else:
-            streams.result(f"{name}  {printable('; '.join(needs))}")
+            streams.line(f"{name}  {'; '.join(needs)}")
     return Exit.OK

@@ -15,6 +15,7 @@ from asl.cli.exits import MEANINGS, Exit
 from asl.cli.project import find_project
 from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.errors import AslError
+from asl.core.printable import printable
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -118,6 +119,9 @@ class Commands(click.Group):
             hints = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
             streams.say(f"asl: {error}{hints}", style="red")
             code = Exit.USAGE
+        except click.ClickException as error:
+            error.message = printable(error.message, lines=True)
+            raise
         except KeyboardInterrupt:
             streams.say("asl: aborted", style="yellow")
             code = Exit.ENDED_EARLY

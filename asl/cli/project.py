@@ -13,6 +13,7 @@ import click
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
+from asl.core.printable import is_printable
 from asl.core.values import Json
 
 __all__ = ["FILES", "Project", "find_project", "is_of_project"]
@@ -108,6 +109,8 @@ def _project(file: str, settings: Mapping[str, Any]) -> Project:
             wants_texts and not all(isinstance(each, str) for each in texts)
         ):
             raise AslError(f"{file}: {name!r} must be {form}")
+        if name != "variables" and not all(map(is_printable, _texts(value))):
+            raise AslError(f"{file}: {name!r} has characters that control a terminal")
     folder = os.path.dirname(file)
 
     def place(path: str) -> str:
@@ -123,3 +126,10 @@ def _project(file: str, settings: Mapping[str, Any]) -> Project:
         {name: place(path) for name, path in settings.get("buckets", {}).items()},
         settings.get("request_link"),
     )
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts of a setting, which help and messages show."""
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    return [value] if isinstance(value, str) else [*value]

@@ -28,7 +28,7 @@ def command(store_file: str | None, keep: str, dry_run: bool) -> Exit:
         names = store.prune(keep, dry_run=dry_run)
     if dry_run:
         for name in names:
-            streams.result(name)
+            streams.line(name)
     done = "would be deleted" if dry_run else "deleted"
     streams.say(f"asl: {streams.counted(len(names), 'execution')} {done}")
     return Exit.OK

@@ -96,7 +96,7 @@ def line(text: str, *, style: str | None = None, fold: bool = False) -> None:
 
 def document(text: str) -> None:
     """Write a document to standard output: exactly, but on a terminal safe to look at."""
-    result(printable(text, lines=True) if on_terminal(sys.stdout) else text)
+    result(printable(text, lines=True) if sys.stdout.isatty() else text)
 
 
 def flush() -> None:

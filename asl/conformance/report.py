@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from asl.conformance.coverage import Covered
@@ -13,7 +12,6 @@ from asl.core.values import Json
 __all__ = ["as_json", "as_junit", "as_text", "coverage_text", "summary", "verdict_text"]
 
 _COLOURS = {"passed": "32", "failed": "31", "skipped": "33"}
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def as_text(
@@ -38,7 +36,7 @@ def coverage_text(covered: Covered) -> str:
     states, ways = (f"{taken} of {every}" for taken, every in (covered.states, covered.transitions))
     lines = [f"{covered.name}: {states} states and {ways} transitions are taken"]
     lines += [f"    {missed.place}: {missed.what}" for missed in covered.missed]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def verdict_text(verdict: Verdict, *, colour: bool = False) -> str:
@@ -48,7 +46,7 @@ def verdict_text(verdict: Verdict, *, colour: bool = False) -> str:
     lines = [f"{head}: {printable(case.title)}" if case.title else head]
     if verdict.outcome == "failed":
         section = f" (section {case.spec})" if case.spec else ""
-        lines.append(f"    {case.where}{section}")
+        lines.append(f"    {printable(case.where)}{section}")
     lines.extend(f"    {printable(reason, lines=True)}" for reason in verdict.reasons)
     return "\n".join(lines)
 
@@ -111,7 +109,7 @@ def as_junit(report: SuiteReport) -> str:
         for verdict in verdicts:
             case = verdict.case
             attributes = {
-                "name": case.id,
+                "name": _xml(case.id),
                 "classname": _xml(case.suite or case.file),
                 "file": _xml(case.file),
                 "line": str(case.line),
@@ -139,5 +137,5 @@ def _by_suite(report: SuiteReport) -> Iterator[tuple[str, list[Verdict]]]:
 
 
 def _xml(text: str) -> str:
-    """Replace the characters that XML cannot hold."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    """Replace the characters that XML cannot hold, and those that control a terminal."""
+    return printable(text, lines=True)

@@ -1,9 +1,19 @@
 """Text of documents, agents and people made safe to show: it cannot control a terminal."""
 
-__all__ = ["printable", "printable_json"]
+from unicodedata import category
+
+__all__ = ["is_printable", "printable", "printable_json"]
 
 JOINER = "\u200d"
 """The zero-width joiner: invisible, but part of many emoji."""
+
+
+def is_printable(text: str) -> bool:
+    """Return whether a text is one line that a terminal shows as it is written.
+
+    Blanks of all kinds are: a space that does not break, or the wide one of Japanese texts.
+    """
+    return text.isprintable() or all(map(_is_shown, text))
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -19,19 +29,19 @@ def printable(text: str, *, lines: bool = False) -> str:
     """
     if text.isprintable():
         return text
-    kept = f"\n\t{JOINER}" if lines else JOINER
-    return "".join(
-        each if each.isprintable() or each in kept else _symbol(ord(each)) for each in text
-    )
+    kept = "\n\t" if lines else ""
+    return "".join(each if _is_shown(each) or each in kept else _symbol(ord(each)) for each in text)
 
 
 def printable_json(text: str) -> str:
     """Return a JSON text of the same value in which such characters are escapes (`\\u202e`)."""
     if text.isprintable():
         return text
-    return "".join(
-        each if each.isprintable() or each in f"\n{JOINER}" else _escape(ord(each)) for each in text
-    )
+    return "".join(each if _is_shown(each) or each == "\n" else _escape(ord(each)) for each in text)
+
+
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or character == JOINER or category(character) == "Zs"
 
 
 def _symbol(code: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from asl.core.document import as_object, parsed
 from asl.core.errors import AslError
+from asl.core.printable import printable_json
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.core.yaml_1_1 import PLATFORM
@@ -34,7 +35,7 @@ def formatted(source: Source, limits: Limits = LIMITS) -> str:
 
 
 def laid_out(value: Json) -> str:
-    """Return a value as JSON in the usual layout."""
+    """Return a value as JSON in the usual layout, without characters that control a terminal."""
     return "\n".join(_lines(value, 0, 0, "")) + "\n"
 
 
@@ -53,11 +54,11 @@ def _strictly(value: Json) -> str:
 def _lines(value: Json, indent: int, column: int, comma: str) -> Iterator[str]:
     """Yield the lines of a value; the first one begins at this column."""
     if not isinstance(value, dict | list) or not value:
-        yield json.dumps(value, ensure_ascii=False) + comma
+        yield _written(value) + comma
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     if len(value) <= WIDTH and _simple(value):
-        inline = json.dumps(value, ensure_ascii=False)
+        inline = _written(value)
         blank = " " if opening == "{" else ""
         line = f"{opening}{blank}{inline[1:-1]}{blank}{closing}{comma}"
         if column + len(line) <= WIDTH:
@@ -66,7 +67,7 @@ def _lines(value: Json, indent: int, column: int, comma: str) -> Iterator[str]:
     yield opening
     margin = " " * (indent + 2)
     members: list[tuple[str, Any]] = (
-        [(f"{json.dumps(key, ensure_ascii=False)}: ", each) for key, each in value.items()]
+        [(f"{_written(key)}: ", each) for key, each in value.items()]
         if isinstance(value, dict)
         else [("", each) for each in value]
     )
@@ -76,6 +77,10 @@ def _lines(value: Json, indent: int, column: int, comma: str) -> Iterator[str]:
         yield f"{margin}{head}{first}"
         yield from rest
     yield " " * indent + closing + comma
+
+
+def _written(value: Json) -> str:
+    return printable_json(json.dumps(value, ensure_ascii=False))
 
 
 def _simple(value: Json) -> bool:

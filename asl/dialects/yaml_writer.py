@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from asl.core.printable import is_printable
 from asl.core.values import Json
 
 __all__ = ["written"]
@@ -83,7 +84,7 @@ def _scalar(value: Json) -> str:
         return re.sub(r"^(-?\d+)e", r"\1.0e", text) if isinstance(value, float) else text
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return value
-    shown = json.dumps(value, ensure_ascii=not value.isprintable())
+    shown = json.dumps(value, ensure_ascii=not is_printable(value))
     return f"'{value}'" if shown == f'"{value}"' and "'" not in value else shown
 
 
@@ -94,10 +95,7 @@ def _block(text: str) -> list[str] | None:
     if "\n" not in text or not body:
         return None
     lines = body.split("\n")
-    if lines[0][:1] in ("", " ") or any(
-        line and not re.fullmatch(r"[^\x00-\x1f\x7f-\x9f\ufeff\u2028\u2029\ud800-\udfff]*", line)
-        for line in lines
-    ):
+    if lines[0][:1] in ("", " ") or not all(map(is_printable, lines)):
         return None
     if any(line and not line.strip() for line in lines):
         return None

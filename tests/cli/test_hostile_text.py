@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asl.cli.main import cli
-from asl.core.printable import printable, printable_json
+from asl.core.printable import is_printable, printable, printable_json
 
 HOSTILE = "ok\x1b[2J\x1b]0;x\x07\r\n\x9b1mforged  Approve?\u202egnp\u2066\u200b\x7f\x85\u2028end"
 """Control sequences of both kinds, line breaks, changes of direction, invisible characters."""
+
+
+DIALECTS = ("asl", "amazon", "codemie", "contenox", "flujo")
 
 
 def document(kind: str) -> dict[str, Any]:
@@ -128,6 +131,8 @@ def test_commands_on_documents_show_no_control_characters(
         *(("check", str(bad), "--format", each) for each in ("github", "json", "sarif")),
         *(("diff", str(path), str(bad)), ("diff", str(path), str(bad), "--json")),
         *(("graph", str(path), "--format", each) for each in ("mermaid", "dot", "svg")),
+        *(("convert", str(path), "--to", each) for each in DIALECTS),
+        ("expand", str(path)),
         *(("convert", str(bad), "--to", "amazon"), ("run", str(bad)), ("explain", HOSTILE)),
         ("test", str(path)),
     ):
@@ -173,7 +178,8 @@ def test_drawings_quote_markup_in_a_name(asl: Any, tmp_path: Path, form: str, ra
 def test_printable_is_printable(text: str) -> None:
     """One line, or lines; text that is printable stays as it is."""
     shown = printable(text)
-    assert all(each.isprintable() or each == "\u200d" for each in shown)
+    assert is_printable(shown)
+    assert (shown == text) is is_printable(text)
     assert printable(shown) == shown
     assert len(printable(text, lines=True)) == len(text)
 
@@ -183,3 +189,60 @@ def test_printable_json_keeps_the_value(value: Any) -> None:
     """Escapes change how a JSON text looks, not what it means."""
     text = json.dumps(value, ensure_ascii=False)
     assert json.loads(printable_json(text)) == value
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2009", "\u3000"])
+def test_printable_keeps_blanks(blank: str) -> None:
+    """A blank that does not break, or a wide one, controls nothing."""
+    assert printable(f"a{blank}b") == f"a{blank}b"
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+def test_expand_prints_escapes_of_the_same_value(ending: str, asl: Any, tmp_path: Path) -> None:
+    """What is printed is JSON of the same document, on a pipe and on a terminal."""
+    path = tmp_path / f"it.asl.{ending}"
+    path.write_text(json.dumps(document("output")))
+    assert json.loads(asl("expand", str(path)).stdout) == document("output")
+
+
+def test_convert_writes_yaml_with_escapes_of_the_same_value(asl: Any, tmp_path: Path) -> None:
+    """A text of several lines with a change of direction is no block: those have no escapes."""
+    value = document("agent")
+    (state,) = value["States"].values()
+    state["Comment"] = state["Agent"] = "one\ntwo \u202e three\n"
+    path = tmp_path / "it.asl.json"
+    path.write_text(json.dumps(value))
+    made = tmp_path / "made.yaml"
+    asl("convert", str(path), "--to", "codemie", "-o", str(made))
+    assert is_printable(made.read_text().replace("\n", ""))
+    back = asl("convert", str(made), "--to", "asl").stdout
+    assert "\\u202e" in back
+
+
+def test_junit_report_shows_no_control_characters(asl: Any, tmp_path: Path) -> None:
+    """Nor does the text: titles, and what differs."""
+    case = {"id": "a", "title": HOSTILE, "expect": {"status": "SUCCEEDED", "output": HOSTILE}}
+    suite = {"suite": HOSTILE, "document": document("failure"), "cases": [case]}
+    path = tmp_path / "it.asl-test.json"
+    path.write_text(json.dumps(suite))
+    for form in ("text", "json", "junit"):
+        assert asl("test", str(path), "--format", form).exit_code == 1
+    ElementTree.fromstring(asl("test", str(path), "--format", "junit").stdout)
+
+
+@pytest.mark.parametrize("setting", ["profile", "store", "request_link"])
+def test_settings_with_control_characters_are_refused(
+    setting: str, asl: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Help shows the settings of a project as defaults."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "asl.toml").write_text(f'{setting} = "\\u001b[2J\\u202e"')
+    for words in (("check", "--help"), ("ls",)):
+        done = asl(*words)
+        assert done.exit_code == 2
+        assert f"asl.toml: {setting!r} has characters that control a terminal" in done.stderr
+
+
+def test_usage_errors_show_no_control_characters(asl: Any) -> None:
+    """A file of that name may have been made by somebody else."""
+    assert asl("import", f"{HOSTILE}.jsonl").exit_code == 2

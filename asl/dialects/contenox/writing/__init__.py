@@ -12,6 +12,7 @@ from typing import Final
 from asl.checks import check
 from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
+from asl.core.printable import printable_json
 from asl.core.profile import LENIENT
 from asl.core.values import Json
 from asl.dialects.base import Coverage, Written
@@ -95,4 +96,4 @@ def _places(written: Written) -> set[tuple[str, str, Severity | None]]:
 
 
 def _text(chain: Mapping[str, Json]) -> str:
-    return json.dumps(chain, ensure_ascii=False, indent=2) + "\n"
+    return printable_json(json.dumps(chain, ensure_ascii=False, indent=2)) + "\n"
