@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from asl.core.diagnostics import did_you_mean
+from asl.core.diagnostics import did_you_mean, misspelt
 from asl.core.document import Document, read_value
 from asl.core.errors import AslError
 from asl.core.pointers import escape
@@ -243,7 +243,8 @@ class _Reader:
     def member(self, value: Json, key: str, pointer: str) -> Mapping[str, Json]:
         holder = self.object(value, pointer, f"this is an object with {key!r}")
         if key not in holder:
-            self.stop(pointer, f"{key!r} is missing")
+            hint = misspelt(key, [*holder])
+            self.stop(pointer, f"{key!r} is missing" + (f" ({hint})" if hint else ""))
         return self.object(holder[key], f"{pointer}/{key}", f"{key!r} is an object")
 
     def object(self, value: Json, pointer: str, needed: str) -> Mapping[str, Json]:

@@ -101,8 +101,7 @@ def _is_query(text: str, error: Any, computed: Container[str]) -> bool:
 def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:
     if "Type" not in state:
         wording = Wording("The field 'Type' is required")
-        near = next((key for key in state if key.lower() == "type"), None)
-        hint = None if near is None else f'write "Type" for {near!r}: fields begin with a capital'
+        hint = workflow.suggestions.misspelt("Type", [*state.keys() - _state_fields()])
         return Finding("V-ST-01", "'Type' is missing", pointer, hint, at_key=True, aws=wording)
     kind = state["Type"]
     if type(kind) is not str:
@@ -313,7 +312,8 @@ def _findings(whole: _Whole, error: Any, missing: _Missing) -> Iterator[Finding]
         for field in error.validator_value:
             if field not in error.instance:
                 code = rules.get(field, rule)
-                message, hint = f"{field!r} is missing", _start(field, error.instance)
+                message = f"{field!r} is missing"
+                hint = _misspelt(whole, field, error) or _start(field, error.instance)
                 yield Finding(code, message, pointer, hint, at_key=True, aws=wording)
     elif "propertyNames" in error.absolute_schema_path:
         complaint, shown = _complaint(error, whole.jsonata), _shown(error.instance)
@@ -333,6 +333,16 @@ def _start(field: str, machine: Mapping[str, Json]) -> str | None:
     if field != "StartAt" or type(states) is not dict or not states:
         return None
     return f'add "StartAt": {compact(next(iter(states)))}'
+
+
+def _misspelt(whole: _Whole, field: str, error: Any) -> str | None:
+    """Return the hint at the field that is written in place of a missing one."""
+    *_, schemas = _along(whole.name, map(str, error.absolute_path))
+    forms = [error.schema, *(form for schema in schemas for form in _forms(schema))]
+    others = [
+        each for each in error.instance if not any(meant.declares(form, each) for form in forms)
+    ]
+    return whole.suggestions.misspelt(field, others)
 
 
 def _meant(whole: _Whole, error: Any) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from asl.agents.file import is_agents_file
 from asl.agents.scripted import check_script
 from asl.compose import load
-from asl.core.diagnostics import InvalidDocument, did_you_mean
+from asl.core.diagnostics import InvalidDocument, bounded_suggestions, did_you_mean, misspelt
 from asl.core.document import Document, contents, is_workflow, read_value
 from asl.core.errors import AslError, DocumentNotFound, ExpressionFault
 from asl.core.json_schema import jsonschema
@@ -204,7 +204,9 @@ def _schema_faults(document: Document) -> Iterator[str]:
         for pointer in ("".join(f"/{step}" for step in error.absolute_path),)
         for at, message in _messages(error, pointer)
     )
-    yield from dict.fromkeys(faults)  # a validator may name all that is missing, or one each
+    with bounded_suggestions():
+        found = [*faults]
+    yield from dict.fromkeys(found)  # a validator may name all that is missing, or one each
 
 
 def _messages(error: Any, pointer: str) -> Iterator[tuple[str, str]]:
@@ -218,7 +220,9 @@ def _messages(error: Any, pointer: str) -> Iterator[tuple[str, str]]:
     elif error.validator == "required":
         for name in error.validator_value:
             if name not in error.instance:
-                yield pointer, f"the field {name!r} is missing"
+                others = error.instance.keys() - error.schema.get("properties", {}).keys()
+                hint = misspelt(name, others)
+                yield pointer, f"the field {name!r} is missing" + (f" ({hint})" if hint else "")
     else:
         own = error.schema.get("x-message") if error.validator == "oneOf" else None
         yield pointer, str(own or error.message)

@@ -319,6 +319,10 @@ class Suggestions:
 
     def near(self, word: str, candidates: Collection[str]) -> str | None:
         """Return `did you mean ...?` for the candidate that is nearest, if one is near."""
+        return _meant(self.nearest(word, candidates))
+
+    def nearest(self, word: str, candidates: Collection[str]) -> str | None:
+        """Return the candidate that is nearest, if one is near and its search is not too long."""
         self.left -= len(candidates)  # adding up their lengths is work, too
         if self.left < 0:
             return None
@@ -327,6 +331,21 @@ class Suggestions:
             return None
         self.left -= cost
         return _nearest(word, candidates)
+
+    def misspelt(self, field: str, others: Collection[str]) -> str | None:
+        """Return the hint at the field that is written in place of a required one.
+
+        Args:
+            field: The field that is missing.
+            others: The fields that are there, and have no meaning.
+        """
+        same = next((each for each in sorted(others) if each.casefold() == field.casefold()), None)
+        written = self.nearest(field, others) if same is None else same
+        if written is None:
+            return None
+        hint = f'write "{field}" for {written!r}'
+        small = same is not None and field[0].isupper() and not same[0].isupper()
+        return f"{hint}: fields begin with a capital" if small else hint
 
 
 _SUGGESTIONS: ContextVar[Suggestions | None] = ContextVar("suggestions", default=None)
@@ -348,11 +367,22 @@ def did_you_mean(word: str, candidates: Collection[str]) -> str | None:
     Within `bounded_suggestions` it is None when their work is spent.
     """
     suggestions = _SUGGESTIONS.get()
-    return _nearest(word, candidates) if suggestions is None else suggestions.near(word, candidates)
+    if suggestions is None:
+        return _meant(_nearest(word, candidates))
+    return suggestions.near(word, candidates)
+
+
+def misspelt(field: str, others: Collection[str]) -> str | None:
+    """Return the hint of `Suggestions.misspelt`, within the same bound as `did_you_mean`."""
+    return (_SUGGESTIONS.get() or Suggestions()).misspelt(field, others)
+
+
+def _meant(nearest: str | None) -> str | None:
+    return None if nearest is None else f"did you mean {nearest!r}?"
 
 
 def _nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The hint at the nearest candidate.
+    """Return the nearest candidate, None where none is near.
 
     Case is ignored; a swap of two neighbouring letters counts as one slip. Of two that are as near
     the one goes first that is only longer or shorter. A word of which no letter is left is another
@@ -370,7 +400,7 @@ def _nearest(word: str, candidates: Iterable[str]) -> str | None:
         return None
     slips, _, nearest = ranked[0]
     near = slips <= _tolerance(word) and slips < max(len(word), len(nearest))
-    return f"did you mean {nearest!r}?" if near else None
+    return nearest if near else None
 
 
 def _cut(one: str, other: str) -> bool:

@@ -167,3 +167,53 @@ def test_a_message_names_the_expressions_of_its_language_only(language: str, mor
     (found,) = check(read({"StartAt": "S", "States": {"S": state}}))
     wanted = f"must be a whole number of seconds from 0 to 99999999{more}, not 'five'"
     assert found.message == f"'Seconds' {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("state", "pointer", "hint"),
+    [
+        ({"Tpye": "Pass", "End": True}, "", "write \"Type\" for 'Tpye'"),
+        (
+            {"type": "Pass", "End": True},
+            "",
+            "write \"Type\" for 'type': fields begin with a capital",
+        ),
+        ({"Kind": "Pass", "Next": "S"}, "", None),
+        (
+            {"Type": "Parallel", "Brnaches": [], "End": True},
+            "",
+            "write \"Branches\" for 'Brnaches'",
+        ),
+        (
+            {**TASK, "Catch": [{"ErorEquals": ["States.ALL"], "Next": "S"}]},
+            "/Catch/0",
+            "write \"ErrorEquals\" for 'ErorEquals'",
+        ),
+        (
+            {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$.a", "IsNull": True, "Nxet": "S"}],
+                "Default": "S",
+            },
+            "/Choices/0",
+            "write \"Next\" for 'Nxet'",
+        ),
+    ],
+)
+def test_required_field_that_is_misspelt(state: Json, pointer: str, hint: str | None) -> None:
+    """The finding names the field that is written in its place, if one is near."""
+    assert hints(state).get(pointer) == hint
+
+
+def test_start_at_that_is_misspelt() -> None:
+    """The name of the field comes before a proposal for its value."""
+    found = check(read({"StratAt": "S", "States": {"S": {"Type": "Pass", "End": True}}}))
+    missing = next(each for each in found if each.code == "V-TOP-02")
+    assert missing.hint == "write \"StartAt\" for 'StratAt'"
+
+
+def test_misspelt_fields_without_end_are_compared_within_a_bound() -> None:
+    """Hints are left out when their work is spent, findings are not."""
+    states = {f"S{number}": {f"Tyqe{number}x{at}": 1 for at in range(200)} for number in range(200)}
+    found = check(read({"StartAt": "S0", "States": states}))
+    assert sum(each.message == "'Type' is missing" for each in found) >= 90
