@@ -32,6 +32,8 @@ RESERVED = (
     *("approved", "rejected", "request_id", "digest", "system_user"),
 )
 """The keys that `--set` may not give."""
+LISTED = 20
+"""Requests that a message lists."""
 
 
 def _digits(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
@@ -168,7 +170,9 @@ def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Jso
 
 
 def _listed(requests: list[dict[str, Json]]) -> str:
-    return "".join(f"\n  {each['requestId']}  {prompt_of(each)}" for each in requests)
+    lines = [f"\n  {each['requestId']}  {prompt_of(each)}" for each in requests[:LISTED]]
+    more = len(requests) - LISTED
+    return "".join(lines) + (f"\n  and {more} more: see {command_for('inbox')}" if more > 0 else "")
 
 
 def _named(

@@ -18,6 +18,7 @@ from asl.cli.stores import (
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, excerpt
 from asl.executions import Store
+from asl.executions.errors import RequestNotFound
 from asl.states.decisions import request_digest
 
 __all__ = ["command"]
@@ -53,17 +54,15 @@ def command(
     """
     with opened(store_file) as store:
         of = None if execution is None else found(store, execution).name
-        asked, awaited = store.pending(of), store.awaited(of)
+        damaged: list[str] = []
+        asked, awaited = _page(store, of, after, limit + 1, damaged)
         ids = [each["requestId"] for each in asked] + [each["taskToken"] for each in awaited]
-        begin = _begin(ids, after)
-        end, behind = begin + limit, len(asked)
-        requests = [_named(store, each) for each in asked[begin:end]]
+        requests = [_named(store, each) for each in asked[:limit]]
         due = set(store.due())
         tops = [store.top(request["execution"]) for request in requests]
         go_on = {name: continue_command(store, "resume", name) for name in {*tops} & due}
-        shown = awaited[max(begin - behind, 0) : max(end - behind, 0)]
+        shown = awaited[: limit - len(requests)]
         tasks = [(store.top(task["execution"]), task) for task in shown]
-        damaged = store.damaged_requests() if of is None and begin == 0 else []
     for each in damaged:
         streams.say(f"asl: {each}; {command_for('doctor')} says more", style="red")
     for name, request in zip(tops, requests, strict=True):
@@ -80,24 +79,40 @@ def command(
             streams.line(line, fold=True)
     if not (requests or tasks or damaged):
         streams.say("asl: nothing waits for a decision")
-    if len(ids) > end:
+    if len(ids) > limit:
         chosen = [] if execution is None else [execution]
         chosen += [] if limit == PAGE else ["-n", str(limit)]
-        following = command_for("inbox", *chosen, "--after", ids[end - 1])
-        streams.say(f"asl: there are {len(ids) - end} more: {following} lists the next ones")
+        following = command_for("inbox", *chosen, "--after", ids[limit - 1])
+        streams.say(f"asl: there are more: {following} lists the next ones")
     return Exit.OK
 
 
-def _begin(ids: list[str], after: str | None) -> int:
-    """Return the place of the first request of a page, in a list of all."""
-    if after is None:
-        return 0
-    if after not in ids:
+def _page(
+    store: "Store", of: str | None, after: str | None, size: int, damaged: list[str]
+) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
+    """Return the next requests of people, and behind the last of them those by task token."""
+    asked: list[dict[str, Json]] = []
+    if after is None or _is_of_people(store, after):
+        asked = store.pending(of, limit=size, after=after, damaged=damaged)
+        after = None
+    if len(asked) == size:
+        return asked, []
+    try:
+        return asked, store.awaited(of, limit=size - len(asked), after=after, damaged=damaged)
+    except RequestNotFound:
         raise AslError(
-            f"{after!r} does not wait any more, so nothing follows it: "
-            f"{command_for('inbox')} lists what does"
-        )
-    return ids.index(after) + 1
+            f"there is no request {after!r}, so nothing follows it: "
+            f"{command_for('inbox')} lists what waits"
+        ) from None
+
+
+def _is_of_people(store: "Store", id: str) -> bool:
+    """Whether a request is one that people answer, not the holder of a task token."""
+    try:
+        store.request(id)
+    except RequestNotFound:
+        return False
+    return True
 
 
 def _named(store: "Store", request: dict[str, Json]) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.executions import people
 from asl.executions.desk import StoreTokens
 from asl.executions.reader import StoreReader
-from asl.stores.requests import OPEN, find_requests, find_tasks
+from asl.stores.requests import OPEN, damaged_requests, find_requests, find_tasks
 
 __all__ = ["StoreControl"]
 
@@ -16,24 +16,44 @@ __all__ = ["StoreControl"]
 class StoreControl(StoreReader):
     """The executions of a store, with what they ask, what is answered, and their cancellation."""
 
-    def pending(self, name: str | None = None) -> list[dict[str, Json]]:
+    def pending(
+        self,
+        name: str | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        damaged: list[str] | None = None,
+    ) -> list[dict[str, Json]]:
         """Return the open requests as people see them, the oldest first.
 
-        Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
-        all that it has started.
+        Args:
+            name: The execution whose requests are meant, and those of all that it has started; None
+                for those of all executions, without damaged ones.
+            limit: How many at most; None for all.
+            after: The id of a request: those behind it, for the next page. It may be answered.
+            damaged: Takes a sentence on each damaged one of all executions that was met.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+            RequestNotFound: There is no request *after* which others may be.
+            StoreDamaged: A request of the execution is damaged.
         """
+        self._check_request(after)
         if name is None:
-            found = find_requests(self.session, OPEN, damaged=[])
+            met = [] if damaged is None else damaged
+            found = find_requests(self.session, OPEN, limit=limit, after=after, damaged=met)
         else:
-            found = self._kept.open(self.get(name))
+            found = self._kept.open(self.get(name), limit=limit, after=after)
         return [asked.shown for asked in found]
+
+    def _check_request(self, id: str | None) -> None:
+        """Raise RequestNotFound for the id of a request, or a task token, that is not there."""
+        if id is not None:
+            self.execution_of(id)
 
     def damaged_requests(self) -> list[str]:
         """Return a sentence on each open request whose row is not as it was written."""
-        damaged: list[str] = []
-        find_requests(self.session, OPEN, damaged=damaged)
-        find_tasks(self.session, OPEN, damaged=damaged)
-        return damaged
+        return damaged_requests(self.session, OPEN)
 
     def decided(self, name: str) -> list[dict[str, Json]]:
         """Return the requests of an execution that are decided: `resume` goes on with them.
@@ -85,16 +105,24 @@ class StoreControl(StoreReader):
         """The desk where the task tokens of all executions are answered, by any process."""
         return StoreTokens(self._kept)
 
-    def awaited(self, name: str | None = None) -> list[dict[str, Json]]:
+    def awaited(
+        self,
+        name: str | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        damaged: list[str] | None = None,
+    ) -> list[dict[str, Json]]:
         """Return the tasks that wait for the answer to their token, the oldest first.
 
-        Those of all executions, without damaged ones (`damaged_requests`), or those of one and of
-        all that it has started. Each has the name of its `execution`.
+        Each has the name of its `execution`. See `pending` for the arguments; *after* is a token.
         """
+        self._check_request(after)
         if name is None:
-            found = find_tasks(self.session, OPEN, damaged=[])
+            met = [] if damaged is None else damaged
+            found = find_tasks(self.session, OPEN, limit=limit, after=after, damaged=met)
         else:
-            found = self._kept.awaited(self.get(name))
+            found = self._kept.awaited(self.get(name), limit=limit, after=after)
         return [{**task.shown, "execution": self.execution_of(task.token)} for task in found]
 
     def cancel(self, name: str, cause: str | None = None, *, error: str | None = None) -> None:

@@ -9,7 +9,16 @@ from asl.effects.tokens import Desk, TaskDoesNotExist, TaskTimedOut
 from asl.engine.awaited import Awaited
 from asl.executions.kept import Kept
 from asl.states.errors import Reported
-from asl.stores.requests import BY_ID, FOR, addressed, find_tasks, owner_of, put_outcome, put_sign
+from asl.stores.requests import (
+    BY_ID,
+    FOR,
+    addressed,
+    find_tasks,
+    owner_of,
+    put_outcome,
+    put_sign,
+    scan_tasks,
+)
 from asl.stores.session import Session
 from asl.stores.statements import GIVEN, Select, Update
 from asl.stores.tables import EXECUTION
@@ -75,7 +84,7 @@ class StoreTokens(Desk):
 
     def _next(self, address: str) -> Awaited | None:
         now = self.now()
-        for task in find_tasks(self.session, FOR, address):
+        for task in scan_tasks(self.session, FOR, address):
             if task.taken is None and (task.due is None or now < task.due):
                 return task
         return None

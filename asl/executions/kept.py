@@ -156,17 +156,23 @@ class Kept:
         """Return the numbers of an execution and of all that it has started."""
         return [stored.number, *numbers_below(self.session, stored.number)]
 
-    def open(self, stored: Stored) -> list[Asked]:
+    def open(
+        self, stored: Stored, *, limit: int | None = None, after: str | None = None
+    ) -> list[Asked]:
         """Return what an execution, and all that it has started, ask and nobody has decided."""
-        return find_requests(self.session, OPEN_OF, self._with_descendants(stored))
+        numbers = self._with_descendants(stored)
+        return find_requests(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
     def decided(self, stored: Stored) -> list[Asked]:
         """Return what people have decided of it, and nobody has gone on with."""
         return find_requests(self.session, UNHEARD_OF, self._with_descendants(stored))
 
-    def awaited(self, stored: Stored) -> list[Awaited]:
+    def awaited(
+        self, stored: Stored, *, limit: int | None = None, after: str | None = None
+    ) -> list[Awaited]:
         """Return the tasks of the same executions that wait for the answer to their token."""
-        return find_tasks(self.session, OPEN_OF, self._with_descendants(stored))
+        numbers = self._with_descendants(stored)
+        return find_tasks(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
     def checkpoints(self, stored: Stored) -> list[Checkpoint]:
         """Return what an execution has saved, the oldest first."""

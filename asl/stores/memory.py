@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from operator import itemgetter
 from threading import RLock, get_ident
@@ -27,6 +28,7 @@ from asl.stores.statements import (
     Update,
     Values,
     Where,
+    length_of,
 )
 from asl.stores.tables import EXECUTION, HEAD, STEP, TABLES, Table
 
@@ -195,6 +197,10 @@ class MemoryConnection:
             found = [*_matching(rows, statement.where, given)]
             for order in reversed(statement.order):
                 _sort(found, rows.columns, order)
+            if statement.after:
+                position = [next(given) for _ in statement.order]
+                position_of = partial(_position, rows.columns, statement.order)
+                found = found[bisect_right(found, position, key=position_of) :]
             if statement.limited:
                 found = found[: next(given)]
             places = [rows.columns[name] for name in statement.columns]
@@ -359,9 +365,17 @@ def _sort(found: list[Row], columns: Mapping[str, int], order: str) -> None:
     """Sort rows by a column; what was sorted before stays so among equal ones."""
     place = columns[order.lstrip("-#")]
     if order[0] == "#":
-        found.sort(key=lambda row: -1 if row[place] is None else len(row[place]))
+        found.sort(key=lambda row: -1 if row[place] is None else length_of(row[place]))
     else:
         found.sort(key=lambda row: (row[place] is not None, row[place]), reverse=order[0] == "-")
+
+
+def _position(columns: Mapping[str, int], order: Sequence[str], row: Row) -> list[Any]:
+    """Return the values by which a row is sorted."""
+    return [
+        length_of(row[columns[name[1:]]]) if name[0] == "#" else row[columns[name]]
+        for name in order
+    ]
 
 
 class MemoryBackend:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from itertools import islice
+from math import inf
 from typing import Any, Final, TypeVar
 
 from asl.core.values import Json, encoded
@@ -20,9 +22,11 @@ from asl.stores.statements import (
     Row,
     Select,
     Update,
+    Values,
     Where,
     begins_with,
     is_set,
+    length_of,
     none_of,
     one_of,
 )
@@ -42,6 +46,7 @@ __all__ = [
     "answer_of",
     "answered_ids",
     "close_requests",
+    "damaged_requests",
     "drop_request",
     "drop_vain_requests",
     "find_decisions",
@@ -54,6 +59,7 @@ __all__ = [
     "put_request",
     "put_sign",
     "put_task",
+    "scan_tasks",
     "take_up",
 ]
 
@@ -93,7 +99,10 @@ TASKS: Final = ("token", "activity")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Query:
-    """Which requests are read: those of people, those by task token, and what people decided."""
+    """Which requests are read: those of people, those by task token, and what people decided.
+
+    The first two are read from a position on, and so many at most.
+    """
 
     people: Select
     tasks: Select
@@ -101,14 +110,18 @@ class Query:
 
 
 def _query(where: Where) -> Query:
-    order = ("created", "#key", "key")
     people = {**where, "kind": none_of(*TASKS)}
     shown = ("id", "key", "kind", "status", "created", "body", "received")
     return Query(
-        Select(REQUEST, (*shown, "told"), people, order, checked=True),
-        Select(REQUEST, (*shown, "answer"), {**where, "kind": one_of(*TASKS)}, order, checked=True),
+        _pages((*shown, "told"), people),
+        _pages((*shown, "answer"), {**where, "kind": one_of(*TASKS)}),
         Select(REQUEST, ("id", "key", "answer"), {"status": "answered", "wake": 0, **people}),
     )
+
+
+def _pages(columns: tuple[str, ...], where: Where) -> Select:
+    order = ("created", "#key", "key", "id")
+    return Select(REQUEST, columns, where, order, after=True, limited=True, checked=True)
 
 
 ALL: Final = _query({})
@@ -120,6 +133,11 @@ UNHEARD_OF: Final = _query({"execution": one_of(), "status": "answered", "wake":
 """Answered, and not gone on with."""
 FOR: Final = _query({"status": "open", "digest": GIVEN})
 """Those for a resource that are open."""
+POSITION = Select(REQUEST, ("created", "key", "id"), {"id": GIVEN})
+START: Final = (-inf, 0, "", "")
+"""The position before all requests."""
+PAGE: Final = 1000
+"""Rows that are read together."""
 OWNER = Select(REQUEST, ("execution",), {"id": GIVEN})
 ANSWER = Select(REQUEST, ("answer",), {"id": GIVEN})
 ANSWERED = Select(REQUEST, ("id",), {"status": "answered", "wake": 0})
@@ -131,7 +149,12 @@ Item = TypeVar("Item")
 
 
 def find_requests(
-    session: Session, query: Query, *values: Any, damaged: list[str] | None = None
+    session: Session,
+    query: Query,
+    *values: Any,
+    limit: int | None = None,
+    after: str | None = None,
+    damaged: list[str] | None = None,
 ) -> list[Asked]:
     """Return the requests of people that a query asks for, in the order they were made.
 
@@ -139,21 +162,68 @@ def find_requests(
         session: The store.
         query: Which.
         values: What is given to the query.
+        limit: How many at most; None for all.
+        after: The id of a request: those behind it, also where it is closed by now. None for all.
         damaged: Takes a sentence on each damaged one; None raises StoreDamaged for the first.
     """
-    rows = session.select(query.people, *values)
-    return [*_whole(rows, partial(_read_request, session), damaged)]
+    rows = _rows(session, query.people, values, limit, after)
+    return [*islice(_whole(rows, partial(_read_request, session), damaged), limit)]
 
 
 def find_tasks(
-    session: Session, query: Query, *values: Any, damaged: list[str] | None = None
+    session: Session,
+    query: Query,
+    *values: Any,
+    limit: int | None = None,
+    after: str | None = None,
+    damaged: list[str] | None = None,
 ) -> list[Awaited]:
     """Return the requests by task token that a query asks for, in the order they were made.
 
     See `find_requests` for the arguments.
     """
-    rows = session.select(query.tasks, *values)
-    return [*_whole(rows, partial(_read_task, session), damaged)]
+    rows = _rows(session, query.tasks, values, limit, after)
+    return [*islice(_whole(rows, partial(_read_task, session), damaged), limit)]
+
+
+def scan_tasks(session: Session, query: Query, *values: Any) -> Iterator[Awaited]:
+    """Yield the requests by task token that a query asks for: there may be many."""
+    rows = _rows(session, query.tasks, values, None, None)
+    return _whole(rows, partial(_read_task, session), None)
+
+
+def damaged_requests(session: Session, query: Query, *values: Any) -> list[str]:
+    """Return a sentence on each damaged request, of both kinds, that a query asks for."""
+    damaged: list[str] = []
+    people = _rows(session, query.people, values, None, None)
+    tasks = _rows(session, query.tasks, values, None, None)
+    for _ in _whole(people, partial(_read_request, session), damaged):
+        pass
+    for _ in _whole(tasks, partial(_read_task, session), damaged):
+        pass
+    return damaged
+
+
+def _rows(
+    session: Session, statement: Select, values: Values, limit: int | None, after: str | None
+) -> Iterator[Row]:
+    """Yield rows of requests, a page at a time: more than *limit* where some are damaged."""
+    position: Values = START
+    if after is not None:
+        position = next((_position(*row) for row in session.select(POSITION, after)), START)
+    size = PAGE if limit is None else min(limit, PAGE)
+    while True:
+        rows = session.select(statement, *values, *position, size)
+        yield from rows
+        if len(rows) < size:
+            return
+        id, key, _, _, created, *_ = rows[-1]
+        position = _position(created, key, id)
+
+
+def _position(created: float, key: str, id: str) -> Values:
+    """Return the values by which a request is sorted."""
+    return created, length_of(key), key, id
 
 
 def _whole(

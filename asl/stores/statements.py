@@ -2,7 +2,8 @@
 
 Statements are constants of the modules that use them, each made once; a backend may keep what it
 has compiled of one by its identity. `GIVEN` stands for a value that comes with each use. These come
-in one tuple, in the order: values of new rows or changes, then of conditions, then the limit.
+in one tuple, in the order: values of new rows or changes, then of conditions, then of a position,
+then the limit.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ __all__ = [
     "below",
     "contains",
     "is_set",
+    "length_of",
     "none_of",
     "one_of",
     "within",
@@ -177,6 +179,8 @@ class Select:
         where: The conditions.
         order: The columns by which the rows are sorted; `-name` for the greatest first, `#name` by
             the length of a text.
+        after: Whether the rows begin behind a position: the values of the columns of `order`, all of
+            them ascending, are given after those of the conditions; for `#name` see `length_of`.
         limited: Whether the number of rows is limited; the limit is given last.
         checked: Whether one more column says if a row is what was written (1), or not (0).
         by: The column whose index is the best one, None for whichever.
@@ -186,6 +190,12 @@ class Select:
     columns: tuple[str, ...]
     where: Where = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    after: bool = False
     limited: bool = False
     checked: bool = False
     by: str | None = None
+
+
+def length_of(text: str | bytes) -> int:
+    """Return the length by which `#name` sorts: to SQLite a text ends at its first NUL."""
+    return len(text.partition("\0")[0]) if isinstance(text, str) else len(text)

@@ -100,7 +100,17 @@ def test_inbox_after_what_does_not_wait_is_wrong_usage(asl: Asl, folder: Path) -
         store.run(WAITING, ["a"], name="people")
     done = asl("inbox", "--after", "it", "--store", "runs.db")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "'it' does not wait any more" in done.stderr
+    assert "there is no request 'it', so nothing follows it" in done.stderr
+
+
+def test_inbox_after_a_request_that_is_answered_meanwhile(asl: Asl, folder: Path) -> None:
+    """Somebody works through the first page while others look at it."""
+    with front_door.open_store(folder / "runs.db", clock="virtual") as store:
+        store.run(WAITING, ["a", "b", "c"], name="people")
+        first, second, third = (each["requestId"] for each in store.pending())
+        store.answer(first, "approve")
+    done = asl("inbox", "--json", "--after", first, "--store", "runs.db")
+    assert [json.loads(line)["requestId"] for line in done.stdout.splitlines()] == [second, third]
 
 
 def test_show_pages_print_every_event_once(asl: Asl, folder: Path) -> None:

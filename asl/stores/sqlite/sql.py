@@ -176,9 +176,12 @@ def _select(select: Select) -> Compiled:
         whole = f"guard({', '.join(table.columns)}) = guard"
         columns = f"{columns}, {whole}" if columns else whole
     sql = _with(f"SELECT {columns} FROM {table.name}", select.where, by=select.by)
-    text = sql.sql
-    if select.order:
-        text += f" ORDER BY {', '.join(map(_ordered, select.order))}"
+    text, order = sql.sql, ", ".join(map(_ordered, select.order))
+    if select.after:
+        marks = ", ".join("?" for _ in select.order)
+        text += f" {'AND' if select.where else 'WHERE'} ({order}) > ({marks})"
+    if order:
+        text += f" ORDER BY {order}"
     if select.limited:
         text += " LIMIT ?"
     return sql._replace(sql=text)
