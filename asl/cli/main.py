@@ -119,9 +119,9 @@ class Commands(click.Group):
             hints = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
             streams.say(f"asl: {error}{hints}", style="red")
             code = Exit.USAGE
-        except click.ClickException as error:
-            error.message = printable(error.message, lines=True)
-            raise
+        except click.UsageError as error:
+            shown = printable(error.format_message(), lines=True)
+            raise click.UsageError(shown, error.ctx) from None
         except KeyboardInterrupt:
             streams.say("asl: aborted", style="yellow")
             code = Exit.ENDED_EARLY

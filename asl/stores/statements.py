@@ -179,8 +179,8 @@ class Select:
         where: The conditions.
         order: The columns by which the rows are sorted; `-name` for the greatest first, `#name` by
             the length of a text.
-        after: Whether the rows begin behind a position: the values of the columns of `order`, all of
-            them ascending, are given after those of the conditions; for `#name` see `length_of`.
+        after: Whether the rows begin behind a position: the values of the columns of `order`, all
+            of them ascending, are given after those of the conditions; for `#name` see `length_of`.
         limited: Whether the number of rows is limited; the limit is given last.
         checked: Whether one more column says if a row is what was written (1), or not (0).
         by: The column whose index is the best one, None for whichever.
