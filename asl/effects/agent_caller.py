@@ -121,7 +121,7 @@ class AgentCaller:
     async def _ask_within(self, at: Frame, target: Target, payload: Json, ask: Proceed) -> Json:
         """Return the answer that middleware leaves, as it must be to go on with."""
         effect = effect_of(at, target.kind, target.name, payload)
-        answer = await self.runtime.within_middleware(effect, ask)
+        answer = await self.runtime.within_middleware(at, effect, ask, self.limit)
         return received(answer, self.limit, target.label, at.execution.count_received)
 
     async def _ask_agent(

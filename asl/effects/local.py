@@ -129,7 +129,8 @@ class LocalEffects:
             async def sleep(effect: Effect) -> None:
                 await self._sleep_until(at, when)
 
-            await self.runtime.within_middleware(effect_of(at, "timer", "", when), sleep)
+            effect = effect_of(at, "timer", "", when)
+            await self.runtime.within_middleware(at, effect, sleep, self.caller.limit)
         else:
             await self._sleep_until(at, when)
 
@@ -217,7 +218,7 @@ class LocalEffects:
             return await asking.decision()
 
         effect = effect_of(at, "request", asked.kind, asked.shown)
-        return await self.runtime.within_middleware(effect, ask)
+        return await self.runtime.within_middleware(at, effect, ask, self.caller.limit)
 
     async def decide(self, at: Frame, key: str, question: Question) -> Json:
         """Ask people about the execution as a whole; *key* names the request among its own."""
@@ -261,4 +262,4 @@ class LocalEffects:
             return await run_child(self.caller, at, child._replace(data=effect.payload))
 
         effect = effect_of(at, "child", child.workflow, child.data)
-        return await self.runtime.within_middleware(effect, run)
+        return await self.runtime.within_middleware(at, effect, run, self.caller.limit)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, TypeAlias
 
-from asl.core.values import Json
+from asl.core.errors import AslError, NotJson, StateError, cause_for
+from asl.core.values import Json, received
+from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
 from asl.states.effects import Frame
 
 __all__ = ["Effect", "Middleware", "Proceed", "effect_of", "perform"]
+
+ONCE: Final = frozenset({"child", "request"})
+"""The kinds of effects that a store knows by their key: they cannot be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,11 @@ class Middleware(Protocol):
     """An async function around each effect.
 
     It awaits `proceed(effect)` and returns the answer; or returns another one, or raises
-    `asl.StateError`, which the state can catch, without proceeding. In a store it runs when the
-    effect is performed: not again where the answer is recorded. An exception of another class is a
-    fault of the middleware and ends the run.
+    `asl.StateError`, which the state can catch, without proceeding. The decision of a request is
+    returned as it is. `proceed` may be called again for another attempt, except for a request and a
+    child. In a store it runs when the effect is performed: not again where the answer is recorded.
+    An exception of another class, or an answer that is no JSON value, is a fault of the middleware
+    and ends the run with an AslError that names it.
     """
 
     async def __call__(self, effect: Effect, proceed: Proceed, /) -> Json:
@@ -61,16 +68,103 @@ def effect_of(at: Frame, kind: str, name: str, payload: Json) -> Effect:
     return Effect(kind, name, payload, state, at.place, attempt, at.execution_id, key)
 
 
-def perform(around: Sequence[Middleware], effect: Effect, last: Proceed) -> Awaitable[Json]:
-    """Return what an effect is awaited by: *last*, within middleware, the outermost first."""
+async def perform(around: Sequence[Middleware], effect: Effect, last: Proceed, limit: int) -> Json:
+    """Perform an effect within middleware.
+
+    Args:
+        around: The middleware, the outermost first.
+        effect: The effect.
+        last: Performs the effect.
+        limit: Bytes that an answer may have as compact JSON.
+
+    Raises:
+        AslError: Middleware is at fault: it raised another exception than a StateError, returned no
+            JSON value, or called `proceed` as it may not.
+        StateError: Middleware refused the effect or returned too large an answer, or the effect
+            failed.
+    """
     proceed = last
     for middleware in reversed(around):
-        proceed = _within(middleware, proceed)
-    return proceed(effect)
+        proceed = _Layer(middleware, proceed, limit)
+    return await proceed(effect)
 
 
-def _within(middleware: Middleware, proceed: Proceed) -> Proceed:
-    def proceed_within(effect: Effect) -> Awaitable[Json]:
-        return middleware(effect, proceed)
+class _Layer:
+    """One middleware around one effect."""
 
-    return proceed_within
+    def __init__(self, middleware: Middleware, proceed: Proceed, limit: int) -> None:
+        self.middleware = middleware
+        self.proceed = proceed
+        self.limit = limit
+        self.payload: Json = None
+        """What the effect is given without the middleware."""
+        self.begun = 0
+        """How many times the middleware has proceeded."""
+        self.answers: list[Json] = []
+        self.failures: list[BaseException] = []
+        """What the effect has raised: no fault of this middleware."""
+
+    async def __call__(self, effect: Effect) -> Json:
+        """Perform an effect within the middleware."""
+        self.payload = effect.payload
+        try:
+            answer = await self.middleware(effect, self._proceed)
+            self._check(effect, answer)
+            return received(answer, self.limit, effect.name or effect.state)
+        except BaseException as error:  # foreign code; what is not its own flies on
+            failure = alone(error)
+            if any(failure is each or error is each for each in self.failures):
+                raise
+            if is_own(failure) or (is_cancellation(failure) and _is_cancelled()):
+                raise failure from error.__cause__
+            if isinstance(failure, StateError):
+                refusal = bearable(failure)
+                raise refusal from cause_for(refusal, failure)
+            fault = AslError(self._blame(effect, failure))
+            raise fault from cause_for(fault, failure)
+        finally:
+            self.failures.clear()  # they refer to this call
+
+    async def _proceed(self, effect: Effect) -> Json:
+        if not isinstance(effect, Effect):
+            raise TypeError(f"proceed() needs an asl.Effect, got {type(effect).__name__}")
+        if effect.payload is not self.payload:
+            effect = replace(effect, payload=self._payload(effect))
+        self.begun += 1
+        if self.begun > 1 and effect.kind in ONCE:
+            raise RuntimeError(f"proceed() performs a {effect.kind} only once")
+        try:
+            answer = await self.proceed(effect)
+        except BaseException as error:
+            self.failures.append(error)
+            raise
+        self.answers.append(answer)
+        return answer
+
+    def _payload(self, effect: Effect) -> Json:
+        """Return a copy of what the middleware gives to the effect."""
+        try:
+            return received(effect.payload, self.limit, effect.name or effect.state)
+        except NotJson as error:
+            raise TypeError(f"the payload is no JSON value: {error}") from None
+
+    def _check(self, effect: Effect, answer: Json) -> None:
+        """Raise TypeError for an answer that the middleware may not give."""
+        if effect.kind == "request" and not any(answer is each for each in self.answers):
+            raise TypeError("it returned another decision than that of `proceed`")
+
+    def _blame(self, effect: Effect, failure: BaseException) -> str:
+        name = getattr(self.middleware, "__qualname__", type(self.middleware).__qualname__)
+        what = f"{effect.kind} {effect.name!r}" if effect.name else effect.kind
+        where = f"the {what} of state {effect.state!r}"
+        if isinstance(failure, NotJson):
+            return f"middleware {name!r} around {where} returned no JSON value: {failure}"
+        return f"middleware {name!r} failed around {where}: {described(failure)}"
+
+
+def _is_cancelled() -> bool:
+    """Whether the task that runs was told to end."""
+    from asyncio import current_task
+
+    task = current_task()
+    return task is not None and task.cancelling() > 0

@@ -20,6 +20,7 @@ from asl.effects.services import Services
 from asl.effects.tokens import Kept, Wait
 from asl.engine.agent import Agent, Call, Find
 from asl.engine.awaited import Awaited
+from asl.engine.blame import is_cancellation
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import Event
 from asl.engine.execution import Execution, Identity
@@ -277,10 +278,37 @@ class RuntimeContext:
         finally:
             self.clock.real_ends()
 
-    async def within_middleware(self, effect: Effect, last: Proceed) -> Json:
-        """Return the answer to an effect that *last* performs within the middleware of the run."""
+    async def within_middleware(self, at: Frame, effect: Effect, last: Proceed, limit: int) -> Json:
+        """Return the answer to an effect that *last* performs within the middleware of the run.
+
+        Raises:
+            AslError: Middleware is at fault.
+            StateError: It refused the effect, or the effect failed.
+        """
         await self.event_loop()
-        return await perform(self.middleware, effect, last)
+
+        async def proceed(effect: Effect) -> Json:
+            try:
+                self._catch_up(at)
+            except BaseException as end:
+                if is_cancellation(end):  # code that catches it may do so without end
+                    raise RuntimeError("this part of the execution has ended") from None
+                raise
+            return await last(effect)
+
+        try:
+            answer = await perform(self.middleware, effect, proceed, limit)
+        except Exception:
+            self._catch_up(at)
+            raise
+        self._catch_up(at)
+        return answer
+
+    def _catch_up(self, at: Frame) -> None:
+        """Let a machine be at the present; raises what ends this part of the execution by then."""
+        at.now = max(at.now, self.now())
+        if self.heeds:
+            self.heed(at)
 
     async def pause(self, seconds: float) -> None:
         """Let time pass on the clock of the execution."""

@@ -19,6 +19,7 @@ from asl.states.errors import (
 
 __all__ = [
     "alone",
+    "bearable",
     "bounded_text",
     "described",
     "is_cancellation",
@@ -102,6 +103,11 @@ def named(error: StateError | NotJson, target: Target) -> StateError:
         return error
     if target.by_token and error.name != "States.Timeout":
         return Reported(_text(error.name), _text(error.cause))
+    return bearable(error)
+
+
+def bearable(error: StateError) -> Raised:
+    """Return an error of foreign code with a name and a cause that are texts of bearable length."""
     name = _text(error.name) if error.name else "States.TaskFailed"
     blamed = Raised(name, _text(error.cause))
     blamed.usage, blamed.lost = error.usage, error.lost

@@ -341,13 +341,13 @@ class Broker:
         watched = watching(bounds) if bounds and agent.watched else nullcontext()
 
         async def reach(effect: Effect) -> Json:
-            return await caller.reach(agent, effect.payload, call)
+            with watched:
+                answer = await caller.reach(agent, effect.payload, call)
+            return received(answer, caller.limit, tool)
 
         async def ask() -> Json:
             effect = effect_of(self.outer.at, "tool", tool, arguments)
-            with watched:
-                answer = await perform(caller.runtime.middleware, effect, reach)
-            return received(answer, caller.limit, tool)
+            return await perform(caller.runtime.middleware, effect, reach, caller.limit)
 
         try:
             return await self._in_time(tool, ask)
