@@ -68,7 +68,8 @@ class Table:
         key: The columns that tell its rows apart.
         unique: Another column that does.
         indexes: How rows are looked up otherwise.
-        counted: Whether the key, a number, is drawn by the backend, always a greater one.
+        counted: Whether the backend draws the key, a number greater than all that are there.
+        monotonic: Whether such a number is never drawn again, even after its row is deleted.
         guarded: Whether each row has a checksum over all of its columns.
     """
 
@@ -78,6 +79,7 @@ class Table:
     unique: str | None = None
     indexes: tuple[Index, ...] = ()
     counted: bool = False
+    monotonic: bool = False
     guarded: bool = False
 
     @property
@@ -213,6 +215,7 @@ LIVE: Final = Table(
     ("id",),
     indexes=(Index(("execution", "id")),),
     counted=True,
+    monotonic=True,
 )
 """What agents say while they say it."""
 

@@ -41,12 +41,11 @@ _HISTORIES: Final = """
     CREATE TRIGGER execution_begun AFTER INSERT ON execution BEGIN
         INSERT INTO head VALUES (NEW.number, 0, 0);
     END;
-    CREATE TRIGGER step_follows BEFORE INSERT ON step BEGIN
-        SELECT raise(ABORT, 'another step is the next one') FROM head
-        WHERE execution = NEW.execution AND step <> NEW.number - 1;
-    END;
     CREATE TRIGGER step_made AFTER INSERT ON step BEGIN
-        UPDATE head SET step = NEW.number, place = NEW.place WHERE execution = NEW.execution;
+        UPDATE head SET place = NEW.place, step = CASE step
+            WHEN NEW.number - 1 THEN NEW.number
+            ELSE raise(ABORT, 'another step is the next one') END
+        WHERE execution = NEW.execution;
     END;
 """
 
@@ -62,8 +61,8 @@ def schema() -> Iterator[str]:
             yield f"CREATE INDEX {name} ON {table.name} ({', '.join(index.columns)}){partial}"
         if table.guarded:
             yield from _guards(table)
-    for trigger in _HISTORIES.split("END;")[:-1]:
-        yield f"{trigger}END"
+    for trigger in _HISTORIES.split("    END;\n")[:-1]:
+        yield f"{trigger}    END"
 
 
 def _created(table: Table) -> str:
@@ -72,7 +71,7 @@ def _created(table: Table) -> str:
     for name, column in table.columns.items():
         text = f"{name} {_TYPES[column.type]}"
         if table.key == (name,):
-            text += " PRIMARY KEY AUTOINCREMENT" if table.counted else " PRIMARY KEY"
+            text += " PRIMARY KEY AUTOINCREMENT" if table.monotonic else " PRIMARY KEY"
         if name == table.unique:
             text += " UNIQUE"
         if not column.optional:
