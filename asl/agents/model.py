@@ -156,7 +156,7 @@ class _Model(Outsider):
         name, asking = self._name(call.model), _Asking(call)
         model, listens = self._model(name), call.listener is not None
         if call.place is not None:  # what it has answered before a pause is not asked again
-            model, listens = recorded_model(model, call), False
+            model, listens = recorded_model(model, call, call.place.turn), False
         with capture_run_messages() as messages:
             tools = {each.name for each in offers}
             answers = () if self.agent.output is None else (ANSWER,)

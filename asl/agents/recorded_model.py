@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json
 from asl.engine.agent import Call
+from asl.engine.turns import Turn
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -14,19 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["recorded_model"]
 
 
-def recorded_model(model: Model, call: Call) -> Model:
+def recorded_model(model: Model, call: Call, turn: Turn) -> Model:
     """Return a model that answers as before what a turn had asked until it was paused.
 
     Its answers are whole: what is said of them piece by piece is each text at its end.
 
     Args:
         model: The model to ask.
-        call: A call within a turn (`call.place`).
+        call: A call within the turn.
+        turn: The turn, which has recorded the earlier answers.
     """
     from pydantic_ai.messages import ModelMessagesTypeAdapter
     from pydantic_ai.models.wrapper import WrapperModel
 
-    turn = call.place.turn
     what = f"model.{sha256(call.idempotency_key.encode()).hexdigest()[:24]}"
 
     class RecordedModel(WrapperModel):

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, handed_over, plain_copy, received
-from asl.effects.agent_turn import AgentTurn, TurnPlace
+from asl.effects.agent_turn import AgentTurn
 from asl.effects.caller import Account, BudgetGate
 from asl.effects.keeping import Keeping
 from asl.effects.late_answers import await_answer
@@ -21,9 +21,9 @@ from asl.effects.service import ServiceAgent
 from asl.effects.streaming import Stream
 from asl.effects.threads import Slot, run_in_thread
 from asl.effects.tokens import TaskTokens
-from asl.engine.agent import Agent, Call, Find
+from asl.engine.agent import Agent, Call, Find, ToolBroker
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
-from asl.engine.tools import Tools
+from asl.engine.turns import TurnPlace
 from asl.engine.usage import USAGE_KEYS
 from asl.program import Step
 from asl.states.calls import Options, Target
@@ -299,7 +299,7 @@ class AgentCaller:
         """Carry out at once what an agent asks of the memory."""
         return self.runtime.serving().remembering.do(at, request, self.now())
 
-    def broker(self, call: Call) -> Tools:
+    def broker(self, call: Call) -> ToolBroker:
         """Return the tools of a call; what they need is loaded with the first of them."""
         from asl.effects.tools.broker import Broker
 

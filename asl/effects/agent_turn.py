@@ -8,7 +8,7 @@ recorded under the key of the effect and given again instead of being done twice
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -16,6 +16,7 @@ from asl.effects.asking import ToolAsking
 from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.engine.blame import is_cancellation, is_own
+from asl.engine.turns import OpenToolCall
 from asl.states.decisions import Asked
 from asl.states.effects import Question
 from asl.states.errors import Suspended
@@ -23,7 +24,7 @@ from asl.states.errors import Suspended
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["DEADLINE", "REQUESTS", "TOLD", "AgentTurn", "ToolUse", "TurnPlace"]
+__all__ = ["DEADLINE", "REQUESTS", "TOLD", "AgentTurn"]
 
 REQUESTS: Final = "!tool."
 """Follows the key of an effect in the keys of its tool calls, and of their requests."""
@@ -35,28 +36,8 @@ BREATHS: Final = 16
 """Turns of the event loop in which an agent may begin another call before it is paused."""
 
 
-class ToolUse:
-    """A tool call under way, and those within it."""
-
-    __slots__ = ("around", "waits", "within")
-
-    def __init__(self, around: ToolUse | None) -> None:
-        self.around = around
-        self.within = 0
-        """The number of calls under way directly within it."""
-        self.waits = False
-        """Whether it waits for people."""
-
-
-class TurnPlace(NamedTuple):
-    """Where a call stands in a turn: within a tool call, or as the agent itself."""
-
-    turn: AgentTurn
-    use: ToolUse | None
-
-
 class AgentTurn:
-    """One call of an agent, with all tool calls in it.
+    """One call of an agent, with all tool calls in it (protocol `asl.engine.turns.Turn`).
 
     It is paused once none of its tool calls does anything but wait for people.
     """
@@ -167,15 +148,15 @@ class AgentTurn:
 
     # Tool calls
 
-    def begin(self, around: ToolUse | None) -> ToolUse:
+    def begin(self, around: OpenToolCall | None) -> OpenToolCall:
         """Count a tool call that begins, within another one if *around* is given."""
         if around is not None:
             self._busy -= not around.within
             around.within += 1
         self._busy += 1
-        return ToolUse(around)
+        return OpenToolCall(around)
 
-    def end(self, use: ToolUse) -> None:
+    def end(self, use: OpenToolCall) -> None:
         """Count a tool call that has ended."""
         self._busy -= not use.waits
         if use.around is not None:
@@ -183,7 +164,7 @@ class AgentTurn:
             self._busy += not use.around.within
         self._pause_if_idle()
 
-    async def ask(self, use: ToolUse, name: str, question: Question) -> Json:
+    async def ask(self, use: OpenToolCall, name: str, question: Question) -> Json:
         """Return people's decision on a tool call.
 
         Without one the turn is paused: then this is cancelled. Raises StateError where the

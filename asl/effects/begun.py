@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from asl.core.values import Json
 from asl.engine.agent import Tokens
@@ -57,7 +57,7 @@ class Keeper(Protocol):
         """Where the task tokens of all that is kept are answered."""
         ...
 
-    def child(self, journal: Any, key: str, child: Child, find: Callable[[], Program]) -> Begun:
+    def child(self, journal: Journal, key: str, child: Child, find: Callable[[], Program]) -> Begun:
         """Begin an execution that a state starts and waits for, or find it begun.
 
         *journal* is that of the execution that starts it, *key* that of the effect, *find* gives
@@ -65,10 +65,10 @@ class Keeper(Protocol):
         """
         ...
 
-    def started(self, journal: Any, key: str, program: Program, child: Started) -> Begun | None:
+    def started(self, journal: Journal, key: str, program: Program, child: Started) -> Begun | None:
         """Do it for one that goes by a name of its own; None where another one has that."""
         ...
 
-    def detach(self, journal: Any, child: Any) -> None:
+    def detach(self, journal: Journal, child: Journal) -> None:
         """Make an execution independent of the one that has started it, by their journals."""
         ...

@@ -308,13 +308,14 @@ def _delivery(execution: Execution, services: Services | None) -> Delivery | Non
         return None
     try:
         opens = execution.program.opens
-        execution.delivery = delivery_of(
+        delivery = execution.delivery = delivery_of(
             partial(document_block, execution), {} if services is None else services.sinks, opens
         )
     except AslError:
         if execution.program.settle is None:
             raise
-    return execution.delivery  # type: ignore[no-any-return]
+        return None
+    return delivery
 
 
 def _settled(execution: Execution, services: Services | None) -> None:

@@ -9,6 +9,9 @@ from typing import Any, Final, Protocol, TypeAlias
 from asl.core.errors import AslError
 from asl.core.values import Json, detached, whole_text
 from asl.engine.memory import MemoryView
+from asl.engine.reservations import Reservation
+from asl.engine.turns import TurnPlace
+from asl.states.blocks.policy import Reach, Rules
 from asl.states.calls import Options, Part, Target
 from asl.states.effects import Frame
 from asl.states.errors import Raised
@@ -58,7 +61,7 @@ class Bounds(Protocol):
 
     limits_network: bool
     """Whether hosts are limited at all."""
-    hosts: tuple[Any, ...]
+    hosts: tuple[Reach, ...]
     """How they are limited: equal for equal bounds."""
 
     async def address(self, host: str, port: int) -> str:
@@ -67,6 +70,30 @@ class Bounds(Protocol):
 
     def admit(self, host: str, address: str) -> None:
         """Raise Raised("States.Permissions") unless *host* may be reached at this address."""
+        ...
+
+
+class CallSlot(Protocol):
+    """The place of a call among those that may be in threads at the same time."""
+
+    async def take(self) -> None:
+        """Wait for a place, unless the call is over."""
+        ...
+
+    def give_back(self) -> None:
+        """Leave the place to another call."""
+        ...
+
+
+class ToolBroker(Protocol):
+    """The tools of a call, as the call sees them; to agents they are `asl.engine.tools.Tools`."""
+
+    def blocking(self) -> object:
+        """Return the same tools for a plain function, which waits in its thread."""
+        ...
+
+    def end(self) -> None:
+        """Cancel what is still under way: nobody waits for the agent any more."""
         ...
 
 
@@ -95,7 +122,7 @@ class Performer(Protocol):
         """Carry out at once what an agent asks of the memory during its call; from any thread."""
         ...
 
-    def broker(self, call: Call) -> Any:
+    def broker(self, call: Call) -> ToolBroker:
         """Return the tools of a call."""
         ...
 
@@ -130,17 +157,16 @@ class Call:
     watcher: Callable[[Json, str], bool] | None = None
     """Takes reports of progress, where anybody wants to know; says whether a report is a sign of
     life."""
-    slot: Any = None
-    """Its place among the calls in threads (`asl.effects.threads.Slot`), None outside of them."""
+    slot: CallSlot | None = None
+    """Its place among the calls in threads, None outside of them."""
     performer: Performer
     client_context: Json = None
     """The decoded `ClientContext` of a request for a Lambda function, None without one."""
     _beat: Callable[[], object] | None = None
     _memory: MemoryView | None = None
-    _broker: Any = None
-    place: Any = None
-    """Its place in a turn that people may pause (`asl.effects.agent_turn.TurnPlace`), None where no
-    tool needs consent."""
+    _broker: ToolBroker | None = None
+    place: TurnPlace | None = None
+    """Its place in a turn that people may pause, None where no tool needs consent."""
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
         self.at = at
@@ -243,8 +269,8 @@ class Call:
         return None if self._options is None else self._options.blocks.get(name)
 
     @property
-    def reservation(self) -> Any:
-        """The reservation of the call (`asl.engine.reservations`), None where it has none."""
+    def reservation(self) -> Reservation | None:
+        """The reservation of the call, None where it has none."""
         return None if self._options is None else self._options.within
 
     @property
@@ -320,9 +346,10 @@ class Call:
         return self._broker.blocking() if blocking else self._broker
 
     @property
-    def tool_rules(self) -> Any:
+    def tool_rules(self) -> Rules | None:
         """What the state says of its tools, None for nothing."""
-        return self._block("tools")
+        rules: Rules | None = self._block("tools")
+        return rules
 
     @property
     def tool_depth(self) -> int:
@@ -330,7 +357,7 @@ class Call:
         return self._block("tool_depth") or 0
 
     @property
-    def tool_keys(self) -> list[Any]:
+    def tool_keys(self) -> list[tuple[str, tuple[str, ...]]]:
         """What the tools around this call count as."""
         return self._block("tool_keys") or []
 

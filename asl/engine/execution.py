@@ -5,7 +5,7 @@ from copy import copy
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -25,6 +25,7 @@ from asl.engine.usage import (
     reported,
 )
 from asl.program import Program
+from asl.states.blocks.policy import Rules
 from asl.states.effects import Record
 
 __all__ = ["ANYBODY", "ARN", "ROLE", "Execution", "Identity", "execution_id"]
@@ -33,6 +34,14 @@ REGION = "us-east-1"
 ARN = f"arn:aws:states:{REGION}:111111111111"
 """Ids have the form of AWS's, so that documents which take them apart run unchanged."""
 ROLE = "arn:aws:iam::111111111111:role/local"
+
+
+class EventChannels(Protocol):
+    """The channels to which a document sends events."""
+
+    def open(self, place: tuple[str | int, ...], block: Callable[[str], Json]) -> None:
+        """Open the channels of a document that is included at a place; raises StateError."""
+        ...
 
 
 class Identity(NamedTuple):
@@ -120,7 +129,7 @@ class Execution:
     listener: Any = None
     """Takes its events; one that has a method `within` knows who takes those of an execution that a
     state starts."""
-    delivery: Any = None
+    delivery: EventChannels | None = None
     """Takes events to the channels of the document, where there are any."""
     items = 0
     """Items of its Maps so far."""
@@ -132,7 +141,7 @@ class Execution:
     of_children: Callable[[Record], object] | None = None
     """Takes the records of child executions, where more is done with them than to keep what they
     tell."""
-    default_tools: Any = None
+    default_tools: Rules | None = None
     """What the `DefaultTools` of the document came to, once anybody has asked."""
 
     def init(

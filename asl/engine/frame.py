@@ -9,11 +9,13 @@ from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.core.work import WorkMeter
 from asl.engine.execution import Execution
+from asl.engine.limits import Account, Origin
 from asl.engine.records import NOTED
 from asl.engine.usage import Usage, Used, reported
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
+from asl.states.blocks.progress import Told
 from asl.states.effects import ABSENT, Effects, Entry, Record, Run
 
 __all__ = ["NO_VARIABLES", "Frame"]
@@ -56,9 +58,9 @@ class Frame:
     visit: int
     parent: "Frame | None"
     index: int
-    origin: "tuple[Step, int, int]"
+    origin: Origin
     """The state, visit and ordinal of the parent in which this machine was forked."""
-    forking: "tuple[Step, int, int]"
+    forking: Origin
     """The origin of the machines that this one forks now."""
     item: Json
     entered: float
@@ -72,15 +74,15 @@ class Frame:
     """The visit of the last effect that was counted, and its ordinal."""
     _replay: WorkMeter | None = None
     """The work of evaluations that are made again, None for a machine that runs."""
-    spending: Any = None
-    """What the latest visit with a budget has spent (`asl.engine.limits.Account`)."""
-    around: Any = None
+    spending: Account | None = None
+    """What the latest visit with a budget has spent."""
+    around: tuple[Origin, list[Account]] | None = None
     """The origin of the machines forked last, and the accounts around these."""
     said: str | None = None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""
-    progress: Any = None
-    """What was told of the progress of the latest visit (`asl.states.blocks.progress.Told`)."""
+    progress: Told | None = None
+    """What was told of the progress of the latest visit."""
     destinations: Mapping[str, Any] | None = None
     """Where the latest visit puts what its blocks put into its output, as far as that is computed
     (`asl.states.blocks.base.Destination`)."""

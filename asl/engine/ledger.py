@@ -11,7 +11,6 @@ Nothing here waits: `asl.effects.meter` does.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from math import ceil
-from typing import Any
 from weakref import WeakValueDictionary
 
 from asl.core.errors import StateError
@@ -63,7 +62,7 @@ from asl.engine.usage import (
     subtract_amounts,
     write_amounts,
 )
-from asl.states.blocks.budget import Amounts, Limits
+from asl.states.blocks.budget import Amounts, CompileLimits, Limits
 from asl.states.errors import Exhausted
 from asl.states.numbers import amount
 
@@ -211,7 +210,7 @@ class Ledger:
         """Return the accounts around a machine: the same for all that were forked with it."""
         known = parent.around
         if known is not None and known[0] is at.origin:
-            return known[1]  # type: ignore[no-any-return]
+            return known[1]
         step, visit, _ = at.origin
         around = self.whole if parent.parent is None else self._around(parent, parent.parent)
         budget = step.budget if at.scope is None else _included(at.scope.limits, step.name)
@@ -220,8 +219,10 @@ class Ledger:
         parent.around = at.origin, around
         return around
 
-    def _account(self, frame: Spender, budget: Any, visit: int, around: bool, name: str) -> Account:
-        account: Account | None = frame.spending
+    def _account(
+        self, frame: Spender, budget: CompileLimits, visit: int, around: bool, name: str
+    ) -> Account:
+        account = frame.spending
         if account is None or account.visit != visit:
             account = frame.spending = Account(budget(frame.data, frame), frame, visit)
             if around or self.kept:
@@ -618,8 +619,8 @@ class Ledger:
                 self.kept[path] = account.written()
 
 
-def _included(limits: Limits | None, state: str) -> Any:
-    """Return what says what a visit of an Include may spend, None for a document without budget."""
+def _included(limits: Limits | None, state: str) -> CompileLimits | None:
+    """Return the budget of a visit of an Include, None for a document without one."""
     if limits is None:
         return None
     own = limits._replace(state=state, included=True)

@@ -24,6 +24,7 @@ from asl.engine.usage import (
     reported_amount,
     write_amounts,
 )
+from asl.program import Step
 from asl.states.blocks.budget import TOOL_CALLS, Amounts, Limits, counts_calls
 from asl.states.effects import Frame, Workload
 from asl.states.errors import Exhausted
@@ -71,12 +72,16 @@ class SpendingExecution(Workload, Protocol):
         ...
 
 
+Origin: TypeAlias = tuple[Step, int, int]
+"""The state, visit and ordinal of the parent in which a machine was forked."""
+
+
 class Spender(Frame, Protocol):
     """A machine as budgets see it."""
 
-    spending: Any
+    spending: "Account | None"
     """The account of the latest visit of a state with a budget."""
-    around: Any
+    around: "tuple[Origin, list[Account]] | None"
     """The origin of the machines forked last, and the accounts around these."""
 
     @property

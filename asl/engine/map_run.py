@@ -22,6 +22,7 @@ from asl.engine.records import NOTED, TOLD, WHOLE
 from asl.engine.usage import Spent, Used
 from asl.program import Machine
 from asl.states.blocks.audit import without
+from asl.states.blocks.progress import Tracking
 from asl.states.effects import Entry, Fan, Record, Source
 
 __all__ = ["MapRun"]
@@ -38,7 +39,7 @@ class ChildExecution(Execution):
     """The execution of one iteration. What it uses counts for its parent, too."""
 
     recorded = False
-    expander: Any = None
+    expander: Expander | None = None
     """Makes events of what it does, once it has done anything."""
     latest = 0.0
     """When it last did."""
@@ -132,10 +133,10 @@ class MapRun:
         self.listener = at.listening()
         """Who listens to the children, None for nobody."""
         track = at.step.progress
-        self.tracking: Any = None if track is None else track(at.data, at)
+        self.tracking: Tracking | None = None if track is None else track(at.data, at)
         """How the progress of the Map is told, None where it is not."""
         tracks = at.execution.program.tracked and (tells or self.tracking is not None)
-        self.progress: Any = self._tracked(at) if tracks else None
+        self.progress = Aggregates(at.execution, whole=False) if tracks else None
         """Says what progress follows from what the children do, None where nobody asks."""
         self.follows = tells or self.listener is not None or self.progress is not None
         """Whether all that they do is looked at."""
@@ -221,7 +222,7 @@ class MapRun:
             if kind is NOTED and rest[0].startswith(OF_BLOCKS):
                 yield self._tell(time, frame, visit, (*frame.place, step.name), *rest)
             return
-        child: Any = frame.execution
+        child: ChildExecution = frame.execution
         for event in child.events(record):
             if child.listener is not None:
                 child.listener(event)
@@ -303,6 +304,7 @@ class MapRun:
             return
         beside = at.child(-1, self.machine, None)  # told by none of them
         for _, step, _, event, details in self.progress.counted(at, children):
+            assert step is not None  # that of the Map
             path = (*at.place, step.name)
             self.whole.emit(self._tell(at.now, beside, 0, path, event, details))
 
@@ -315,10 +317,6 @@ class MapRun:
         """Tell that the children which have not ended wait for people."""
         for child in self.open.values() if self.listener is not None else ():
             child.emit((WHOLE, child.now, child, 0, None, PAUSED, {}))
-
-    @staticmethod
-    def _tracked(at: Frame) -> Any:
-        return Aggregates(at.execution, whole=False)
 
 
 def _uuid(digits: str) -> str:

@@ -228,7 +228,7 @@ class Aggregates:
             for _ in self._tell(fork, None):
                 pass
 
-    def so_far(self, frame: "Frame") -> Any:
+    def so_far(self, frame: "Frame") -> SoFar:
         """Return what has been told of the Map, for its next run if it fails."""
         return SoFar(frame.visit, None, tuple(self.forks[frame.path, frame.visit].reached))
 

@@ -21,7 +21,7 @@ from asl.effects.garbage import rarely
 from asl.effects.run import execute, uncancel
 from asl.engine.blame import is_cancellation
 from asl.engine.events import FORKED
-from asl.engine.journal import STARTED
+from asl.engine.journal import STARTED, Journal
 from asl.engine.record_writing import written_whole
 from asl.engine.records import WHOLE_PATH
 from asl.engine.result import Result
@@ -433,27 +433,23 @@ class Running:
         """Where the task tokens of all executions are answered."""
         return StoreTokens(self.kept)
 
-    def child(
-        self, journal: StoreJournal, key: str, child: Child, find: Callable[[], Program]
-    ) -> Begun:
+    def child(self, journal: Journal, key: str, child: Child, find: Callable[[], Program]) -> Begun:
         """Begin an execution that a state of another one starts and waits for, or find it begun."""
-        kept = self.kept
+        starter, kept = _of_store(journal), self.kept
         known = find_execution(self.session, child.name)
         if known is None:
-            program, journal.may_have_started = find(), True
+            program, starter.may_have_started = find(), True
             document = kept.put_program(program)
             stored, own = self._create(
-                child.name, program, document, child.data, False, None, journal.number
+                child.name, program, document, child.data, False, None, starter.number
             )
-            journal.put_started(key, child.name, stored.started)
+            starter.put_started(key, child.name, stored.started)
             return Begun(program, child.data, stored.started, own)
-        if known.parent != journal.number:
+        if known.parent != starter.number:
             raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
         return self._found(known)
 
-    def started(
-        self, journal: StoreJournal, key: str, program: Program, child: Started
-    ) -> Begun | None:
+    def started(self, journal: Journal, key: str, program: Program, child: Started) -> Begun | None:
         """Begin an execution that a state starts by name, or find it begun; None if it is not."""
         is_ours = journal.answers.pop(key + STARTED, None) is not None
         with ExitStack() as working:
@@ -465,7 +461,7 @@ class Running:
                 return self._elsewhere(child.name) if is_ours else None
             known = find_execution(self.session, child.name)
             if known is None:
-                begun = self._begin_started(journal, key, program, child)
+                begun = self._begin_started(_of_store(journal), key, program, child)
             elif is_ours:
                 begun = self._found(known)
             else:
@@ -487,10 +483,11 @@ class Running:
         journal.put_started(key, child.name, stored.started)
         return Begun(program, child.data, stored.started, own)
 
-    def detach(self, journal: StoreJournal, child: StoreJournal) -> None:
+    def detach(self, journal: Journal, child: Journal) -> None:
         """Make an execution independent of the one that has started it."""
-        self.session.write(DETACH, child.number)
-        self.session.write(bind_as, self.session, child.number, journal.number)
+        own = _of_store(child).number
+        self.session.write(DETACH, own)
+        self.session.write(bind_as, self.session, own, _of_store(journal).number)
 
     def _elsewhere(self, name: str) -> Begun:
         """Return an execution of its own that somebody else goes on with."""
@@ -522,6 +519,12 @@ class Running:
         assert known.ended is not None
         ((redriven,),) = self.session.select(REDRIVEN, known.parent)
         return redriven is not None and redriven >= known.ended
+
+
+def _of_store(journal: Journal) -> StoreJournal:
+    """Return the journal of an execution that this store has."""
+    assert isinstance(journal, StoreJournal)
+    return journal
 
 
 def _beside_agents(names: Names) -> Names:

@@ -46,6 +46,7 @@ class JournaledChildren:
 
     def detach(self, begun: Begun) -> None:
         """Let a job go on by itself: the state that has started it has ended without it."""
+        assert begun.journal is not None  # where this one is kept, so is what it starts
         self._keeper.detach(self.journal, begun.journal)
 
     async def await_job(self, waiting: Waiting, call: Call, job: Job) -> Ending:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, compact, received
-from asl.effects.agent_turn import REQUESTS, AgentTurn, ToolUse, TurnPlace
+from asl.effects.agent_turn import REQUESTS
 from asl.effects.caller import Caller
 from asl.effects.limits import has_passed, punctual
 from asl.effects.middleware import Effect, effect_of, perform
@@ -37,6 +37,7 @@ from asl.engine.frame import digest
 from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Reservation
 from asl.engine.tools import Offer, Offers
+from asl.engine.turns import OpenToolCall, Turn, TurnPlace
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Exhausted, Raised
 
@@ -176,7 +177,7 @@ class Broker:
             turn.end(use)
 
     async def _repeatable(
-        self, offer: Offer, arguments: Json, turn: AgentTurn, use: ToolUse
+        self, offer: Offer, arguments: Json, turn: Turn, use: OpenToolCall
     ) -> Json:
         """Use a tool within a turn, unless it was used before the turn was paused."""
         tool = offer.names[0]

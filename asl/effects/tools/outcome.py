@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asl.core.values import Json
-from asl.effects.agent_turn import TurnPlace
+from asl.engine.turns import TurnPlace
 from asl.engine.usage import UNKNOWN, add_amounts, read_amounts, write_amounts
 from asl.states.blocks.budget import Amounts
 
