@@ -129,7 +129,7 @@ class Step:
     """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`), by
     its raw input; history evaluates it again."""
     budget: Callable[[Json, Any], Any] | None = None
-    """What one visit may spend (`asl.states.blocks.budget.Limits`), by its raw input."""
+    """What one visit may spend (`budget_limits.Limits`), by its raw input."""
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.name!r}>"
@@ -145,7 +145,7 @@ class Scope:
     settle: Settle | None = None
     """Computes the blocks that others read, None where all of them are written."""
     budget: Callable[[Json, Any], Any] | None = None
-    """What one visit of it may spend (`asl.states.blocks.budget.Limits`), by what it is given."""
+    """What one visit of it may spend (`budget_limits.Limits`), by what it is given."""
     settled: Mapping[str, Any] = field(default_factory=dict)
     """Those blocks, while it runs."""
     limits: Any = None

@@ -12,7 +12,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.states.base import Node
 from asl.states.blocks import AGENT_BLOCKS, BLOCKS, DOCUMENT_BLOCKS, STATE_BLOCKS
-from asl.states.blocks.budget import WINDOWS
+from asl.states.blocks.budget_limits import WINDOWS
 
 __all__ = ["check"]
 

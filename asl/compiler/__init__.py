@@ -21,6 +21,7 @@ from asl.program import Machine, Program, Scope, Settle, Step
 from asl.states import STATE_TYPES
 from asl.states.base import mentions
 from asl.states.blocks import DOCUMENT_BLOCKS, budget, tools
+from asl.states.blocks.budget_limits import CompileLimits, has_limits
 from asl.states.blocks.events import compile_hooks
 from asl.states.checkpoint import automatic
 
@@ -64,8 +65,8 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     )
 
 
-def _budget(workflow: Mapping[str, Json], profile: Profile) -> budget.CompileLimits | None:
-    if not budget.has_limits(workflow, "DefaultTools"):
+def _budget(workflow: Mapping[str, Json], profile: Profile) -> CompileLimits | None:
+    if not has_limits(workflow, "DefaultTools"):
         return None
     return budget.compile_workflow(_whole(workflow, profile))
 
@@ -136,7 +137,7 @@ def _machine(
             bound_output(step, profile.max_payload, first=step is machine.start)
         if "Events" in state:
             step.hooks = compile_hooks(compiler)
-        if kind.budgeted and budget.has_limits(state, "Tools"):
+        if kind.budgeted and has_limits(state, "Tools"):
             step.budget = budget.compile_state(compiler)
         if kind.effect:  # elsewhere both have no effect (V-ST-10)
             step.retriers = tuple(

@@ -21,7 +21,7 @@ from asl.engine.ledger import Ledger
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
 from asl.states.approval_notices import Notice
-from asl.states.blocks.budget import Amounts
+from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
 from asl.states.decisions import Asked
 from asl.states.effects import Child, Frame

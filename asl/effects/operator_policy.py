@@ -12,7 +12,7 @@ from asl.core.source import Source
 from asl.core.values import Json
 from asl.effects.toolroom import OperatorPolicy
 from asl.expr.templates import is_dynamic
-from asl.states.blocks.budget import ALL_CALLS, LIMITS, ceiling_of
+from asl.states.blocks.budget_limits import ALL_CALLS, LIMITS, ceiling_of
 
 __all__ = ["read_policy"]
 

@@ -34,7 +34,7 @@ from asl.engine.past import Past
 from asl.engine.result import Result, Waits
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
-from asl.states.blocks.budget import Limits
+from asl.states.blocks.budget_limits import Limits
 from asl.states.effects import Record
 from asl.states.errors import Expired, Suspended
 from asl.states.objects import Bucket

@@ -10,7 +10,7 @@ from asl.core.values import Json
 from asl.effects.rates import Counting, Rates, counting
 from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
-from asl.states.blocks.budget import Amounts
+from asl.states.blocks.budget_limits import Amounts
 from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, mounts_of, overlaid
 
 __all__ = ["Level", "OperatorPolicy", "Toolroom"]

@@ -62,7 +62,7 @@ from asl.engine.usage import (
     subtract_amounts,
     write_amounts,
 )
-from asl.states.blocks.budget import Amounts, CompileLimits, Limits
+from asl.states.blocks.budget_limits import Amounts, CompileLimits, Limits
 from asl.states.errors import Exhausted
 from asl.states.numbers import amount
 

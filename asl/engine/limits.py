@@ -25,7 +25,7 @@ from asl.engine.usage import (
     write_amounts,
 )
 from asl.program import Step
-from asl.states.blocks.budget import TOOL_CALLS, Amounts, Limits, counts_calls
+from asl.states.blocks.budget_limits import TOOL_CALLS, Amounts, Limits, counts_calls
 from asl.states.effects import Frame, Workload
 from asl.states.errors import Exhausted
 

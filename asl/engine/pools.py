@@ -14,7 +14,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.limits import SHARES, Account, ReservedCall, ReservedPart, Share, SpendingExecution
 from asl.engine.usage import NOTHING, ZERO, add_amounts
-from asl.states.blocks.budget import Amounts, Limits
+from asl.states.blocks.budget_limits import Amounts, Limits
 
 __all__ = [
     "ParentAccount",

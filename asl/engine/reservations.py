@@ -41,7 +41,14 @@ from asl.engine.usage import (
 )
 from asl.expr.glob import compile_glob
 from asl.expr.times import format_timestamp
-from asl.states.blocks.budget import ALL_CALLS, CALLS_OF, TOOL_CALLS, Amounts, Fallback, Limits
+from asl.states.blocks.budget_limits import (
+    ALL_CALLS,
+    CALLS_OF,
+    TOOL_CALLS,
+    Amounts,
+    Fallback,
+    Limits,
+)
 
 __all__ = [
     "Admission",

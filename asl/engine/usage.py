@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json, compact, excerpt, is_number
-from asl.states.blocks.budget import Amounts, Limits
+from asl.states.blocks.budget_limits import Amounts, Limits
 
 __all__ = [
     "BROKEN",

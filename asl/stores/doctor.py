@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint
-from asl.states.blocks.budget import WINDOWS
+from asl.states.blocks.budget_limits import WINDOWS
 from asl.stores.backend import StoreBackend
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import ENDED, STORED, name_of, read_row

@@ -14,7 +14,7 @@ from asl.engine.agent import Call
 from asl.engine.journal import STARTED
 from asl.engine.usage import add_amounts, read_amounts, write_amounts
 from asl.engine.written import written_spending
-from asl.states.blocks.budget import Amounts
+from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
 from asl.states.effects import Frame
 from asl.states.errors import Raised

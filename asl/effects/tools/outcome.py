@@ -5,7 +5,7 @@ from __future__ import annotations
 from asl.core.values import Json
 from asl.engine.turns import TurnPlace
 from asl.engine.usage import UNKNOWN, add_amounts, read_amounts, write_amounts
-from asl.states.blocks.budget import Amounts
+from asl.states.blocks.budget_limits import Amounts
 
 __all__ = ["ToolOutcome"]
 
