@@ -20,14 +20,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples hypothesis tries, and where the processes of a run share cases."""
+    """Choose how many examples hypothesis tries, and where parsed cases are cached."""
     settings.load_profile("full" if config.getoption("--full") else "quick")
     if "PYTEST_XDIST_WORKER" not in os.environ:
         from tests.bundled import SHARED
 
-        shared = tempfile.TemporaryDirectory()
-        config.add_cleanup(shared.cleanup)
-        os.environ[SHARED] = shared.name
+        os.environ[SHARED] = _cache_folder(config)
+
+
+def _cache_folder(config: pytest.Config) -> str:
+    """Return the folder for parsed cases: in the cache of pytest, or of this run if it has none."""
+    if config.pluginmanager.has_plugin("cacheprovider"):
+        return str(config.cache.mkdir("cases"))
+    folder = tempfile.TemporaryDirectory()
+    config.add_cleanup(folder.cleanup)
+    return folder.name
 
 
 @pytest.fixture(scope="session")

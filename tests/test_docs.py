@@ -33,6 +33,7 @@ PAGES = {
     for path in (
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
         ROOT / "conformance" / "README.md",
         ROOT / "schemas" / "README.md",
         *sorted((ROOT / "docs").rglob("*.md")),

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "asl"
 TOP = {
     *(".ci", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "LICENSE", "README.md"),
+    "CONTRIBUTING.md",
     *("asl", "benchmarks", "conformance", "docs", "pyproject.toml", "schemas", "tests"),
 }
 LAYERS = {
