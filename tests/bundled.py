@@ -19,7 +19,10 @@ FOLDER = folder("conformance")
 SHARED = "ASL_TESTS_SHARED"
 """The environment variable that names the folder of the cache; without it there is none."""
 
-READERS = ("conformance", "compose", "core", "agents/file.py", "agents/scripted.py", "expr/times.py")
+READERS = (
+    *("conformance", "compose", "core"),
+    *("agents/file.py", "agents/scripted.py", "expr/times.py"),
+)
 """The modules of the package that decide what a suite is read as."""
 
 
