@@ -357,6 +357,28 @@ def test_hidden_imports_become_fewer() -> None:
     assert all(counts[where] <= most for where, most in HIDDEN.items()), counts
 
 
+# Types
+
+UNTYPED = {"asl.effects": 35, "asl.engine": 19, "asl.executions": 1}
+"""Attributes, parameters and results of the type `Any`, by package: at most so many. A value of the
+workflow may have it, a protocol or a class of ours has a type; the numbers only become smaller."""
+
+
+@pytest.mark.parametrize("package", UNTYPED)
+def test_any_becomes_rarer(package: str) -> None:
+    count = 0
+    for module in modules(package):
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found = node.returns
+            elif isinstance(node, ast.AnnAssign | ast.arg):
+                found = node.annotation
+            else:
+                continue
+            count += found is not None and ast.unparse(found) in ("Any", "Any | None")
+    assert count <= UNTYPED[package]
+
+
 # Effects
 
 COMPOSED = (

@@ -23,11 +23,11 @@ from asl.effects.threads import Slot, run_in_thread
 from asl.effects.tokens import TaskTokens
 from asl.engine.agent import Agent, Call, Find, ToolBroker
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
+from asl.engine.frame import Frame
 from asl.engine.turns import TurnPlace
 from asl.engine.usage import USAGE_KEYS
 from asl.program import Step
 from asl.states.calls import Options, Target
-from asl.states.effects import Frame
 from asl.states.errors import HeartbeatMissed, Raised, Suspended
 
 __all__ = ["AgentCaller"]

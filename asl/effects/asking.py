@@ -12,13 +12,13 @@ from asl.effects.caller import Caller
 from asl.effects.parking import Parking
 from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, described, is_fault
+from asl.engine.frame import Frame
 from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
 from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
 from asl.states.approval_notices import Notice
 from asl.states.calls import Target
 from asl.states.decisions import Asked
-from asl.states.effects import Frame
 from asl.states.errors import Expired, Raised, Suspended
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Asking:
 
     def _origin(self, now: float) -> dict[str, Json]:
         """Return the time of a notification, and the workflow and execution of its request."""
-        execution: Any = self.at.execution
+        execution = self.at.execution
         origin: dict[str, Json] = {
             "time": format_timestamp(now),
             "workflow": execution.workflow,

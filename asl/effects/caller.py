@@ -9,10 +9,10 @@ from asl.core.values import Json
 from asl.effects.keeping import Keeping
 from asl.effects.runtime import RuntimeContext
 from asl.engine.agent import Agent, Call, Find, Performer
+from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
 from asl.engine.reservations import Reservation
 from asl.states.calls import Options, Target
-from asl.states.effects import Frame
 
 __all__ = ["Account", "BudgetGate", "Caller"]
 
@@ -29,7 +29,7 @@ class BudgetGate(Protocol):
         ...
 
     def call(
-        self, at: Any, target: Target, payload: Json, options: Options | None
+        self, at: Frame, target: Target, payload: Json, options: Options | None
     ) -> Coroutine[Any, Any, Json]:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
         ...
@@ -38,7 +38,7 @@ class BudgetGate(Protocol):
         """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
         ...
 
-    def take_late_answer(self, at: Any, call: Call) -> None:
+    def take_late_answer(self, at: Frame, call: Call) -> None:
         """Take note that the usage of a cancelled call is complete."""
         ...
 

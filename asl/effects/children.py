@@ -29,7 +29,7 @@ __all__ = ["execution_of", "run_child"]
 def execution_of(
     begun: Begun,
     runtime: RuntimeContext,
-    at: Any,
+    at: Frame,
     name: str,
     workflow_id: str,
     *,
@@ -70,7 +70,7 @@ def execution_of(
     )
 
 
-async def run_child(caller: Caller, at: Any, child: Child) -> Json:
+async def run_child(caller: Caller, at: Frame, child: Child) -> Json:
     """Run an execution of another workflow; return its output.
 
     Raises the error that it failed with, and Suspended while it waits for people.
@@ -119,7 +119,7 @@ def _registered(services: Services, id: str) -> Program:
     return replace(known[id], name=id)
 
 
-async def _executed(caller: Caller, at: Any, child: Child, begun: Begun) -> Result:
+async def _executed(caller: Caller, at: Frame, child: Child, begun: Begun) -> Result:
     """Run it as a task of its own; what is cut off has spent what it has."""
     made: list[Execution] = []
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
@@ -145,7 +145,7 @@ async def _executed(caller: Caller, at: Any, child: Child, begun: Begun) -> Resu
         raise
 
 
-def _leave(caller: Caller, at: Any, child: Child, execution: Execution) -> None:
+def _leave(caller: Caller, at: Frame, child: Child, execution: Execution) -> None:
     """Count what one has spent that has not ended; nobody may go on with it.
 
     Whoever does, meets a limit that this exceeds.
@@ -159,7 +159,7 @@ def _leave(caller: Caller, at: Any, child: Child, execution: Execution) -> None:
 
 def _absorb(
     caller: Caller,
-    at: Any,
+    at: Frame,
     child: Child,
     execution: Execution,
     done: bool = False,

@@ -17,9 +17,11 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.runtime import RuntimeContext
 from asl.engine.execution import FAIR
+from asl.engine.frame import Frame
 from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
-from asl.states.effects import ABSENT, Fan, Frame, Joined
+from asl.states.effects import ABSENT, Fan, Joined
+from asl.states.effects import Frame as ForkedFrame
 from asl.states.errors import Suspended
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Fork:
         self.next = 0
         self.failed = 0
         self.failure: BaseException | None = None
-        self.running: dict[int, Frame] = {}
+        self.running: dict[int, ForkedFrame] = {}
         """The children that have begun and not ended."""
         self.tasks: list[asyncio.Task[None]] = []
         """The further workers, ended ones too."""
@@ -185,11 +187,11 @@ class Fork:
                 if not self._busy() and self.idle is not None and not self.idle.done():
                     self.idle.set_result(None)
 
-    async def _work_at_once(self, series: Iterator[Frame]) -> None:
+    async def _work_at_once(self, series: Iterator[ForkedFrame]) -> None:
         """Run pure children one after the other: nobody would do anything while one waits."""
         ended, execution = self.fan.ended, self.at.execution.whole
         assert ended is not None
-        frame: Frame | None = self.at
+        frame: ForkedFrame | None = self.at
         while frame is not None:
             await self.at.effects.yield_(self.at)
             frame = None
@@ -209,7 +211,7 @@ class Fork:
                 if execution.busy >= FAIR:
                     break
 
-    def _fails(self, frame: Frame, error: StateError) -> bool:
+    def _fails(self, frame: ForkedFrame, error: StateError) -> bool:
         """Take the failure of a child; whether the whole fails with it."""
         self.running.pop(frame.index, None)
         self.failed += 1

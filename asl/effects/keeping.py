@@ -16,7 +16,7 @@ from asl.effects.jobs import Ending, Job, await_job
 from asl.effects.tokens import Waiting
 from asl.engine.agent import Call
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.frame import Frame as EngineFrame
+from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
@@ -24,7 +24,7 @@ from asl.states.approval_notices import Notice
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
 from asl.states.decisions import Asked
-from asl.states.effects import Child, Frame
+from asl.states.effects import Child
 
 __all__ = [
     "NOTHING",
@@ -56,7 +56,7 @@ class ExecutionKeeping(Protocol):
         """Bring a new ledger to where that of an earlier process was."""
         ...
 
-    def leave(self, frame: EngineFrame, failed: bool) -> None:
+    def leave(self, frame: Frame, failed: bool) -> None:
         """Keep where the top machine stands when the execution ends without success."""
         ...
 
@@ -254,7 +254,7 @@ class NoExecution:
     def watch(self, ledger: Ledger) -> None:
         """Do nothing."""
 
-    def leave(self, frame: EngineFrame, failed: bool) -> None:
+    def leave(self, frame: Frame, failed: bool) -> None:
         """Do nothing."""
 
     def is_paused(self) -> bool:

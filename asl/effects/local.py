@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Self
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -25,7 +25,7 @@ from asl.effects.timed import interpret_in_time
 from asl.engine.agent import Messenger
 from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.events import CREATED, PAUSED
-from asl.engine.frame import Frame as EngineFrame
+from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.records import WHOLE
 from asl.states.calls import Handover, Invocation, Lookup, Target
@@ -35,7 +35,6 @@ from asl.states.effects import (
     Child,
     DirectCalls,
     Fan,
-    Frame,
     Joined,
     Question,
     Record,
@@ -52,7 +51,7 @@ class LocalEffects:
 
     __slots__ = ("__dict__", "caller", "direct", "record", "runtime")
 
-    machine: Callable[[EngineFrame], Awaitable[Json]] = staticmethod(interpret)
+    machine: Callable[[Frame], Awaitable[Json]] = staticmethod(interpret)
     """Runs the machine of a child."""
 
     def init(
@@ -62,22 +61,22 @@ class LocalEffects:
         self.runtime = runtime
         self.caller = caller
         self.record = record
-        self.direct: DirectCalls | None = caller
+        self.direct: DirectCalls[Frame] | None = caller
         """The short way for simple calls, None where middleware has to see them."""
         return self
 
     @cached_property
-    def timed_machine(self) -> Callable[[EngineFrame], Awaitable[Json]]:
+    def timed_machine(self) -> Callable[[Frame], Awaitable[Json]]:
         """Runs the machine of a child that may take only so long."""
         return partial(interpret_in_time, self.runtime)
 
     # Life
 
-    def tell(self, frame: EngineFrame, event: str) -> None:
+    def tell(self, frame: Frame, event: str) -> None:
         """Put an event of the whole execution into the history."""
         frame.emit((WHOLE, self.runtime.now(), frame, 0, None, event, {}))
 
-    def suspend(self, frame: EngineFrame) -> None:
+    def suspend(self, frame: Frame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
         if not self.runtime.keeping.execution.is_paused():
             self.tell(frame, PAUSED)
@@ -158,7 +157,7 @@ class LocalEffects:
     async def yield_(self, at: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
         runtime = self.runtime
-        execution: Any = at.execution.whole
+        execution = at.execution.whole
         at.execution.worked()
         if runtime.deadline is not None and isinstance(runtime.clock, VirtualClock):
             runtime.clock.work(execution.busy * STEP)
@@ -244,7 +243,7 @@ class LocalEffects:
         at.next_effect()
         return self.saved(at, saving).data
 
-    def saved(self, at: Any, saving: Saving) -> Checkpoint:
+    def saved(self, at: Frame, saving: Saving) -> Checkpoint:
         """Return a new checkpoint, which is kept."""
         checkpoint = saved(self.runtime, self.names, at, saving)
         self.runtime.checkpoints += (checkpoint,)

@@ -11,7 +11,7 @@ from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
-from asl.engine.limits import Account
+from asl.engine.limits import Account, Spender
 from asl.engine.reservations import Admission, Estimate, Pause, Reservation
 from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
@@ -28,7 +28,7 @@ LATER = 1.0
 """Seconds after which it is checked again whether a call of another execution has ended."""
 
 
-Decide: TypeAlias = Callable[[Any, str, Question], Awaitable[Json]]
+Decide: TypeAlias = Callable[[Frame, str, Question], Awaitable[Json]]
 """Asks people about an execution: its machine, the key of the request, and the question."""
 
 
@@ -44,7 +44,7 @@ class Meter:
         self.asked = False
         """Whether a budget request is open; one answer serves all machines."""
 
-    async def call(self, at: Any, target: Target, payload: Json, options: Options | None) -> Json:
+    async def call(self, at: Frame, target: Target, payload: Json, options: Options | None) -> Json:
         """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
         caller, ledger = self.caller, self.ledger
         model, estimate, parent = None, None, None
@@ -94,21 +94,21 @@ class Meter:
                 ledger.release(call)
             self.ledger.waiting.wake()
 
-    def _settle(self, at: Any, call: Reservation, target: Target, failed: bool = False) -> None:
+    def _settle(self, at: Frame, call: Reservation, target: Target, failed: bool = False) -> None:
         try:
             self.ledger.settle(call, target.state, failed)
         finally:
             if call.counted:
                 self.caller.keeping.calls.used(at, call.counted)
 
-    def take_late_answer(self, at: Any, call: Call) -> None:
+    def take_late_answer(self, at: Frame, call: Call) -> None:
         """Take note that the usage of a cancelled call is complete."""
         reservation = call.reservation or self.ledger.calling.get(id(at))
         if reservation is not None:
             reservation.answered = True
 
     async def _admitted(
-        self, at: Any, target: Target, terms: tuple[Any, ...], call: Admission
+        self, at: Frame, target: Target, terms: tuple[Any, ...], call: Admission
     ) -> Reservation:
         """Return the reservation of a call as soon as it may be made."""
         first, parent = call is not None, terms[-1]
@@ -145,7 +145,7 @@ class Meter:
 
     # Waiting
 
-    async def _later(self, at: Any, parent: Reservation | None) -> None:
+    async def _later(self, at: Spender, parent: Reservation | None) -> None:
         """Wait for a while, in which a call of another execution may end."""
         if parent is None:
             await self.caller.runtime.pause(LATER)

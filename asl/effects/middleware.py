@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeAlias
 from asl.core.errors import AslError, NotJson, StateError, cause_for
 from asl.core.values import Json, received
 from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
-from asl.states.effects import Frame
+from asl.engine.frame import Frame
 
 __all__ = ["Effect", "Middleware", "Proceed", "effect_of", "perform"]
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
+from asl.engine.frame import Frame
 from asl.engine.pools import SharedBudgets
 from asl.expr.templates import SUFFIX
 from asl.states.blocks.policy import WINDOWS, Limit
@@ -179,7 +180,7 @@ class Rates:
         self,
         timekeeper: Timekeeper,
         tabs: SharedBudgets,
-        at: Any,
+        at: Frame,
         tool: str,
         names: Sequence[tuple[str, ...]],
         watched: Mapping[str, Counting],
@@ -275,7 +276,12 @@ class Rates:
 
         self._change(call, workflow, act)
 
-    def _change(self, call: Counted, workflow: str, act: Any) -> None:
+    def _change(
+        self,
+        call: Counted,
+        workflow: str,
+        act: Callable[[dict[str, list[float]], dict[str, list[Json]]], object],
+    ) -> None:
         """Change what is on the tab of a workflow: times by names, and calls under way."""
         watched, now = call.watched[workflow], call.timekeeper.now()
         own = f"{call.entry.partition(' ')[0]} "

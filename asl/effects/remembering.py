@@ -16,6 +16,7 @@ from asl.core.values import Json, json_equal
 from asl.core.work import WorkMeter
 from asl.engine.agent import Agent, Call
 from asl.engine.document_blocks import document_block
+from asl.engine.frame import Frame
 from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
 from asl.expr.intrinsics.objects import merged
 from asl.expr.likeness import likeness, words
@@ -53,7 +54,7 @@ class Remembering(Agent):
     async def _done(self, request: Json, call: Call) -> Json:
         return self.do(call.at, request, call.performer.now())
 
-    def do(self, at: Any, request: Json, now: float) -> Json:
+    def do(self, at: Frame, request: Json, now: float) -> Json:
         """Carry a request of a machine out; raises StateError for a memory that is not there."""
         what = request["do"]
         if what in _CACHE:

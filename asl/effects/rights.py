@@ -8,27 +8,28 @@ is written in. So rights only shrink.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.rates import Counting, counting
 from asl.effects.runtime import RuntimeContext
 from asl.effects.toolroom import Level
+from asl.engine.execution import Execution
+from asl.engine.frame import Frame
 from asl.states.blocks.policy import Policy, Rules
 
 __all__ = ["needs_consent", "read_rights", "rights_of", "topmost", "written_rights"]
 
 
-def topmost(execution: Any) -> Any:
+def topmost(execution: Execution) -> Execution:
     """Return the execution that a machine's belongs to: a distributed Map has its own for each
     iteration."""
-    while hasattr(execution, "parent"):
-        execution = execution.parent
+    while (parent := getattr(execution, "parent", None)) is not None:
+        execution = parent
     return execution
 
 
-def rights_of(runtime: RuntimeContext, at: Any, own: Rules | None = None) -> tuple[Level, ...]:
+def rights_of(runtime: RuntimeContext, at: Frame, own: Rules | None = None) -> tuple[Level, ...]:
     """Return all policies that bind a state of a machine, the outermost first.
 
     Raises StateError for computed fields that do not fit.
@@ -67,7 +68,7 @@ def rights_of(runtime: RuntimeContext, at: Any, own: Rules | None = None) -> tup
     return (*outer, *levels)
 
 
-def needs_consent(runtime: RuntimeContext, at: Any, own: Rules | None) -> bool:
+def needs_consent(runtime: RuntimeContext, at: Frame, own: Rules | None) -> bool:
     """Return whether any tool call of an agent may need consent; *own* are its state's rules."""
     execution, services = topmost(at.execution), runtime.services
     operator = None if services is None else services.policy

@@ -24,14 +24,14 @@ from asl.engine.blame import is_cancellation
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import Event
 from asl.engine.execution import Execution, Identity
-from asl.engine.frame import Frame as EngineFrame
+from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.engine.records import ADVANCED
 from asl.engine.result import Result
 from asl.engine.usage import Spent
 from asl.program import Program
 from asl.states.decisions import Asked
-from asl.states.effects import Frame, Question
+from asl.states.effects import Question
 from asl.states.errors import Exhausted, Expired, Suspended
 from asl.states.objects import Bucket, ObjectFault
 
@@ -89,7 +89,7 @@ class Execute(Protocol):
         in_event_loop: bool,
         services: Services,
         parent: RuntimeContext,
-        within: EngineFrame | None,
+        within: Frame | None,
         counted: Spent,
         begins: Callable[[Execution], object] | None,
         journal: Journal | None,

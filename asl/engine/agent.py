@@ -8,12 +8,12 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from asl.core.errors import AslError
 from asl.core.values import Json, detached, whole_text
+from asl.engine.frame import Frame
 from asl.engine.memory import MemoryView
 from asl.engine.reservations import Reservation
 from asl.engine.turns import TurnPlace
 from asl.states.blocks.policy import Reach, Rules
 from asl.states.calls import Options, Part, Target
-from asl.states.effects import Frame
 from asl.states.errors import Raised
 
 __all__ = [

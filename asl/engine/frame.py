@@ -50,7 +50,7 @@ class Frame:
         "visit",
     )
     execution: Execution
-    effects: Effects
+    effects: "Effects[Frame]"
     step: Step
     data: Json
     now: float
@@ -105,7 +105,7 @@ class Frame:
     def init(
         self,
         execution: Execution,
-        effects: Effects,
+        effects: "Effects[Frame]",
         step: Step,
         data: Json,
         now: float,

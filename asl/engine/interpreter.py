@@ -40,7 +40,7 @@ UNFINISHED: Json = object()
 def begin(
     program: Program,
     data: Json,
-    effects: Effects,
+    effects: Effects[Frame],
     identity: Identity = ANYBODY,
     draw: Callable[[], str] = str,
     history: list[Any] | None = None,

@@ -7,7 +7,7 @@ in memory, on a virtual clock, on disk or inside another engine.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -37,6 +37,9 @@ __all__ = [
 
 ABSENT: Json = object()
 """Stands where there is nothing, and no JSON value could say so: a raw result, an item."""
+
+F = TypeVar("F", contravariant=True)
+"""The frames that effects take: those of the engine have more than states see."""
 
 Record: TypeAlias = tuple[Any, ...]
 """One entry of the flat history: `(kind, time, frame, visit, step, ...)`."""
@@ -121,7 +124,7 @@ class Workload(Protocol):
 class Frame(ExpressionFrame, Protocol):
     """The running machine as state types and effects see it."""
 
-    effects: Effects
+    effects: Effects[Any]
     step: Step
     data: Json
     visit: int
@@ -424,13 +427,13 @@ class Runtime(Protocol):
         ...
 
 
-class DirectCalls(Protocol):
+class DirectCalls(Protocol[F]):
     """A short way for Tasks that need nothing but an agent's answer.
 
     Between the three methods the interpreter awaits the agent itself.
     """
 
-    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
+    def begin(self, at: F, step: Step, data: Json) -> Awaitable[Json] | None:
         """Call the agent of a Task that has a `call`, given its raw input.
 
         Returns what the agent is awaited by, with nothing in between: `answered` takes what comes
@@ -438,16 +441,16 @@ class DirectCalls(Protocol):
         """
         ...
 
-    def answered(self, at: Frame, target: Target, answer: Json) -> Json:
+    def answered(self, at: F, target: Target, answer: Json) -> Json:
         """Return the raw result that an agent's answer is."""
         ...
 
-    def blamed(self, at: Frame, target: Target, error: BaseException) -> StateError:
+    def blamed(self, at: F, target: Target, error: BaseException) -> StateError:
         """Return what an exception of an agent is to its state; raises one that is not its own."""
         ...
 
 
-class Effects(Protocol):
+class Effects(Protocol[F]):
     """Performs what states ask of the world.
 
     Each method returns the answer or raises StateError, and sets `at.now` to the time of it.
@@ -460,41 +463,41 @@ class Effects(Protocol):
         ...
 
     @property
-    def direct(self) -> DirectCalls | None:
+    def direct(self) -> DirectCalls[F] | None:
         """The short way for simple calls, None where every call goes through `call`."""
         ...
 
-    def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
+    def call(self, at: F, effect: CallEffect) -> Awaitable[Json]:
         """Call an agent, a resource or a service, or hand a task over; return the raw result."""
         ...
 
-    def timer(self, at: Frame, when: float) -> Awaitable[None]:
+    def timer(self, at: F, when: float) -> Awaitable[None]:
         """Return when the clock has reached *when* (epoch seconds)."""
         ...
 
-    def request(self, at: Frame, question: Question) -> Awaitable[Json]:
+    def request(self, at: F, question: Question) -> Awaitable[Json]:
         """Ask people and return their decision, or the automatic one (`asl.states.decisions`).
 
         Raises Suspended as long as there is none.
         """
         ...
 
-    def child(self, at: Frame, child: Child) -> Awaitable[Json]:
+    def child(self, at: F, child: Child) -> Awaitable[Json]:
         """Run another workflow as an execution of its own and return its output.
 
         Raises the error that it failed with, Suspended while it waits for people.
         """
         ...
 
-    def fan_out(self, at: Frame, fan: Fan) -> Awaitable[Joined]:
+    def fan_out(self, at: F, fan: Fan) -> Awaitable[Joined]:
         """Run the children of *fan*; the first failure beyond the tolerated ones is raised."""
         ...
 
-    def checkpoint(self, at: Frame, saving: Saving) -> Awaitable[Json]:
+    def checkpoint(self, at: F, saving: Saving) -> Awaitable[Json]:
         """Save the execution and return the data to go on with."""
         ...
 
-    def yield_(self, at: Frame) -> Awaitable[None]:
+    def yield_(self, at: F) -> Awaitable[None]:
         """Let others run, and stay cancellable: called after every bounded stretch of work."""
         ...
 

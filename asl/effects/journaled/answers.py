@@ -19,6 +19,7 @@ from asl.core.values import Json, measure
 from asl.effects.caller import Caller
 from asl.effects.journaled.log import MachineLog, log_of
 from asl.engine.execution import Execution
+from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.engine.usage import Usage, read_amounts
 from asl.engine.written import (
@@ -80,7 +81,7 @@ class JournaledAnswers:
 
     async def once(
         self,
-        at: Any,
+        at: Frame,
         kind: str,
         perform: Callable[..., Awaitable[Json]],
         *given: Any,
@@ -148,7 +149,7 @@ class JournaledAnswers:
             if self.runtime.in_event_loop:
                 await self.runtime.pause(0)
 
-    def prepare(self, at: Any, log: MachineLog) -> None:
+    def prepare(self, at: Frame, log: MachineLog) -> None:
         """Put what led to an effect."""
         if log.weight > log.least and at.ordinal == 0:
             size = measure(at.data, log.weight) + measure(at.variables, log.weight)
@@ -162,7 +163,7 @@ class JournaledAnswers:
                 self.journal.put_answer(log.path + BEGAN, [at.now, written_usage(at.usage)])
         at.seen_usage(None)
 
-    def put_position(self, at: Any, log: MachineLog) -> None:
+    def put_position(self, at: Frame, log: MachineLog) -> None:
         """Keep where a machine stands; what an earlier process did in this visit is no past."""
         position = at.position()
         position |= {"records": log.stretch, "usage": written_usage(at.usage)}
@@ -172,7 +173,7 @@ class JournaledAnswers:
         self.journal.reached("position.put")
 
     def put(
-        self, at: Any, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
+        self, at: Frame, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
     ) -> None:
         """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
         if log.noted:
@@ -194,7 +195,7 @@ class JournaledAnswers:
         if self.shares:
             journal.commit_soon()
 
-    def given(self, kind: str, key: str, answer: Json, at: Any) -> Json:
+    def given(self, kind: str, key: str, answer: Json, at: Frame) -> Json:
         """Return or raise what is in the journal."""
         of, now, value, error, *more = answer
         if of != kind:
@@ -212,7 +213,7 @@ class JournaledAnswers:
             raise read_error(error)
         return value
 
-    def _recalled(self, at: Any, aside: dict[str, Any]) -> None:
+    def _recalled(self, at: Frame, aside: dict[str, Any]) -> None:
         """Tell and count again what an effect came to beside its answer."""
         log_of(at).records += aside.get("advanced", 0)  # they stand in the history
         for time, event, details in aside.get("notes", ()):

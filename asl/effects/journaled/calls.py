@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from asl.core.errors import lost
 from asl.core.values import Json
@@ -11,12 +10,12 @@ from asl.effects.agent_turn import DEADLINE, TOLD
 from asl.effects.journaled.answers import JournaledAnswers
 from asl.effects.journaled.log import log_of
 from asl.engine.agent import Call
+from asl.engine.frame import Frame
 from asl.engine.journal import STARTED
 from asl.engine.usage import add_amounts, read_amounts, write_amounts
 from asl.engine.written import written_spending
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
-from asl.states.effects import Frame
 from asl.states.errors import Raised
 
 __all__ = ["JournaledCalls"]
@@ -30,7 +29,7 @@ class JournaledCalls:
         self.journal, self.execution = answers.journal, answers.execution
         self.runtime = answers.runtime
 
-    async def admitted(self, at: Any) -> None:
+    async def admitted(self, at: Frame) -> None:
         """Keep that a call is under way, and what is held for it, before it is made."""
         self.answers.keep_spending()
         await self.journal.commit(self.answers.shares)
@@ -57,7 +56,7 @@ class JournaledCalls:
         if options.again:
             self._keep_beginning(call.at, call, options)
 
-    def _keep_beginning(self, at: Any, call: Call, options: Options) -> None:
+    def _keep_beginning(self, at: Frame, call: Call, options: Options) -> None:
         """Keep when an attempt began, or find it."""
         log = log_of(at)
         if options.began is None:
@@ -69,19 +68,20 @@ class JournaledCalls:
         assert log.aside is not None
         log.aside["began"] = options.began
 
-    def unshown(self, at: Any, said: str | None) -> None:
+    def unshown(self, at: Frame, said: str | None) -> None:
         """Keep what an agent has said that may not be shown yet with its answer."""
         aside = log_of(at).aside
         assert aside is not None
         aside["said"] = said
 
-    def progressed(self, at: Any) -> None:
+    def progressed(self, at: Frame) -> None:
         """Keep the progress of a call with its answer."""
         aside = log_of(at).aside
         assert aside is not None
+        assert at.progress is not None
         aside["progress"] = [at.progress.update, list(at.progress.reached)]
 
-    def used(self, at: Any, used: Amounts) -> None:
+    def used(self, at: Frame, used: Amounts) -> None:
         """Keep what a call counts as with its answer."""
         aside = log_of(at).aside
         assert aside is not None

@@ -11,11 +11,12 @@ from asl.effects.journaled.tasks import JournaledTasks, KeptJob, KeptTask, task_
 from asl.effects.tokens import Waiting
 from asl.engine.agent import Call
 from asl.engine.awaited import TOKEN
+from asl.engine.frame import Frame
 from asl.engine.usage import UNSPENT, Spent
 from asl.engine.written import read_spent, written_spent
 from asl.program import Program
 from asl.states.calls import Handover
-from asl.states.effects import Child, Frame
+from asl.states.effects import Child
 
 __all__ = ["JournaledChildren"]
 

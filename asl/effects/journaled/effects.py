@@ -24,7 +24,7 @@ from asl.effects.service import ServiceAgent
 from asl.engine.agent import Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.frame import Frame as EngineFrame
+from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.program import Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
@@ -34,7 +34,6 @@ from asl.states.effects import (
     Child,
     DirectCalls,
     Fan,
-    Frame,
     Joined,
     Question,
     Record,
@@ -71,13 +70,13 @@ class JournaledEffects:
         self.record = record
 
     @property
-    def direct(self) -> DirectCalls | None:
+    def direct(self) -> DirectCalls[Frame] | None:
         """The short way for simple calls, where there is one."""
         return None if self.inner.direct is None else self
 
     # The short way for simple calls
 
-    def begin(self, at: Any, step: Step, data: Json) -> Awaitable[Json] | None:
+    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Begin a call that needs nothing but its parameters; all others are left to the work."""
         if not (self.answers.fresh and self.runtime.in_event_loop and self.caller.meter is None):
             return None
@@ -119,7 +118,7 @@ class JournaledEffects:
         return await asked
 
     def answered(
-        self, at: Any, target: Target, answer: Json, account: Account | None = None
+        self, at: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
         """Return a copy of an answer, which is kept here if the call was begun here."""
         log = log_of(at)
@@ -136,7 +135,7 @@ class JournaledEffects:
         return result
 
     def blamed(
-        self, at: Any, target: Target, error: BaseException, account: Account | None = None
+        self, at: Frame, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
         """Return the error that an exception is, which is kept here if the call was begun here."""
         log = log_of(at)
@@ -172,11 +171,11 @@ class JournaledEffects:
         """Run an execution of another workflow, which is kept beside this one."""
         return await self.answers.once(at, "workflow", self.inner.child, child)
 
-    async def checkpoint(self, at: Any, saving: Saving) -> Json:
+    async def checkpoint(self, at: Frame, saving: Saving) -> Json:
         """Save the execution, once; the checkpoint is durable with what follows it."""
         made: list[Checkpoint] = []
 
-        async def perform(at: Any) -> Json:
+        async def perform(at: Frame) -> Json:
             made.append(self.inner.saved(at, saving))
             return made[0].record
 
@@ -252,7 +251,7 @@ class JournaledEffects:
         finally:
             journal.put_request(asked, asked.received is not before)
 
-    async def _decided(self, at: Any, asked: Asked, answer: Json) -> Json:
+    async def _decided(self, at: Frame, asked: Asked, answer: Json) -> Json:
         """Give a decision that is there, and tell the history again what led to it."""
         asking = Asking(self.caller, at, asked)
         asked.told = 2**62  # nobody needs to be told any more
@@ -312,7 +311,7 @@ class JournaledEffects:
             at.now = self.runtime.now() if kept.ended is None else kept.ended
 
 
-def journaled(inner: LocalEffects, journal: Journal, frame: EngineFrame) -> JournaledEffects:
+def journaled(inner: LocalEffects, journal: Journal, frame: Frame) -> JournaledEffects:
     """Let an execution be kept: return effects that perform each effect once.
 
     Args:

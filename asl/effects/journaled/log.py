@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asl.core.values import Json
+from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.engine.record_writing import tells_next, written_record
 from asl.engine.records import EXITED
@@ -110,7 +111,7 @@ class MachineLog:
             self.write(journal, record)
 
 
-def log_of(frame: Any) -> MachineLog:
+def log_of(frame: Frame) -> MachineLog:
     """Return what is remembered of the machine of a frame."""
     log: MachineLog | None = frame.log
     if log is None:

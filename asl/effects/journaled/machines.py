@@ -15,7 +15,7 @@ from asl.effects.timed import interpret_in_time
 from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.events import RESUMED
 from asl.engine.execution import Execution
-from asl.engine.frame import Frame as EngineFrame
+from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.engine.ledger import Ledger
 from asl.engine.record_reading import RecordReader
@@ -33,7 +33,7 @@ from asl.engine.records import (
 from asl.engine.usage import NO_USAGE, Usage
 from asl.engine.written import read_spending, read_usage, written_usage
 from asl.states.blocks.streaming import CHUNK
-from asl.states.effects import Frame, Record
+from asl.states.effects import Record
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
@@ -52,9 +52,7 @@ class JournaledMachines:
     _looking: TimerHandle | None = None
     _showing: TimerHandle | None = None
 
-    def __init__(
-        self, answers: JournaledAnswers, effects: LocalEffects, frame: EngineFrame
-    ) -> None:
+    def __init__(self, answers: JournaledAnswers, effects: LocalEffects, frame: Frame) -> None:
         """Keep the execution of its top machine, and go on from what is there."""
         self.answers = answers
         journal = self.journal = answers.journal
@@ -112,7 +110,7 @@ class JournaledMachines:
         if spending is not None and len(spending) > 3:
             ledger.restore(spending[3])
 
-    def _recover(self, frame: EngineFrame, log: MachineLog) -> None:
+    def _recover(self, frame: Frame, log: MachineLog) -> None:
         """Put a machine where it stood."""
         position = self.journal.positions.pop(log.path, None)
         if position is not None:
@@ -133,7 +131,7 @@ class JournaledMachines:
             if life is not None:  # it is over: its expressions give what they gave then
                 frame.execution = frame.execution.as_of(*life)
 
-    async def machine(self, frame: EngineFrame) -> Json:
+    async def machine(self, frame: Frame) -> Json:
         """Run a child machine, or give what came of it before."""
         assert frame.parent is not None
         within, owes = frame.parent.log.forks
@@ -163,7 +161,7 @@ class JournaledMachines:
         frame.log = None
         return value
 
-    def _cut(self, frame: EngineFrame, log: MachineLog, *, failed: bool) -> bool:
+    def _cut(self, frame: Frame, log: MachineLog, *, failed: bool) -> bool:
         """Keep where a child stands that does not go on now; whether there is anything to keep."""
         if not (log.began or log.records):
             return False
@@ -173,7 +171,7 @@ class JournaledMachines:
         log.stands()
         return True
 
-    def _standing(self, frame: EngineFrame, log: MachineLog, failed: bool) -> tuple[Json, str]:
+    def _standing(self, frame: Frame, log: MachineLog, failed: bool) -> tuple[Json, str]:
         """Return where a machine stands that was cut off, and what its children's paths begin with.
 
         Its records up to now are past; whatever it does from here is told anew.
@@ -184,7 +182,7 @@ class JournaledMachines:
         position |= {"records": log.records, "usage": written_usage(frame.usage)}
         return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
 
-    def leave(self, frame: EngineFrame, failed: bool) -> None:
+    def leave(self, frame: Frame, failed: bool) -> None:
         """Keep where the top machine stands when the execution ends without success."""
         self.journal.stand(*self._standing(frame, log_of(frame), failed))
 

@@ -9,9 +9,9 @@ from asl.core.values import Json
 from asl.effects.agent_turn import REQUESTS
 from asl.effects.journaled.answers import JournaledAnswers
 from asl.effects.keeping import Consent
+from asl.engine.frame import Frame
 from asl.engine.written import written_error
 from asl.states.decisions import Asked
-from asl.states.effects import Frame
 
 __all__ = ["UNHEARD", "JournaledRequests"]
 

@@ -23,8 +23,8 @@ from asl.effects.service import ServiceAgent
 from asl.effects.tokens import Wait
 from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import TOKEN, Awaited
+from asl.engine.frame import Frame
 from asl.states.calls import Handover, Options
-from asl.states.effects import Frame
 from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspended
 
 if TYPE_CHECKING:

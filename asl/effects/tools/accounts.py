@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.caller import Caller
@@ -34,7 +32,7 @@ class ToolAccounts:
 
         Raises Raised where a limit does not allow it and fails the call of the agent anyway.
         """
-        at: Any = self.outer.at
+        at = self.outer.at
         if self.caller.meter is None:
             return None
         ledger = self.caller.meter.ledger
@@ -65,7 +63,7 @@ class ToolAccounts:
         """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
         if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
-        at: Any = self.outer.at
+        at = self.outer.at
         used = reported(result, at.execution.prices)
         outcome.told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
@@ -77,7 +75,7 @@ class ToolAccounts:
     def lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
         """Count a tool that broke off before it said what it had used."""
         if reservation is not None:
-            at: Any = self.outer.at
+            at = self.outer.at
             assumed = self.ledger.use_tool(reservation, BROKEN)
             outcome.add(assumed)
             self.caller.keeping.calls.used(at, assumed)

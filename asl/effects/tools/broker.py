@@ -198,7 +198,7 @@ class Broker:
 
     async def _repeat(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> Json:
         """Give the outcome that a tool call had before the turn was paused."""
-        at: Any = self.outer.at
+        at = self.outer.at
         with suppress(Raised):  # which is part of the outcome
             await self._insist_on_consent(offer, arguments, outcome)
         if outcome.used and self.caller.meter is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from asl.core.errors import NotJson, StateError
 from asl.core.schemas import faults
@@ -124,7 +124,7 @@ class CallPolicies:
     @cached_property
     def counting(self) -> dict[str, Counting]:
         """What has to be known of the calls of the workflows around: there may be limits."""
-        at: Any = self.outer.at
+        at = self.outer.at
         own = topmost(at.execution)
         found = {own.workflow: self.room.counting(own.program.document)}
         return found | {level.workflow: level.counting for level in self.levels}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -90,7 +90,7 @@ class ToolLog:
         shown |= outcome.told
         if "result" in shown and (self.told > MAX_TOLD or "full" not in levels):
             del shown["result"]
-        at: Any = self.outer.at
+        at = self.outer.at
         if outcome.place is None:
             at.now = outcome.time
             at.note(outcome.event, shown)
