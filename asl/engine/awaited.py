@@ -69,6 +69,22 @@ class Awaited:
         """Whether it is a sign of life that lacks when it times out."""
         return self.timeout is None or self.due != self.created + self.timeout
 
+    @property
+    def is_well_formed(self) -> bool:
+        """Whether what was read from a store has the shape that this class writes.
+
+        What depends on it may also raise what any computation raises for values of other types.
+        """
+        texts, times = [self.target, self.state], [self.taken, self.beat, self.due]
+        came = [0] if self.outcome is None else self.outcome[:1]
+        return (
+            all(type(each) is str for each in texts)
+            and all(each is None or type(each) in (int, float) for each in [*times, *came])
+            and type(self.worker) in (str, type(None))
+            and (self.outcome is None or len(self.outcome) == 3)
+            and self.shown["taskToken"] == self.token
+        )
+
     def answer(self) -> Json:
         """Return the output, or raise the failure, that has come."""
         assert self.outcome is not None

@@ -15,6 +15,8 @@ from asl.stores.executions import Stored
 
 __all__ = ["Entry", "entry_at"]
 
+LONGEST = 9
+"""Digits of the number of a visit."""
 ENTERED, EXITED = "StateEntered", "StateExited"
 
 
@@ -47,7 +49,7 @@ def entry_at(kept: Kept, known: Stored, program: Program, place: str) -> Entry:
         AslError: The document has no such state at its top, or the execution was never there.
     """
     state, mark, number = place.rpartition("#")
-    if not (mark and number.isdecimal() and state in program.machine.steps):
+    if not (mark and number.isdecimal() and len(number) <= LONGEST and state in program.machine.steps):
         state, number = place, ""
     if state not in program.machine.steps:
         hint = did_you_mean(state, program.machine.steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -99,7 +100,8 @@ class Kept:
         key = stored.document, stored.profile
         if key not in self._programs:
             document = self.session.values.document(stored.document)
-            self._programs[key] = await prepare(_compiled, document, stored)
+            with self._reading(stored):
+                self._programs[key] = await prepare(_compiled, document, stored)
         return self.program(stored)
 
     def program(self, stored: Stored) -> Program:
@@ -107,7 +109,9 @@ class Kept:
         key = stored.document, stored.profile
         program = self._programs.get(key)
         if program is None:
-            program = _compiled(self.session.values.document(stored.document), stored)
+            document = self.session.values.document(stored.document)
+            with self._reading(stored):
+                program = _compiled(document, stored)
         if program.name != stored.workflow:  # the same document may have several names
             program = replace(program, name=stored.workflow)
         self._programs[key] = program
@@ -133,21 +137,29 @@ class Kept:
         """Return what gives the program of a document that an execution has had, by its hash."""
         return lambda document: self.program(replace(stored, document=document))
 
+    def _reading(self, stored: Stored) -> AbstractContextManager[None]:
+        """Raise StoreDamaged for an execution that is not what this program writes."""
+        return self.session.reading(f"the execution {stored.name!r}")
+
     def input(self, stored: Stored) -> Json:
         """Return the input; what is gathered is written first, for it may stand there."""
         return read_value(self.session, stored.number, "input")
 
     def bound(self, stored: Stored) -> dict[str, Json]:
         """Return the `names` that an execution has used, and the `command` that binds them."""
-        found: dict[str, Json] | None = read_value(self.session, stored.number, "bound")
-        return {"names": {}, "command": None} if found is None else found
+        with self._reading(stored):
+            found: dict[str, Json] | None = read_value(self.session, stored.number, "bound")
+            if found is None:
+                return {"names": {}, "command": None}
+            return {"names": dict(found["names"]), "command": found["command"]}
 
     def journal(self, stored: Stored) -> StoreJournal:
         """Return the journal of an execution, with what is in it."""
         journal = StoreJournal(self.session, stored.number)
         journal.programs = self.program_of(stored)
         journal.reading = lambda: self.session
-        journal.load()
+        with self._reading(stored):
+            journal.load()
         return journal
 
     # What has come of it
@@ -204,7 +216,8 @@ class Kept:
         records: list[Record] = []
         if with_history:
             reader = RecordReader(execution, (), self.program_of(stored))
-            records.extend(Log(self.session, stored.number).records(reader))
+            with self._reading(stored):
+                records.extend(Log(self.session, stored.number).records(reader))
         failure = None
         if stored.status in UNSUCCESSFUL:
             failure = StateError(stored.error, stored.cause)
@@ -226,9 +239,10 @@ class Kept:
         execution = Execution().init(program, data, stored.started, [], identity)
         usage = read_value(self.session, stored.number, "usage")
         if usage is not None:
-            read_spending(usage, execution)
-            if len(usage) > 3:
-                execution.ledger = Ledger.read(execution, usage[3])
+            with self._reading(stored):
+                read_spending(usage, execution)
+                if len(usage) > 3:
+                    execution.ledger = Ledger.read(execution, usage[3])
         return execution
 
 
@@ -262,7 +276,11 @@ class EventFeed:
         """Whether the last event has been read."""
 
     def news(self) -> Iterator[Event]:
-        """Yield the events that were written since the last call."""
+        """Yield the events that were written since the last call; raises StoreDamaged."""
+        with self._kept.session.reading(f"the execution {self._name!r}"):
+            yield from self._news()
+
+    def _news(self) -> Iterator[Event]:
         kept, log, expander = self._kept, self._log, self._expander
         log.store = kept.session
         if not self._begun:

@@ -114,6 +114,32 @@ class Asked:
         return any(notice.details.get("reason") == "timeout" for notice in past)
 
     @property
+    def is_well_formed(self) -> bool:
+        """Whether what was read from a store has the shape that this class writes.
+
+        What depends on it may also raise what any computation raises for values of other types.
+        """
+        shown, plan = self.shown, self.plan
+        fields = shown.get("editable", {}).get("fields", {})
+        policy = shown.get("policy", {})
+        approvers = policy.get("approvers", {})
+        named = [*approvers.get("users", ()), *approvers.get("roles", ())]
+        numbers = [policy.get("requiredApprovals", 1), self.wake or 0]
+        return (
+            shown["requestId"] == self.id
+            and shown["type"] == self.kind
+            and len(shown["options"]) > 0
+            and all(type(each) is str for each in [*shown["options"], *named])
+            and all(type(each) in (int, float) for each in numbers)
+            and all(type(each["approver"]) is str for each in self.received)
+            and type(shown["promptText"]) in (str, type(None))
+            and "prompt" in shown
+            and type(shown.get("items", [])) is list
+            and type(fields) is type(plan) is dict
+            and len(self.content_digest) > 0
+        )
+
+    @property
     def digest(self) -> str:
         """SHA-256 of exactly what people see, as compact JSON."""
         return _sha256(self.shown)

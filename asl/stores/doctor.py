@@ -202,7 +202,8 @@ def _checkpoints(session: Session, histories: Mapping[int, History]) -> Iterator
     for number, id, name, body in session.scan(CHECKPOINTS):
         count[number] = count.get(number, 0) + 1
         try:
-            saved = Checkpoint.read(session.values.unpack(body))
+            with session.reading(f"the checkpoint {name!r}"):
+                saved = Checkpoint.read(session.values.unpack(body))
             session.check((saved.id, saved.name) == (id, name), f"the checkpoint {name!r}")
         except StoreDamaged as fault:
             yield f"{_name(session, number)}: {fault.what}"

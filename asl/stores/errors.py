@@ -4,7 +4,15 @@ from typing import Final
 
 from asl.core.errors import AslError
 
-__all__ = ["CLOSED", "CONTRADICTED", "LeaseLost", "StoreContradicted", "StoreDamaged", "StoreError"]
+__all__ = [
+    "CLOSED",
+    "CONTRADICTED",
+    "UNREADABLE",
+    "LeaseLost",
+    "StoreContradicted",
+    "StoreDamaged",
+    "StoreError",
+]
 
 CLOSED: Final = (
     "the store is closed; open it again (read the events of a result before you close the store, "
@@ -13,6 +21,17 @@ CLOSED: Final = (
 CONTRADICTED: Final = (
     "others have written what contradicts this; it takes nothing more: open it again"
 )
+
+UNREADABLE: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading raises for a value that has another shape than what this program writes."""
 
 
 class StoreError(AslError):

@@ -40,6 +40,8 @@ class History:
     steps: int = 0
     place: int = 0
     whole: bool = True
+    fault: str | None = None
+    """What the content of a step has against being read."""
     digests: dict[str, str] = field(default_factory=dict)
     """The digest of what each request asks, by its id."""
     requests: set[str] = field(default_factory=set)
@@ -117,7 +119,11 @@ def read_histories(session: Session, report: Callable[[str], object]) -> dict[in
             continue
         history.whole = history.add(place, number, before, hash, body)
         if history.whole and (history.submitted or NOTABLE.search(body)):
-            history.note(session.values.read(body))
+            try:
+                with session.reading(f"step {number} of the history"):
+                    history.note(session.values.read(body))
+            except StoreDamaged as fault:
+                history.whole, history.fault = False, fault.what
     heads = {number: ends for number, *ends in session.select(HEADS)}
     for number, history in found.items():
         history.whole &= heads.get(number) == [history.steps, history.place]
@@ -132,4 +138,5 @@ def chain_faults(session: Session, number: int, history: History) -> Iterator[st
     except StoreDamaged as fault:
         yield f"{history.name}: {fault.what}"
         return
-    yield f"{history.name}: steps of the history were added or do not follow one another"
+    other = "steps of the history were added or do not follow one another"
+    yield f"{history.name}: {history.fault or other}"

@@ -88,8 +88,11 @@ class Log:
                 store.check(type(body) is bytes, f"step {after} of the history")
                 hash = sha256(hash + body).digest()
                 store.check(kept == hash, f"step {after} of the history")
-                entries = store.values.read(body)
-                whole = [[what, where, *map(self._whole, more)] for what, where, *more in entries]
+                with store.reading(f"step {after} of the history"):
+                    whole = [
+                        [what, where, *map(self._whole, more)]
+                        for what, where, *more in store.values.read(body)
+                    ]
                 yield after, hash, whole
         store.check(after >= end, f"step {after + 1} of the history")
 
@@ -167,13 +170,14 @@ class Log:
 
     def digest_of(self, request: str) -> str | None:
         """Return the recorded digest of what a request asks, None where there is none."""
-        for number, _ in self._with_text(encoded(request)):
-            for _, _, entries in self.read(number - 1, number):
-                for what, _, *content in entries:
-                    found = self.requested(content[0], entries) if what in RECORDS else ()
-                    for id, digest in found:
-                        if id == request:
-                            return digest
+        with self.store.reading("what a request asks"):
+            for number, _ in self._with_text(encoded(request)):
+                for _, _, entries in self.read(number - 1, number):
+                    for what, _, *content in entries:
+                        found = self.requested(content[0], entries) if what in RECORDS else ()
+                        for id, digest in found:
+                            if id == request:
+                                return digest
         return None
 
     def begin(self, reader: RecordReader) -> None:

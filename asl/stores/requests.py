@@ -242,21 +242,25 @@ def _whole(
 def _read_request(session: Session, row: Row) -> Asked:
     id, key, kind, status, created, body, received, told, whole = row
     session.check(whole == 1, f"the request {id}")
-    shown, plan = session.values.unpack(body)
-    asked = Asked(id, key, kind, shown, plan, created)
-    asked.status, asked.told = status, told
-    asked.received = session.values.unpack(received)
+    with session.reading(f"the request {id}"):
+        shown, plan = session.values.unpack(body)
+        asked = Asked(id, key, kind, shown, plan, created)
+        asked.status, asked.told = status, told
+        asked.received = session.values.unpack(received)
+        session.check(asked.is_well_formed, f"what the request {id} asks")
     return asked
 
 
 def _read_task(session: Session, row: Row) -> Awaited:
     id, key, kind, status, created, body, received, answer, whole = row
     session.check(whole == 1, f"the request {id}")
-    target, state, payload, timeout, heartbeat = session.values.unpack(body)
-    task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
-    task.status = status
-    task.taken, task.worker, task.beat = session.values.unpack(received)
-    task.outcome = None if answer is None else session.values.unpack(answer)
+    with session.reading(f"the request {id}"):
+        target, state, payload, timeout, heartbeat = session.values.unpack(body)
+        task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
+        task.status = status
+        task.taken, task.worker, task.beat = session.values.unpack(received)
+        task.outcome = None if answer is None else session.values.unpack(answer)
+        session.check(task.is_well_formed, f"the request {id}")
     return task
 
 
@@ -266,7 +270,8 @@ def find_decisions(session: Session, query: Query, *values: Any) -> dict[str, tu
     By the id of the request: the key of the effect, and its answer.
     """
     found = session.select(query.decided, *values)
-    return {id: (key, session.values.unpack(answer)[2]) for id, key, answer in found}
+    with session.reading("a decision"):
+        return {id: (key, session.values.unpack(answer)[2]) for id, key, answer in found}
 
 
 def owner_of(session: Session, id: str) -> int | None:

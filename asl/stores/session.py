@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from asl.core.values import excerpt
 from asl.stores.backend import Computed, Connection, Write
 from asl.stores.errors import (
     CLOSED,
     CONTRADICTED,
+    UNREADABLE,
     LeaseLost,
     StoreContradicted,
     StoreDamaged,
@@ -112,6 +114,21 @@ class Session:
         """Raise StoreDamaged for something that is not what was written."""
         if not whole:
             raise StoreDamaged(self.place, f"{what} was changed")
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Raise StoreDamaged for stored content of another shape than what this program writes.
+
+        Checksums do not show that: whoever has written the content has made them, too.
+
+        Args:
+            what: What is read, for the message.
+        """
+        try:
+            yield
+        except UNREADABLE as error:
+            message = f"{what} is not what this program writes ({excerpt(repr(error), 200)})"
+            raise StoreDamaged(self.place, message) from error
 
     # Writing
 
