@@ -49,7 +49,8 @@ def entry_at(kept: Kept, known: Stored, program: Program, place: str) -> Entry:
         AslError: The document has no such state at its top, or the execution was never there.
     """
     state, mark, number = place.rpartition("#")
-    if not (mark and number.isdecimal() and len(number) <= LONGEST and state in program.machine.steps):
+    is_number = number.isdecimal() and len(number) <= LONGEST
+    if not (mark and is_number and state in program.machine.steps):
         state, number = place, ""
     if state not in program.machine.steps:
         hint = did_you_mean(state, program.machine.steps)

@@ -245,9 +245,11 @@ def descendants(session: Session, number: int) -> list[Stored]:
 
 def _numbers_below(session: Session, number: int) -> Iterator[int]:
     """Yield the numbers of the executions below one; nothing gathered is written."""
-    level = [number]
+    level, seen = [number], {number}
     while level:
-        level = [found for (found,) in session.connection.select(STARTED_BY, (level,))]
+        rows = session.connection.select(STARTED_BY, (level,))
+        level = [found for (found,) in rows if found not in seen]
+        seen.update(level)  # damaged rows may lead back to where they come from
         yield from level
 
 
@@ -261,8 +263,12 @@ def top_of(session: Session, name: str) -> str:
     """Return the name of the execution that stands above all that have led to this one."""
     found = session.select(PARENT_BY_NAME, name)
     parent = found[0][0] if found else None
+    seen = set()
     while parent is not None:
-        ((name, parent),) = session.select(PARENT, parent)
+        above = session.select(PARENT, parent)
+        session.check(len(above) > 0 and parent not in seen, f"what has started {name!r}")
+        seen.add(parent)
+        ((name, parent),) = above
     return name
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from asl.core.values import Json, encoded
 from asl.stores.backend import Write
+from asl.stores.errors import StoreDamaged
 from asl.stores.requests import answered_ids
 from asl.stores.session import Session
 from asl.stores.statements import (
@@ -151,7 +152,8 @@ class Workers:
         lost = [
             id
             for id, seen in self.session.select(SEEN)
-            if id != self.session.worker and (seen + LEASE < now or not self._is_there(id))
+            if id != self.session.worker
+            and (type(seen) is not float or seen + LEASE < now or not self._is_there(id))
         ]
         for id in lost:
             self.session.write(FENCE, id)
@@ -243,9 +245,11 @@ class Workers:
         """Return the top executions that have started one whose time has come."""
         tops: list[tuple[int, str]] = []
         level = {parent for (parent,) in self.session.select(DUE_PARTS, now)}
+        seen: set[int] = set()
         while level:
+            seen |= level  # damaged rows may lead back to where they come from
             rows = self.session.select(ABOVE, [*level])
-            level = {parent for _, _, parent, _ in rows if parent is not None}
+            level = {parent for _, _, parent, _ in rows if parent is not None} - seen
             tops += [
                 (number, name)
                 for number, name, parent, status in rows
@@ -298,7 +302,7 @@ class Workers:
             return []
         fenced = {id for (id,) in self.session.select(FENCED)}
         return [
-            (number, name, self.session.values.read(needs))
+            (number, name, self._sentences(needs))
             for number, needs, owner in sorted(rows)
             if owner is None or owner in fenced
             for name, _ in self.session.select(NAME, number)
@@ -308,8 +312,16 @@ class Workers:
         """Return what an execution needs and no worker has bound."""
         found: list[str] = []
         for (needs,) in self.session.select(NEEDS, number):
-            found = self.session.values.read(needs)
+            found = self._sentences(needs)
         return found
+
+    def _sentences(self, kept: bytes) -> list[str]:
+        """Return what an execution needs; a damaged row is one more thing that keeps it."""
+        try:
+            with self.session.reading("what an execution needs"):
+                return [str(each) for each in self.session.values.read(kept)]
+        except StoreDamaged as damage:
+            return [damage.what]
 
     def alive(self) -> list[str]:
         """Return the ids of the workers that live, this one among them."""
@@ -326,7 +338,7 @@ class Workers:
     def cancelled(self) -> list[Cancellation]:
         """Return the executions that are to be cancelled."""
         return [
-            Cancellation(number, name, *self.session.values.read(kept))
+            Cancellation(number, name, *self._reason(kept))
             for number, kept in self.session.select(CANCELLED)
             for name, status in self.session.select(NAME, number)
             if status in ("RUNNING", "PAUSED")
@@ -335,7 +347,16 @@ class Workers:
     def cancellation(self, number: int) -> tuple[str | None, str | None] | None:
         """Return error and cause with which an execution is to be cancelled, None if it is not."""
         found = self.session.look(CANCELLATION, number)
-        return None if found is None else tuple(self.session.values.read(found[0]))
+        return None if found is None else self._reason(found[0])
+
+    def _reason(self, kept: bytes) -> tuple[str | None, str | None]:
+        """Return error and cause of a cancellation; of a damaged row nothing but that is known."""
+        try:
+            with self.session.reading("why an execution is cancelled"):
+                error, cause = self.session.values.read(kept)
+                return error, cause
+        except StoreDamaged as damage:
+            return None, damage.what
 
     def answered(self) -> Iterable[str]:
         """Return the ids of requests and tokens with answers that nobody has gone on with."""

@@ -5,8 +5,10 @@ They are named as damaged, and everything else of the store works.
 
 import asyncio
 import json
+import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -214,6 +216,113 @@ def test_runner_goes_on_with_the_others(
     assert isinstance(reported["it"], str)
 
 
+def edit(path: Path, *statements: str) -> None:
+    """Change rows by hand, without the checksums of this program."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        triggers = file.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        made = triggers.fetchall()
+        for name, _ in made:
+            file.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            file.execute(statement)
+        for _, sql in made:
+            file.execute(sql)
+
+
+@pytest.mark.parametrize("needs", ["'x'", "5", "x'35'", "x'7b'", "x'5b31225d'"])
+@pytest.mark.parametrize("column", ["needs", "cancel"])
+def test_runner_survives_a_damaged_claim(
+    needs: str, column: str, tmp_path: Path, store: Store
+) -> None:
+    """Of what it needs, or why it is cancelled."""
+    store.start(DOCUMENT, {}, name="odd")
+    number = store.get("odd").number
+    store.session.flush()
+    edit(
+        tmp_path / "runs.db",
+        f"INSERT INTO claim (execution, {column}) VALUES ({number}, {needs})",
+    )
+    store.answer(store.pending()[0]["requestId"], "approve", by="ann")
+    assert store.stuck() == {} or "odd" in store.stuck()
+
+    async def drained() -> None:
+        async with store.runner() as runner:
+            await runner.drain()
+
+    with asyncio.Runner(loop_factory=store.clock.new_event_loop) as loop:
+        loop.run(drained())
+    assert store.result("good").ok
+
+
+def test_execution_that_has_started_itself_is_damaged(tmp_path: Path) -> None:
+    """No command follows the circle for ever."""
+    with opened(tmp_path / "runs.db") as store:
+        store.run(DOCUMENT, {}, name="it")
+        store.run(DOCUMENT, {}, name="good")
+    edit(
+        tmp_path / "runs.db",
+        "UPDATE execution SET parent = number, status = 'PAUSED', wake = 0 WHERE name = 'it'",
+    )
+    with opened(tmp_path / "runs.db") as store:
+        expect_named(store)
+        assert [each.name for each in store.executions()] == ["good"]
+        (request,) = (each for each in store.pending() if "good" in each["requestId"])
+        store.answer(request["requestId"], "approve", by="ann")
+
+        async def drained() -> None:
+            async with store.runner() as runner:
+                await runner.drain()
+
+        with asyncio.Runner(loop_factory=store.clock.new_event_loop) as loop:
+            loop.run(drained())
+        assert store.result("good").ok
+
+
 def test_visit_with_a_number_of_many_digits_is_refused(store: Store) -> None:
     with pytest.raises(asl.AslError, match="has no state 'Ask#9"):
         store.fork("good", f"Ask#{'9' * 5000}")
+
+
+LONG = b'{"sha256": "' + b"x" * 2**20 + b'"}'
+MANY = b"[" + b"{}," * 30_000 + b"{}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LONG, "it is longer than 1 MiB"),
+        (MANY, "it is longer than 1 MiB, or has more than 21,845 values"),
+        (b"[" * 20_000 + b"]" * 20_000, "it is nested too deep"),
+        (b'{"sha256": NaN}', "its digest differs"),
+        (b'{"sha256": ' + b"9" * 5000 + b"}", "digits"),
+        (b'{"sha256": "\xff"}', "can't decode byte 0xff"),
+        (b'{"sha256": "a", "sha256": "b", "executions": 5}', "its digest differs"),
+        (b'{"sha256": "\\ud800"}', "its digest differs"),
+        (b"\n", "Expecting value"),
+    ],
+)
+def test_import_refuses_a_hostile_line(text: bytes, message: str, tmp_path: Path) -> None:
+    """With its number; what is too large is not even built."""
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(text)
+    words = ["import", str(path), "--store", str(tmp_path / "runs.db"), "--max-mib", "1"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 2, done.output
+    assert f"{path}:1: " in done.stderr
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    "column", ["name", "number", "parent", "status", "started", "chain", "bound"]
+)
+@pytest.mark.parametrize("value", [None, 5, -1, 10**30, 1.5, "x", [], {}, {"base64": "!"}, True])
+def test_import_of_a_column_of_another_type_is_refused_or_works(
+    column: str, value: Any, line: Line, store: Store
+) -> None:
+    """Never anything else, and nothing stays of what is refused."""
+    line["executions"][0]["execution"][0][column] = value
+    try:
+        store.import_execution(signed(line))
+    except asl.StoreError:
+        assert [each.name for each in store.executions()] == ["good"]
+    expect_named(store)
