@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json
 from asl.engine.agent import Call
-from asl.engine.turns import Turn
+from asl.engine.turns import PausableTurn
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["recorded_model"]
 
 
-def recorded_model(model: Model, call: Call, turn: Turn) -> Model:
+def recorded_model(model: Model, call: Call, turn: PausableTurn) -> Model:
     """Return a model that answers as before what a turn had asked until it was paused.
 
     Its answers are whole: what is said of them piece by piece is each text at its end.

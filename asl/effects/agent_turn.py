@@ -37,7 +37,7 @@ BREATHS: Final = 16
 
 
 class AgentTurn:
-    """One call of an agent, with all tool calls in it (protocol `asl.engine.turns.Turn`).
+    """One call of an agent, with all tool calls in it (protocol `asl.engine.turns.PausableTurn`).
 
     It is paused once none of its tool calls does anything but wait for people.
     """

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from asl.core.values import Json
 from asl.states.effects import Question
 
-__all__ = ["OpenToolCall", "Turn", "TurnPlace"]
+__all__ = ["OpenToolCall", "PausableTurn", "TurnPlace"]
 
 
 class OpenToolCall:
@@ -24,7 +24,7 @@ class OpenToolCall:
         """Whether it waits for people."""
 
 
-class Turn(Protocol):
+class PausableTurn(Protocol):
     """One call of an agent, with all tool calls in it; it can pause, and be repeated."""
 
     @property
@@ -75,5 +75,5 @@ class Turn(Protocol):
 class TurnPlace(NamedTuple):
     """The place of a call in a turn: within a tool call, or as the agent itself."""
 
-    turn: Turn
+    turn: PausableTurn
     use: OpenToolCall | None

@@ -37,7 +37,7 @@ from asl.engine.frame import digest
 from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Reservation
 from asl.engine.tools import Offer, Offers
-from asl.engine.turns import OpenToolCall, Turn, TurnPlace
+from asl.engine.turns import OpenToolCall, PausableTurn, TurnPlace
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Exhausted, Raised
 
@@ -177,7 +177,7 @@ class Broker:
             turn.end(use)
 
     async def _repeatable(
-        self, offer: Offer, arguments: Json, turn: Turn, use: OpenToolCall
+        self, offer: Offer, arguments: Json, turn: PausableTurn, use: OpenToolCall
     ) -> Json:
         """Use a tool within a turn, unless it was used before the turn was paused."""
         tool = offer.names[0]
