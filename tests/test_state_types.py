@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final
@@ -264,19 +265,27 @@ def test_no_conversion_drops_it_silently(name: str) -> None:
 # The seam ----------------------------------------------------------------------------------------
 
 
-def found(monkeypatch: pytest.MonkeyPatch, name: str) -> Registry:
+FOREIGN_MODULES: Final = {"raises": "1 / 0", "exits": "raise SystemExit(3)"}
+"""Modules of a package that cannot be imported."""
+
+
+def found(monkeypatch: pytest.MonkeyPatch, path: Path, name: str) -> Registry:
     """Return a registry in an installation with a package that offers a value of this module."""
-    point = EntryPoint("echo", f"{__name__}:{name}", "asl.states")
+    value = name if ":" in name else f"{__name__}:{name}"
+    point = EntryPoint("Echo", value, "asl.states")
+    for module, code in FOREIGN_MODULES.items():
+        (path / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(path)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
     types = Registry()
     types.define(*(each for each in STATE_TYPES.values() if each.name != "Echo"))
     return types
 
 
-def test_a_package_adds_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_adds_a_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It offers its descriptor under an entry point."""
-    types = found(monkeypatch, "ECHO")
-    assert types["Echo"] is ECHO
+    types = found(monkeypatch, tmp_path, "ECHO")
+    assert types["Echo"].schema is SCHEMA
     assert [*types][-1] == "Echo"
 
 
@@ -286,21 +295,88 @@ def test_a_package_adds_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SCHEMA", "is no StateType"),
         ("TASK_AGAIN", "there is a state type 'Task' already"),
         ("BARE", "the state type 'Bare' has no schema"),
-        ("ABSENT", "the entry point 'echo' of asl.states cannot be loaded"),
+        ("ABSENT", "the entry point 'Echo' of asl.states cannot be loaded"),
+        ("raises:X", "cannot be loaded: ZeroDivisionError"),
+        ("exits:X", "cannot be loaded: SystemExit: 3"),
+        ("NAMELESS", "the name of a state type is a text, not 3"),
+        ("UNCHECKED", "'Echo' has no function as 'check'"),
+        ("WRONG_SCHEMA", "schema of the state type 'Echo' is wrong at .*'objekt'"),
+        ("NO_SCHEMA", "schema of the state type 'Echo' is wrong"),
+        ("OTHER_REF", "refers to 'urn:nowhere', which cannot be read"),
+        ("OTHER_ID", "needs the \"\\$id\" 'urn:asl:schema:states:Echo'"),
     ],
 )
 def test_what_is_no_new_type_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, message: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, message: str
 ) -> None:
     """The message says what is wrong with what the package offers."""
-    types = found(monkeypatch, name)
+    types = found(monkeypatch, tmp_path, name)
     for _ in range(2):
         with pytest.raises(AslError, match=message):
             types.get("Echo")
 
 
+def test_broken_package_is_ignored_with_a_warning_by_other_types(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A type that is unknown stays unknown; the package is named."""
+    types = found(monkeypatch, tmp_path, "ABSENT")
+    with pytest.warns(UserWarning, match="'Echo' of asl.states cannot be loaded.*it is ignored"):
+        assert "Pas" not in types
+    assert "Echo" not in [*types]
+
+
+def raising_check(node: Node) -> Iterator[Finding]:
+    raise ZeroDivisionError("no")
+
+
+def wrong_check(node: Node) -> Iterator[Finding]:
+    yield 3  # type: ignore[misc]
+
+
+def raising_compile(compiler: Compiler, step: Step) -> None:
+    raise ZeroDivisionError("no")
+
+
+def empty_compile(compiler: Compiler, step: Step) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"check": raising_check}, "the check of the state type 'Loud' failed for 'Say': ZeroDiv"),
+        ({"check": lambda node: None}, "the check of the state type 'Loud' failed for 'Say': Type"),
+        ({"check": wrong_check}, "failed for 'Say': TypeError: 3 is no Finding"),
+        ({"compile": raising_compile}, "the state type 'Loud' cannot compile 'Say': ZeroDivision"),
+        ({"compile": empty_compile}, "cannot compile 'Say': .* 'transform', 'choose' and 'work'"),
+    ],
+)
+def test_fault_of_a_descriptor_names_its_type(changes: Json, message: str) -> None:
+    schema = {
+        **SCHEMA,
+        "$id": f"{URN}states:Loud",
+        "properties": {**SCHEMA["properties"], "Type": {"const": "Loud"}},
+    }
+    STATE_TYPES.register(replace(ECHO, name="Loud", schema=schema, **changes))
+    state = {"Type": "Loud", "Agent": "Voice", "End": True}
+    try:
+        with pytest.raises(AslError, match=message):
+            asl.run({"StartAt": "Say", "States": {"Say": state}}, agents={"Voice": print})
+    finally:
+        STATE_TYPES.unregister("Loud")
+
+
 TASK_AGAIN: Final = StateType("Task", compile_echo, check_echo, schema=SCHEMA)
 BARE: Final = StateType("Bare", compile_echo, check_echo)
+NAMELESS: Final = replace(ECHO, name=3)  # type: ignore[arg-type]
+UNCHECKED: Final = replace(ECHO, check=None)  # type: ignore[arg-type]
+WRONG_SCHEMA: Final = replace(ECHO, schema={**SCHEMA, "type": "objekt"})
+NO_SCHEMA: Final = replace(ECHO, schema=3)  # type: ignore[arg-type]
+OTHER_REF: Final = replace(
+    ECHO, schema={**SCHEMA, "properties": {**SCHEMA["properties"], "A": {"$ref": "urn:nowhere"}}}
+)
+OTHER_ID: Final = replace(ECHO, schema={**SCHEMA, "$id": f"{URN}states:Other"})
 
 
 # Lists of names ----------------------------------------------------------------------------------

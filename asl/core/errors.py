@@ -76,7 +76,7 @@ class StateError(Exception):
         self.cause = cause
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.name, self.cause) if part is not None)
+        return ": ".join(str(part) for part in (self.name, self.cause) if part is not None)
 
 
 E = TypeVar("E", bound=StateError)

@@ -28,6 +28,8 @@ MANY = 1000
 """How many parts on a level are looked at for whether some are the same."""
 FEW = 64
 """How often a part may stand in a container whose text is made to count it."""
+PIECE: Final = 64 * 1024
+"""Characters of a text that are measured at once."""
 FOREIGN = 16 * 1024
 """The same for a value of foreign code, whose longer texts are better shared than read again."""
 
@@ -152,7 +154,7 @@ def measure(value: Json, limit: int) -> int:
         if kind is _Close:
             sizes[item.container] = total - item.start
         elif kind is not dict and kind is not list:
-            total += len(encoded(item))
+            total += _text_size(item) if kind is str else len(encoded(item))
         elif id(item) in sizes:
             size = sizes[id(item)]
             if size is None:  # the container holds itself: no text is long enough
@@ -168,11 +170,36 @@ def measure(value: Json, limit: int) -> int:
                 if kind is dict:  # a list of the keys has one comma less than there are colons
                     total += len(encoded(list(item))) - 1
             else:
-                sizes[id(item)] = size = len(encoded(item))
+                sizes[id(item)] = size = _flat_size(item)
                 total += size
         if total > limit:
             return total
     return total
+
+
+def _flat_size(container: Json) -> int:
+    """The length of the text of a container that has no others in it."""
+    members = container.values() if type(container) is dict else container
+    long = [each for each in members if type(each) is str and len(each) > PIECE]
+    if not long:
+        return len(encoded(container))
+    short = [each for each in members if type(each) is not str or len(each) <= PIECE]
+    size = len(encoded(short)) + sum(_text_size(each) + 1 for each in long)
+    if not short:  # one comma less
+        size -= 1
+    return size + len(encoded(list(container))) - 1 if type(container) is dict else size
+
+
+def _text_size(text: str) -> int:
+    """The length of a text as JSON.
+
+    A long one is measured in pieces: its text as a whole, and what Python keeps of that, would take
+    as much memory again.
+    """
+    if len(text) <= PIECE:
+        return len(encoded(text))
+    pieces = (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+    return 2 + sum(len(encoded(piece)) - 2 for piece in pieces)
 
 
 def excerpt(value: Json, limit: int = 8192) -> str:
@@ -184,6 +211,8 @@ def excerpt(value: Json, limit: int = 8192) -> str:
 
 def fits(value: Json, limit: int) -> bool:
     """Whether the value is at most *limit* bytes of compact JSON and not nested without end."""
+    if type(value) is dict and not is_tracked(value):
+        return _flat_size(value) <= limit
     if _is_moderate(value, EXTENSIVE):
         return len(encoded(value)) <= limit
     return not deeper_than(value, MAX_DEPTH) and measure(value, limit) <= limit
@@ -336,10 +365,11 @@ def received(
         flat = type(value) is dict and not is_tracked(value)
         return value.copy() if flat else orjson.loads(text)
     copy = detached(value)
-    if not fits(copy, limit):
+    size = measure(copy, limit)
+    if size > limit:
         raise too_large(state)
     if count is not None:
-        count(measure(copy, limit))
+        count(size)
     return copy
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
+from warnings import warn
 
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
@@ -25,6 +26,7 @@ from asl.core.diagnostics import (
 )
 from asl.core.document import Document, What, parsed, path_of
 from asl.core.errors import AslError
+from asl.core.plugins import blaming, load_plugin, plugin_error
 from asl.core.pointers import resolved
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
@@ -69,10 +71,11 @@ def dialect(name: str) -> Dialect:
         raise AslError(f"a dialect is called by its name, not by {type(name).__name__}")
     if name in BUILT_IN:
         return _built_in(name)
-    others = {each.name: each for each in _outside()}
-    if name in others:
-        return others[name]
-    known = (*BUILT_IN, *others)
+    known = [*BUILT_IN]
+    for other in _outside(name):
+        if other.name == name:
+            return other
+        known.append(other.name)
     hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
     raise AslError(f"no dialect {name!r} ({hint})")
 
@@ -82,14 +85,40 @@ def _built_in(name: str) -> Dialect:
     return found
 
 
-def _outside() -> Iterator[Dialect]:
+def _outside(name: str) -> Iterator[Dialect]:
+    """Yield the dialects of installed packages.
+
+    What cannot be used is an error where the entry point has the *name*, a warning elsewhere.
+    """
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=GROUP):
-        found = entry.load()
-        if not isinstance(found, Dialect):
-            raise AslError(f"the entry point {entry.name!r} of {GROUP} is no Dialect: {found!r}")
-        yield found
+        try:
+            found = load_plugin(entry)
+            if not isinstance(found, Dialect):
+                raise plugin_error(entry, f"is no Dialect: {found!r:.100}")
+            if found.name in BUILT_IN or type(found.name) is not str:
+                raise plugin_error(entry, f"cannot be used: its name is {found.name!r:.100}")
+        except AslError as fault:
+            if entry.name == name:
+                raise
+            warn(f"{fault}; it is ignored", stacklevel=2)
+        else:
+            yield found if found.read is None else found._replace(read=_guarded(found))
+
+
+def _guarded(found: Dialect) -> Callable[..., Document]:
+    """Return the reader of a dialect of a package, with errors that name it for its faults."""
+
+    def read(*args: Any, **options: Any) -> Document:
+        assert found.read is not None
+        with blaming(f"the dialect {found.name!r} cannot read the document"):
+            document = found.read(*args, **options)
+            if not isinstance(document, Document):
+                raise TypeError(f"{document!r:.100} is no Document")
+            return document
+
+    return read
 
 
 def detect(what: Source | Document) -> Dialect | None:

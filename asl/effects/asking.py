@@ -11,7 +11,7 @@ from asl.core.values import Json, received
 from asl.effects.caller import Caller
 from asl.effects.parking import Parking
 from asl.engine.agent import Agent, Call
-from asl.engine.blame import alone, described, is_fault
+from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
 from asl.engine.frame import Frame
 from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
@@ -179,7 +179,7 @@ class Asking:
                 await self._in_time(said)
         except BaseException as error:
             # The notifier is foreign code: whatever it raises must not harm the execution.
-            if not isinstance(error, StateError | NotJson) and not is_fault(error):
+            if self._is_end(error):
                 raise
             return described(error)
         return None
@@ -300,10 +300,17 @@ class Asking:
             # The handler is foreign code: anything it raises is its failure.
             failure = alone(raised)
             if isinstance(failure, StateError):
-                raise Raised(failure.name, failure.cause) from raised
-            if not is_fault(failure):
+                raise bearable(failure) from raised
+            if self._is_end(failure):
                 raise
             raise Raised("States.TaskFailed", described(failure)) from raised
+
+    def _is_end(self, error: BaseException) -> bool:
+        """Whether an exception of foreign code ends this part of the execution, or the process."""
+        runtime = self.caller.runtime
+        if is_cancellation(error):
+            return runtime.in_event_loop and runtime.is_cancelled()
+        return is_own(error)
 
 
 class QuietAsking(Asking):

@@ -1,11 +1,14 @@
 """The state types by name: those of the language, and those that packages and programs add."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from threading import RLock
 from typing import Final
+from warnings import warn
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError
+from asl.core.plugins import blaming, load_plugin, plugin_error
 from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
@@ -20,22 +23,27 @@ class Registry(Mapping[str, StateType]):
     """State types by name.
 
     Installed packages are searched once, when a name is unknown or all types are listed, so that a
-    document of the language alone does not pay for it.
+    document of the language alone does not pay for it. What is wrong with a package is an error of
+    the type that its entry point is named after, and a warning for all others.
     """
 
     def __init__(self) -> None:
         self._types: dict[str, StateType] = {}
+        self._broken: dict[str, AslError] = {}
+        """Why the entry points that cannot be used cannot, by their names."""
         self._searched = False
         self._searching = RLock()
 
     def __getitem__(self, name: str) -> StateType:
-        if name not in self._types:
-            self._search()
+        if name not in self:
+            raise KeyError(name)
         return self._types[name]
 
     def __contains__(self, name: object) -> bool:
         if name not in self._types:
-            self._search()
+            self._search(name)
+            if name in self._broken:
+                raise self._broken[str(name)]
         return name in self._types
 
     def __iter__(self) -> Iterator[str]:
@@ -57,48 +65,102 @@ class Registry(Mapping[str, StateType]):
             added: The descriptor, with a JSON Schema.
 
         Raises:
-            AslError: if there is a type of this name, or the descriptor has no schema.
+            AslError: if there is a type of this name, or the descriptor is wrong.
         """
+        if type(added.name) is not str or not added.name:
+            raise AslError(f"the name of a state type is a text, not {added.name!r:.100}")
         if added.name in self._types:
             raise AslError(f"there is a state type {added.name!r} already")
-        if added.schema is None:
-            raise AslError(f"the state type {added.name!r} has no schema")
-        self._types[added.name] = added
+        if (fault := _fault(added)) is not None:
+            raise AslError(fault)
+        self._types[added.name] = _guarded(added)
 
     def unregister(self, name: str) -> None:
         """Remove a state type that was added."""
         del self._types[name]
 
-    def _search(self) -> None:
-        """Add the state types of installed packages, once."""
+    def _search(self, name: object = None) -> None:
+        """Add the state types of installed packages, once; *name* is the one that is wanted."""
         if self._searched:
             return
         with self._searching:
             if not self._searched:
-                for found in _installed():
-                    self.register(found)
                 self._searched = True
+                self._add_installed(name)
+
+    def _add_installed(self, wanted: object) -> None:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=GROUP):
+            try:
+                found = load_plugin(entry)
+                if not isinstance(found, StateType):
+                    raise plugin_error(entry, f"is no StateType: {found!r:.100}")
+                try:
+                    self.register(found)
+                except AslError as fault:
+                    raise plugin_error(entry, f"cannot be used: {fault}") from None
+            except AslError as fault:
+                if entry.name not in self._types:
+                    self._broken[entry.name] = fault
+                if entry.name != wanted:
+                    warn(f"{fault}; it is ignored", stacklevel=2)
 
 
-def _installed() -> list[StateType]:
-    """Return the state types of installed packages.
+def _fault(added: StateType) -> str | None:
+    """Return what is wrong with the descriptor of a type that is added, None for nothing."""
+    of = f"the state type {added.name!r}"
+    for field in ("compile", "check", "calls", "describe"):
+        if not callable(getattr(added, field)):
+            return f"{of} has no function as {field!r}"
+    if added.schema is None:
+        return f"{of} has no schema"
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
 
-    Raises:
-        AslError: if a package cannot be imported, or its entry point is no StateType.
-    """
-    from importlib.metadata import entry_points
+    try:
+        Draft202012Validator.check_schema(added.schema)
+    except SchemaError as fault:
+        return f"the schema of {of} is wrong at {fault.json_path}: {fault.message:.200}"
+    urn = f"urn:asl:schema:states:{added.name}"
+    if not isinstance(added.schema, Mapping) or added.schema.get("$id") != urn:
+        return f'the schema of {of} needs the "$id" {urn!r}'
+    if not isinstance(added.schema.get("properties"), Mapping):
+        return f'the schema of {of} has no "properties"'
+    for reference in _references(added.schema):
+        if not reference.startswith(("#", "urn:asl:schema:")):
+            return f"the schema of {of} refers to {reference!r:.100}, which cannot be read"
+    return None
 
-    types: list[StateType] = []
-    for entry in entry_points(group=GROUP):
-        try:
-            found = entry.load()
-        except (ImportError, AttributeError) as fault:
-            message = f"the entry point {entry.name!r} of {GROUP} cannot be loaded: {fault}"
-            raise AslError(message) from fault
-        if not isinstance(found, StateType):
-            raise AslError(f"the entry point {entry.name!r} of {GROUP} is no StateType: {found!r}")
-        types.append(found)
-    return types
+
+def _references(schema: Json) -> Iterator[str]:
+    """Yield the references in a schema."""
+    inner = schema.values() if isinstance(schema, Mapping) else schema
+    if isinstance(schema, Mapping) and type(schema.get("$ref")) is str:
+        yield schema["$ref"]
+    if isinstance(schema, Mapping | list):
+        for each in inner:
+            yield from _references(each)
+
+
+def _guarded(added: StateType) -> StateType:
+    """Return the descriptor of a type that is added, with errors that name it for its faults."""
+
+    def check(node: Node) -> Iterator[Finding]:
+        with blaming(f"the check of the state type {added.name!r} failed for {node.name!r}"):
+            for finding in added.check(node):
+                if not isinstance(finding, Finding):
+                    raise TypeError(f"{finding!r:.100} is no Finding")
+                yield finding
+
+    def compile(compiler: Compiler, step: Step) -> None:
+        with blaming(f"the state type {added.name!r} cannot compile {step.name!r}"):
+            added.compile(compiler, step)
+            made = (step.transform, step.choose, step.work)
+            if sum(map(callable, made)) != 1:
+                raise TypeError("it has to set one of 'transform', 'choose' and 'work'")
+
+    return replace(added, check=check, compile=compile)
 
 
 STATE_TYPES: Final = Registry()

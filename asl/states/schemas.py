@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from asl.core.errors import AslError
 from asl.core.resources import folder
 from asl.states.registry import STATE_TYPES
 
@@ -41,7 +42,10 @@ def written(reference: str) -> Schema:
     urn, _, pointer = reference.partition("#/")
     node: Any = _files().get(urn)
     if node is None:
-        node = STATE_TYPES[urn.removeprefix(f"{URN}states:")].schema
+        added = STATE_TYPES.get(urn.removeprefix(f"{URN}states:"))
+        if added is None:
+            raise AslError(f"a schema refers to {urn!r}, which there is not")
+        node = added.schema
     for step in filter(None, pointer.split("/")):
         node = node[step]
     schema: Schema = node

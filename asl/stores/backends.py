@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from asl.core.plugins import blaming, load_plugin, plugin_error
 from asl.stores.backend import StoreBackend
 from asl.stores.memory import MemoryBackend
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["GROUP", "backend_at"]
 
 GROUP: Final = "asl.stores"
 """The group of entry points that add backends; each is a function from PLACE to a backend."""
+REQUIRED: Final = ("place", "checkpoints", "connect", "faults")
+"""The members of a backend."""
 NAMED = re.compile(r"([a-z][a-z0-9+-]+):(.*)", re.DOTALL)
 
 
@@ -41,7 +48,23 @@ def _installed(name: str) -> Callable[[str], StoreBackend] | None:
     """Return what makes the backends of an installed package, None without one of this name."""
     from importlib.metadata import entry_points
 
-    for point in entry_points(group=GROUP, name=name):
-        make: Callable[[str], StoreBackend] = point.load()
-        return make
+    for entry in entry_points(group=GROUP, name=name):
+        return partial(_made, entry, load_plugin(entry))
     return None
+
+
+def _made(entry: EntryPoint, make: object, place: str) -> StoreBackend:
+    """Return the backend that the function of an entry point makes.
+
+    Raises:
+        AslError: The function makes none; the message names the entry point.
+    """
+    if not callable(make):
+        raise plugin_error(entry, f"is no function: {make!r:.100}")
+    with blaming(str(plugin_error(entry, "has made no backend"))):
+        backend = make(place)
+    lacks = [each for each in REQUIRED if not hasattr(backend, each)]
+    if lacks:
+        raise plugin_error(entry, f"has made no backend: {backend!r:.100} has no {lacks[0]!r}")
+    checked: StoreBackend = backend
+    return checked

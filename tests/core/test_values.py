@@ -4,6 +4,7 @@ import datetime
 import enum
 import json
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -287,3 +288,28 @@ def test_a_step_of_digits_names_a_position_that_is_there(step: str, index: int |
 @given(st.lists(st.none()), st.integers(0, 20))
 def test_every_position_of_a_list_is_found(items: list[None], index: int) -> None:
     assert index_of(str(index), items) == (index if index < len(items) else None)
+
+
+@pytest.mark.parametrize("wrap", [lambda text: text, lambda text: {"t": text, "n": 1}])
+def test_size_of_a_long_text_with_a_wide_character_is_counted_in_pieces(wrap: Any) -> None:
+    """Neither its text as JSON nor its UTF-8 is held as a whole."""
+    value = wrap("\U0001f600" + 'x"' * 1_000_000)
+    wanted = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    del value
+    value = wrap("\U0001f600" + 'x"' * 1_000_000)
+    tracemalloc.start()
+    try:
+        assert received(value, wanted, "s") == value
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000
+    assert measure(value, wanted) == wanted
+    assert fits(value, wanted)
+    assert not fits(value, wanted - 1)
+
+
+@pytest.mark.parametrize("container", [["é" * 300_000], {"k": "é" * 300_000}, ["x", "é" * 300_000]])
+def test_size_of_a_container_with_a_long_text(container: Any) -> None:
+    text = json.dumps(container, ensure_ascii=False, separators=(",", ":"))
+    assert measure(container, 2**30) == len(text.encode())

@@ -15,7 +15,7 @@ from asl.core.codes import all_codes
 from asl.core.diagnostics import Severity
 from asl.core.document import Document
 from asl.core.values import Json
-from asl.dialects import load
+from asl.dialects import dialect, load
 from asl.dialects.base import Dialect, Written
 from asl.dialects.plain import path_to
 from tests.dialects.features import FEATURES
@@ -532,6 +532,46 @@ def test_dialects_come_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     document = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
     assert asl.convert(document, "shout").text == "A!"
     assert asl.run(asl.load("hello\nworld", dialect="shout")).visited == ["HELLO"]
+
+
+def garbled(*args: Any, **options: Any) -> Any:
+    return 3
+
+
+NO_DIALECT = 3
+BUILT_IN_NAME = dialect("codemie")
+GARBLED = dialect("codemie")._replace(name="shout", read=garbled)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("nosuchmodule:X", "'shout' of asl.dialects cannot be loaded: ModuleNotFoundError"),
+        (f"{__name__}:NO_DIALECT", "'shout' of asl.dialects is no Dialect: 3"),
+        (f"{__name__}:BUILT_IN_NAME", "cannot be used: its name is 'codemie'"),
+        (f"{__name__}:GARBLED", "the dialect 'shout' cannot read the document: .*3 is no Document"),
+    ],
+)
+def test_broken_dialect_of_a_package_is_named(
+    value: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [EntryPoint("shout", value, group)]
+    )
+    with pytest.raises(asl.AslError, match=message):
+        asl.load("hello\nworld", dialect="shout")
+
+
+def test_broken_dialect_of_a_package_is_a_warning_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = [("broken", "nosuchmodule:X"), ("shout", f"{__name__}:SHOUT")]
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda group: [EntryPoint(name, value, group) for name, value in points],
+    )
+    with pytest.warns(UserWarning, match="'broken' of asl.dialects cannot be loaded"):
+        assert asl.load("hello\nworld", dialect="shout").dialect == "shout"
 
 
 AGENTS = {

@@ -1,5 +1,6 @@
 """People are told what they are asked, by any channel, and no channel can do harm."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -296,3 +297,29 @@ def test_an_escalation_that_comes_due_while_nobody_runs_is_told_later(tmp_path: 
         store.resume("a")
     kind, details = ear.heard[-1]
     assert (kind, details["time"]) == ("escalation", "2024-01-01T01:00:00.000Z")
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3), GeneratorExit()])
+def test_notifier_and_approval_handler_that_raise_base_exceptions(error: BaseException) -> None:
+    """A notice that fails does no harm; a handler that fails is the failure of its state."""
+
+    def fails(*given: Any) -> None:
+        raise error
+
+    told = asl.run(APPROVAL, notify=fails, approvals=lambda request: "approve")
+    assert told.ok
+    result = asl.run(APPROVAL, approvals=fails)
+    assert result.error == "States.TaskFailed"
+    assert type(error).__name__ in str(result.cause)
+
+
+def test_error_of_an_approval_handler_has_texts_as_name_and_cause() -> None:
+    def fails(request: Any) -> None:
+        raise asl.StateError(3, ["why"])  # type: ignore[arg-type]
+
+    result = asl.run(APPROVAL, approvals=fails)
+    assert (result.error, result.cause) == ("3", "['why']")
+    assert str(asl.StateError(3, ["why"])) == "3: ['why']"  # type: ignore[arg-type]
+
+
+APPROVAL = {"StartAt": "A", "States": {"A": {"Type": "Approval", "Prompt": "?", "End": True}}}

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -238,6 +239,8 @@ def test_threads_share_a_store_in_memory() -> None:
 class Point:
     """An entry point of an installed package."""
 
+    name, group, dist = "shelf", "asl.stores", None
+
     @staticmethod
     def load() -> Any:
         def make(place: str) -> StoreBackend:
@@ -257,6 +260,32 @@ def test_an_installed_package_adds_a_backend(monkeypatch: pytest.MonkeyPatch) ->
     with asl.Store("shelf:third") as store:
         assert str(store.path) == "shelf:third"
         assert store.run(PASS, 1).output == 1
+
+
+def no_backend(place: str) -> None:
+    return None
+
+
+def failing_backend(place: str) -> StoreBackend:
+    raise ZeroDivisionError("no")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("nosuchmodule:X", "'kept' of asl.stores cannot be loaded: ModuleNotFoundError"),
+        (f"{__name__}:__name__", "'kept' of asl.stores is no function"),
+        (f"{__name__}:no_backend", "'kept' of asl.stores has made no backend: None has no 'place'"),
+        (f"{__name__}:failing_backend", "'kept' of asl.stores has made no backend: ZeroDivision"),
+    ],
+)
+def test_broken_backend_of_a_package_is_named(
+    value: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point = EntryPoint("kept", value, "asl.stores")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group, name: [point])
+    with pytest.raises(asl.AslError, match=message):
+        asl.Store("kept:x")
 
 
 def test_a_file_may_have_a_colon_in_its_name(
