@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from asl.buckets.folder import Folder
+from asl.buckets.given import GivenBucket
 from asl.buckets.memory import Memory
 from asl.core.errors import AslError
 from asl.states.objects import Bucket
@@ -33,8 +34,7 @@ def as_bucket(name: str, where: Any) -> Bucket:
     if isinstance(where, MutableMapping):
         return Memory(name, where)
     if all(hasattr(where, method) for method in ("open", "create", "objects")):
-        bucket: Bucket = where
-        return bucket
+        return GivenBucket(name, where)
     raise AslError(
         f"the bucket {name!r} is mapped to {type(where).__name__}; a bucket is a folder, the URL "
         "of an object store, or a dictionary from keys to texts"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import asl
 from asl.buckets import as_bucket, bound
 from asl.core.errors import AslError
 from asl.states.objects import Bucket, ObjectFault
@@ -186,10 +187,13 @@ def test_nothing_is_no_bucket() -> None:
     assert bound(None) == {}
 
 
-def test_an_object_of_the_protocol_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_an_object_of_the_protocol_is_a_bucket(tmp_path: Path) -> None:
     """So a store of one's own can be a bucket."""
-    own = folder(tmp_path)
-    assert as_bucket("b", own) is own
+    (tmp_path / "k").write_bytes(b"text")
+    own = as_bucket("b", folder(tmp_path))
+    with own.open("k") as file:
+        assert file.read() == b"text"
+    assert [each.key for each in own.objects("")] == ["k"]
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,3 +212,113 @@ def test_a_file_without_permission_fails_as_the_system_says(tmp_path: Path) -> N
     (tmp_path / "x").chmod(0)
     with pytest.raises(PermissionError):
         as_bucket("b", tmp_path).open("x")
+
+
+class Given:
+    """A bucket of a user, whose methods do what a test says."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def open(self, key: str) -> Any:
+        return self._answer()
+
+    def create(self, key: str) -> Any:
+        return self._answer()
+
+    def objects(self, prefix: str) -> Any:
+        return self._answer()
+
+    def _answer(self) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+class GivenFile:
+    """A file of such a bucket."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def read(self, size: int = -1) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    def write(self, data: bytes) -> Any:
+        return self.read()
+
+    def close(self) -> None:
+        pass
+
+
+def processed(**fields: Any) -> dict[str, Any]:
+    """A workflow of a distributed Map."""
+    last = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    processor = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, **last}
+    state = {"Type": "Map", "ItemProcessor": processor, **fields, "End": True}
+    return {"StartAt": "M", "States": {"M": state}}
+
+
+PLACE = {"Bucket": "b", "Key": "k"}
+USES = {
+    "open": processed(
+        ItemReader={
+            "Resource": "arn:aws:states:::s3:getObject",
+            "ReaderConfig": {"InputType": "JSON"},
+            "Parameters": PLACE,
+        }
+    ),
+    "objects": processed(
+        ItemReader={
+            "Resource": "arn:aws:states:::s3:listObjectsV2",
+            "Parameters": {"Bucket": "b", "Prefix": "k"},
+        }
+    ),
+    "create": processed(
+        ItemsPath="$.items",
+        ResultWriter={
+            "Resource": "arn:aws:states:::s3:putObject",
+            "Parameters": {"Bucket": "b", "Prefix": "k"},
+        },
+    ),
+}
+"""A workflow for each method of a bucket."""
+
+
+@pytest.mark.parametrize("method", USES)
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (ValueError("no"), "the bucket 'b' that was given: ValueError: no"),
+        (SystemExit(3), "the bucket 'b' that was given: SystemExit: 3"),
+        (StopIteration(), "the bucket 'b' that was given: "),
+        (GeneratorExit(), "the bucket 'b' that was given: GeneratorExit"),
+        (3, "the bucket 'b' that was given: TypeError"),
+        ([3], "the bucket 'b' that was given: TypeError"),
+        ("text", "the bucket 'b' that was given: TypeError"),
+    ],
+)
+def test_fault_of_a_bucket_of_the_user_fails_the_state(
+    method: str, answer: Any, cause: str
+) -> None:
+    result = asl.run(USES[method], {"items": [1]}, buckets={"b": Given(answer)})
+    assert result.error in ("States.ItemReaderFailed", "States.ResultWriterFailed")
+    assert cause in str(result.cause)
+
+
+@pytest.mark.parametrize("method", ["open", "create"])
+@pytest.mark.parametrize("answer", [ValueError("no"), SystemExit(3)])
+def test_fault_of_a_file_of_a_bucket_of_the_user_fails_the_state(method: str, answer: Any) -> None:
+    buckets = {"b": Given(GivenFile(answer))}
+    result = asl.run(USES[method], {"items": [1]}, buckets=buckets)
+    assert result.error in ("States.ItemReaderFailed", "States.ResultWriterFailed")
+    assert "the bucket 'b' that was given" in str(result.cause)
+
+
+@pytest.mark.parametrize("answer", [3, "text", None, b"[" * 10_000_000])
+def test_file_of_a_bucket_gives_the_bytes_that_it_is_asked_for(answer: Any) -> None:
+    result = asl.run(USES["open"], {}, buckets={"b": Given(GivenFile(answer))})
+    assert result.error == "States.ItemReaderFailed"
+    assert "the bucket 'b' that was given" in str(result.cause)

@@ -1,0 +1,119 @@
+"""A bucket of the user's own: foreign code, whose failures are those of the states that use it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, BufferedWriter, RawIOBase
+from typing import Any, BinaryIO, cast
+
+from asl.core.errors import StateError
+from asl.engine.blame import bearable, described, is_own
+from asl.states.objects import Bucket, ObjectFault, StoredObject
+
+__all__ = ["GivenBucket"]
+
+
+class GivenBucket:
+    """Protocol `asl.states.objects.Bucket`, by an object that has its methods.
+
+    Whatever it raises is an ObjectFault that names the bucket, unless it is an ObjectFault, an
+    OSError or a StateError.
+    """
+
+    def __init__(self, name: str, bucket: Bucket) -> None:
+        self.name = name
+        self.bucket = bucket
+
+    def open(self, key: str) -> BinaryIO:
+        """Open an object for reading."""
+        with _failing(self.name):
+            file = self.bucket.open(key)
+            _check_file(file, "open", "read")
+        return cast(BinaryIO, BufferedReader(_GivenFile(self.name, file)))
+
+    def create(self, key: str) -> BinaryIO:
+        """Open a new object for writing; it replaces the old one."""
+        with _failing(self.name):
+            file = self.bucket.create(key)
+            _check_file(file, "create", "write")
+        return cast(BinaryIO, BufferedWriter(_GivenFile(self.name, file)))
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects whose keys begin with *prefix*, in the order of the keys."""
+        with _failing(self.name):
+            listing = iter(self.bucket.objects(prefix))
+        while True:
+            with _failing(self.name):
+                found: Any = next(listing, None)
+                if found is None:
+                    return
+                if not isinstance(found, StoredObject) or type(found.key) is not str:
+                    raise TypeError(f"objects() yielded {found!r:.100}, which is no StoredObject")
+            yield found
+
+
+class _GivenFile(RawIOBase):
+    """An object of a bucket while it is read or written."""
+
+    def __init__(self, bucket: str, file: BinaryIO) -> None:
+        self.bucket = bucket
+        self.file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return hasattr(self.file, "seek")
+
+    def readinto(self, buffer: Any) -> int:
+        with _failing(self.bucket):
+            data = self.file.read(len(buffer))
+            if not isinstance(data, bytes):
+                raise TypeError(f"read() returned {type(data).__name__}, not bytes")
+            if len(data) > len(buffer):
+                raise ValueError(f"read({len(buffer)}) returned {len(data)} bytes")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def write(self, data: Any) -> int:
+        with _failing(self.bucket):
+            self.file.write(bytes(data))
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        with _failing(self.bucket):
+            return self.file.seek(offset, whence)
+
+    def tell(self) -> int:
+        with _failing(self.bucket):
+            return self.file.tell()
+
+    def close(self) -> None:
+        if not self.closed:
+            try:
+                with _failing(self.bucket):
+                    self.file.close()
+            finally:
+                super().close()
+
+
+def _check_file(file: object, made_by: str, method: str) -> None:
+    """Raise TypeError for what is no file."""
+    if not (hasattr(file, method) and hasattr(file, "close")):
+        raise TypeError(f"{made_by}() returned {type(file).__name__}, which is no binary file")
+
+
+@contextmanager
+def _failing(bucket: str) -> Iterator[None]:
+    try:
+        yield
+    except (ObjectFault, OSError):
+        raise
+    except StateError as error:
+        raise bearable(error) from error
+    except BaseException as error:  # foreign code
+        if is_own(error):
+            raise
+        raise ObjectFault(f"the bucket {bucket!r} that was given: {described(error)}") from error
