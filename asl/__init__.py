@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from asl.documents.planning import plan
     from asl.effects.clock import Clock, VirtualClock, WallClock
     from asl.effects.middleware import Effect, Middleware, Proceed
-    from asl.effects.tokens import TaskTokens
-    from asl.effects.trial import StateResult
+    from asl.effects.single_state import StateResult
+    from asl.effects.task_tokens import TaskTokens
     from asl.engine.agent import Agent, Call
     from asl.engine.checkpoints import (
         Checkpoint,
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from asl.runs.running import arun, run
     from asl.runs.single_state import test_state
     from asl.states.approval_answers import AnswerRefused
-    from asl.states.decisions import request_digest
+    from asl.states.approval_request import request_digest
     from asl.stores.backend import StoreBackend
     from asl.stores.errors import StoreDamaged, StoreError
 
@@ -197,13 +197,13 @@ _LAZY = {
     "RequestNotFound": "asl.executions",
     "Result": "asl.engine.result",
     "Severity": "asl.core.diagnostics",
-    "StateResult": "asl.effects.trial",
+    "StateResult": "asl.effects.single_state",
     "StepFunctions": "asl.client",
     "Store": "asl.executions",
     "StoreBackend": "asl.stores.backend",
     "StoreDamaged": "asl.stores.errors",
     "StoreError": "asl.stores.errors",
-    "TaskTokens": "asl.effects.tokens",
+    "TaskTokens": "asl.effects.task_tokens",
     "Tool": "asl.agents.tool",
     "VirtualClock": "asl.effects.clock",
     "WallClock": "asl.effects.clock",
@@ -220,7 +220,7 @@ _LAZY = {
     "load_mocks": "asl.runs.mocks",
     "open_store": "asl.executions",
     "plan": "asl.documents.planning",
-    "request_digest": "asl.states.decisions",
+    "request_digest": "asl.states.approval_request",
     "resume": "asl.runs.resumption",
     "run": "asl.runs.running",
     "test_state": "asl.runs.single_state",

@@ -20,15 +20,15 @@ from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents.compiling import compile
 from asl.documents.loading import document_of
+from asl.effects.aws_services import own_agent
 from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.delivery import delivery_of, named_sink
 from asl.effects.middleware import Middleware
 from asl.effects.operator_policy import read_policy
-from asl.effects.own_agents import own_agent
 from asl.effects.prices import Prices
 from asl.effects.services import Services
-from asl.effects.tokens import TaskTokens
-from asl.effects.toolroom import OperatorPolicy
+from asl.effects.task_tokens import TaskTokens
+from asl.effects.tool_registry import OperatorPolicy
 from asl.engine.agent import Find
 from asl.engine.checkpoints import Storage
 from asl.engine.events import Event

@@ -16,7 +16,7 @@ from asl.core.yaml_1_1 import PLATFORM
 from asl.core.yaml_text import loads
 from asl.dialects import yaml_writer
 from asl.effects.clock import WallClock
-from asl.effects.driving import drive
+from asl.effects.driver import drive
 from asl.effects.run import execute
 from benchmarks.workloads import Sides, Workload, program
 

@@ -24,7 +24,7 @@ from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
 from asl.effects.clock import WallClock
-from asl.effects.driving import drive
+from asl.effects.driver import drive
 from asl.effects.run import execute
 from asl.engine.execution import Identity
 from asl.engine.result import Result

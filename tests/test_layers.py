@@ -382,10 +382,10 @@ def test_any_becomes_rarer(package: str) -> None:
 # Effects
 
 COMPOSED = (
-    *("agent_caller", "fork", "keeping", "local", "meter", "runtime", "service", "tools.broker"),
-    *("journaled.answers", "journaled.calls", "journaled.children", "journaled.effects"),
-    *("journaled.machines", "journaled.requests", "journaled.tasks"),
-    *("tools.accounts", "tools.hooks", "tools.policies", "tools.telling"),
+    *("agent_caller", "budget_gate", "fork", "local", "persistence", "runtime", "service"),
+    *("journaled.callbacks", "journaled.calls", "journaled.children", "journaled.effects"),
+    *("journaled.execution", "journaled.requests", "journaled.results"),
+    *("tools.budgets", "tools.dispatcher", "tools.hooks", "tools.policies", "tools.tool_log"),
 )
 """The modules of `asl.effects` whose classes perform effects, or know of those who do."""
 

@@ -17,7 +17,7 @@ from asl.expr.paths import parse_path
 from asl.expr.rules import COMBINATORS
 from asl.states import type_of
 from asl.states.approval_answers import ANYTHING
-from asl.states.approval_terms import OPTIONS
+from asl.states.approval_fields import OPTIONS
 from asl.states.base import Node
 
 __all__ = ["check"]

@@ -6,7 +6,7 @@ from asl.cli import streams
 from asl.cli.arguments import read_input
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, continue_command, opened
-from asl.effects.tokens import TokenError
+from asl.effects.task_tokens import TokenError
 
 __all__ = ["command"]
 

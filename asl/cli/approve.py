@@ -23,7 +23,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.executions import RequestNotFound, Store
 from asl.states.approval_answers import ANYTHING, SYSTEM_USER, AnswerRefused
-from asl.states.decisions import request_digest
+from asl.states.approval_request import request_digest
 
 __all__ = ["command"]
 

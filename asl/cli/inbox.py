@@ -19,7 +19,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json, compact, excerpt
 from asl.executions import Store
 from asl.executions.errors import RequestNotFound
-from asl.states.decisions import request_digest
+from asl.states.approval_request import request_digest
 
 __all__ = ["command"]
 

@@ -17,7 +17,7 @@ from asl.core.errors import AslError
 from asl.core.printable import printable
 from asl.core.values import Json, excerpt
 from asl.engine.result import Result
-from asl.states.decisions import request_digest
+from asl.states.approval_request import request_digest
 
 if TYPE_CHECKING:
     from asl.executions import Store

@@ -10,7 +10,7 @@ from asl.agents.scripted import ScriptedAgent
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.effects.clock import Clock
-from asl.effects.tokens import Kept, TaskTokens, Wait
+from asl.effects.task_tokens import Kept, TaskTokens, Wait
 from asl.engine.agent import Call
 
 __all__ = ["Outside"]

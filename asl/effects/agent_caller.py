@@ -2,35 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, handed_over, plain_copy, received
 from asl.effects.agent_turn import AgentTurn
 from asl.effects.caller import Account, BudgetGate
-from asl.effects.keeping import Keeping
-from asl.effects.late_answers import await_answer
-from asl.effects.limits import has_passed, punctual
 from asl.effects.middleware import Effect, Proceed, effect_of
-from asl.effects.reporting import Reports
-from asl.effects.rights import needs_consent
+from asl.effects.persistence import Keeping
+from asl.effects.policy_levels import needs_consent
+from asl.effects.progress_reporter import Reports
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import ServiceAgent
 from asl.effects.streaming import Stream
+from asl.effects.task_tokens import TaskTokens
 from asl.effects.threads import Slot, run_in_thread
-from asl.effects.tokens import TaskTokens
+from asl.effects.time_limits import has_passed, punctual
 from asl.engine.agent import Agent, Call, Find, ToolBroker
-from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named
+from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named, portable
 from asl.engine.frame import Frame
 from asl.engine.turns import TurnPlace
-from asl.engine.usage import USAGE_KEYS
+from asl.engine.usage import USAGE_KEYS, usage_in
 from asl.program import Step
 from asl.states.calls import Options, Target
 from asl.states.errors import HeartbeatMissed, Raised, Suspended
 
-__all__ = ["AgentCaller"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["AgentCaller", "await_answer"]
+
+TURNS: Final = 16
+"""Turns of the event loop in which an answer that has come may still get through."""
+PATIENCE: Final = 0.05
+"""Seconds in which it may do so from a thread, a process or a connection."""
+
+
+async def await_answer(answer: Awaitable[Json], call: Call) -> Json:
+    """Await an answer; a call that is cancelled notes the usage of one that has come already.
+
+    The answer is awaited in a task of its own, so that a cancellation reaches the agent only when
+    it had the chance to return what it has.
+    """
+    from asyncio import CancelledError, ensure_future, shield
+
+    task = ensure_future(_carried(answer))
+    try:
+        return await shield(task)
+    except CancelledError:
+        if not task.done():
+            agent = call.agent
+            outside = agent is not None and (agent.blocking or agent.real)
+            await _finish(task, outside)
+        usage = None if task.cancelled() else _usage(task)
+        if usage is not None:
+            call.usage, call.answered = usage, True
+        raise
+
+
+async def _carried(answer: Awaitable[Json]) -> Json:
+    """Await an answer; what foreign code raises is made fit for a task."""
+    try:
+        return await answer
+    except BaseException as error:  # foreign code; a task would turn some into other errors
+        raise portable(error) from error.__cause__
+
+
+def _usage(task: asyncio.Future[Json]) -> Mapping[str, Json] | None:
+    """Return the usage that an agent has reported beside its answer or its error."""
+    error = task.exception()
+    if error is None:
+        return usage_in(task.result())
+    return error.usage if isinstance(error, StateError) else None
+
+
+async def _finish(task: asyncio.Future[Json], outside: bool) -> None:
+    """Wait for the end of a task, which is cancelled after its last chance.
+
+    Args:
+        task: The task.
+        outside: Whether its answer comes from outside of the event loop.
+    """
+    from asyncio import CancelledError, sleep, wait
+
+    try:
+        if outside:
+            await wait((task,), timeout=PATIENCE)
+        for _ in range(TURNS):
+            if not task.done():
+                await sleep(0)
+    except CancelledError:  # there is no more time
+        pass
+    task.cancel()
+    while not task.done():
+        try:
+            await wait((task,))
+        except CancelledError:
+            task.cancel()
+
 
 REPORTED = frozenset({"progress", "stream"})
 """What is told of a call on which the agent may report."""
@@ -301,7 +372,7 @@ class AgentCaller:
 
     def broker(self, call: Call) -> ToolBroker:
         """Return the tools of a call; what they need is loaded with the first of them."""
-        from asl.effects.tools.broker import Broker
+        from asl.effects.tools.dispatcher import Broker
 
         agent = call.agent
         return Broker(self, call, agent is not None and (agent.real or agent.blocking))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.asking import ToolAsking
+from asl.effects.approval_process import ToolAsking
 from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.engine.blame import is_cancellation, is_own
 from asl.engine.turns import OpenToolCall
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.states.effects import Question
 from asl.states.errors import Suspended
 

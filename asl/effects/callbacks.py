@@ -9,7 +9,7 @@ from asl.core.values import Json, received
 from asl.effects.caller import Caller
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import refusal
-from asl.effects.tokens import TokenError, Wait
+from asl.effects.task_tokens import TokenError, Wait
 from asl.engine.agent import Agent, Call, Tokens
 from asl.states.errors import Raised
 from asl.states.numbers import MAX_SECONDS

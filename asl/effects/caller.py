@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
 from asl.core.values import Json
-from asl.effects.keeping import Keeping
+from asl.effects.persistence import Keeping
 from asl.effects.runtime import RuntimeContext
 from asl.engine.agent import Agent, Call, Find, Performer
 from asl.engine.frame import Frame

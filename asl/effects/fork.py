@@ -7,11 +7,13 @@ workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -27,10 +29,10 @@ from asl.states.errors import Suspended
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MANY", "Fork"]
+__all__ = ["MANY", "RARELY", "Fork", "rarely"]
 
 MANY = 1000
-"""Children at once from which on the garbage collector looks rarely (`asl.effects.garbage`)."""
+"""Children at once from which on the garbage collector looks rarely (`asl.effects.fork`)."""
 BREATH = 1024
 """Pure children between two calls of `Effects.yield_`: so many of them stay cancellable."""
 CHILD = 420
@@ -295,3 +297,40 @@ class Fork:
             await self._until_idle()
         except CancelledError as stop:
             self.failure = stop
+
+
+RARELY: Final = 50_000
+"""New objects between two looks: a few megabytes."""
+
+
+class _Rarely:
+    """While anybody is within it, the collector of the process looks rarely.
+
+    Behind the last one it looks as often as before, unless somebody else has set that meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.within = 0
+        self.before = 0
+        """New objects between two looks before, 0 where nothing was changed."""
+        self.lock = Lock()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.within += 1
+            usual = gc.get_threshold()[0]
+            if self.within == 1 and 0 < usual < RARELY:  # 0 is never
+                self.before = usual
+                gc.set_threshold(RARELY)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.within -= 1
+            if not self.within and self.before:
+                if gc.get_threshold()[0] == RARELY:
+                    gc.set_threshold(self.before)
+                self.before = 0
+
+
+rarely: Final = _Rarely()
+"""Of the process, as the collector is."""

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
-from typing import Self
+from itertools import chain
+from math import inf
+from typing import Final, Self
 
+from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import STEP
 from asl.effects.agent_caller import AgentCaller
-from asl.effects.asking import Asking, QuietAsking
+from asl.effects.approval_process import Asking, QuietAsking
 from asl.effects.callbacks import Callback
-from asl.effects.children import run_child
+from asl.effects.child_runner import run_child
 from asl.effects.clock import VirtualClock
-from asl.effects.fork import MANY, Fork
-from asl.effects.garbage import rarely
-from asl.effects.memory_bounds import bound_memory
+from asl.effects.fork import MANY, Fork, rarely
 from asl.effects.middleware import Effect, effect_of
-from asl.effects.parking import Parking
 from asl.effects.runtime import RuntimeContext
-from asl.effects.saving import saved
-from asl.effects.timed import interpret_in_time
+from asl.effects.suspension import Parking
+from asl.effects.time_limits import interpret_in_time
 from asl.engine.agent import Messenger
-from asl.engine.checkpoints import Checkpoint, Names
+from asl.engine.checkpoints import Checkpoint, Names, Storage, record_of
 from asl.engine.events import CREATED, PAUSED
+from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.records import WHOLE
+from asl.engine.truncation import MAX_HELD, ValueSizes, bound_records, bound_values
+from asl.engine.written import written_spending
+from asl.states.approval_request import Asked
 from asl.states.calls import Handover, Invocation, Lookup, Target
-from asl.states.decisions import Asked
 from asl.states.effects import (
     CallEffect,
     Child,
@@ -41,9 +44,79 @@ from asl.states.effects import (
     Saving,
     ServiceCall,
 )
-from asl.states.errors import Exhausted, Suspended
+from asl.states.errors import Exhausted, Raised, Suspended
 
-__all__ = ["LocalEffects"]
+__all__ = ["MAX_BUILT", "LocalEffects", "bound_memory", "saved"]
+
+OWN = "default"
+"""The storage that is always there: with the execution itself."""
+
+
+def saved(runtime: RuntimeContext, names: Names, at: Frame, saving: Saving) -> Checkpoint:
+    """Return a new checkpoint; it stands in its storage, unless that is the execution's own."""
+    storage = None if saving.storage == OWN else _storage(runtime, saving.storage)
+    execution = at.execution
+    at.now = created = runtime.now()
+    id, name = names.new(execution.id, saving.name)
+    data = saving.leave(record_of(id, name, created))
+    checkpoint = Checkpoint(
+        id=id,
+        name=name,
+        execution=execution.id,
+        workflow=execution.workflow_id,
+        definition=execution.definition,
+        created=created,
+        expires=None if saving.lifetime == inf else created + saving.lifetime,
+        storage=saving.storage,
+        next=saving.next,
+        data=data,
+        variables=at.variables,
+        spent=written_spending(execution),
+        redrives=execution.redrives,
+        path=at.place,
+    )
+    if storage is not None:
+        try:
+            storage[id] = checkpoint.to_json()
+        except Exception as error:
+            # A storage is foreign code: anything it raises is its failure.
+            message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
+            raise Raised("States.TaskFailed", message) from error
+    names.take(id, name)
+    return checkpoint
+
+
+def _storage(runtime: RuntimeContext, name: str) -> Storage:
+    storages = runtime.serving().storages
+    try:
+        return storages[name]
+    except KeyError:
+        known = [OWN, *storages]
+        hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+        raise StateError("States.Runtime", f"no storage {name!r} is registered ({hint})") from None
+
+
+MAX_BUILT: Final = MAX_HELD
+"""Bytes of values that come before the memory is looked at."""
+_HINT: Final = "let a distributed Map write them with ResultWriter, or return less from each item"
+
+
+def bound_memory(runtime: RuntimeContext, execution: Execution, now: float, limit: int) -> None:
+    """Drop history that takes too much memory.
+
+    Raises:
+        StateError: States.DataLimitExceeded, where the results of items take too much.
+    """
+    bound_records(execution, now)
+    work = execution.work
+    if work is None or work.built <= MAX_BUILT:
+        return
+    work.built = 0
+    bound_values(execution, now)
+    most = max(limit, MAX_HELD)
+    if not ValueSizes(most).add(chain.from_iterable(fork.held for fork in runtime.forks)):
+        cause = f"the results of items take more than {most} bytes: {_HINT}"
+        raise StateError("States.DataLimitExceeded", cause)
 
 
 class LocalEffects:

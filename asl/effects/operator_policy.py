@@ -10,7 +10,7 @@ from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.effects.toolroom import OperatorPolicy
+from asl.effects.tool_registry import OperatorPolicy
 from asl.expr.templates import is_dynamic
 from asl.states.blocks.budget_limits import ALL_CALLS, LIMITS, ceiling_of
 

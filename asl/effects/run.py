@@ -12,15 +12,14 @@ from asl.core.errors import AslError, StateError
 from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json, detached, fits
 from asl.effects.agent_caller import AgentCaller
+from asl.effects.budget_gate import Meter, shared_budgets_of
 from asl.effects.clock import Clock
 from asl.effects.delivery import Delivery, delivery_of
 from asl.effects.local import LocalEffects
-from asl.effects.meter import Meter
-from asl.effects.pools import shared_budgets_of
 from asl.effects.runtime import Listener, RuntimeContext
 from asl.effects.services import Services
 from asl.effects.threads import run_in_thread
-from asl.effects.unenforceable import refuse_unenforceable
+from asl.effects.tool_enforcement import refuse_unenforceable
 from asl.engine.agent import Find
 from asl.engine.document_blocks import computed_blocks, document_block
 from asl.engine.events import Event

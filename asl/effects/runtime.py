@@ -12,12 +12,12 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.clock import Clock
-from asl.effects.driving import EventLoopWanted
-from asl.effects.keeping import NOTHING, Keeping
+from asl.effects.driver import EventLoopWanted
 from asl.effects.middleware import Effect, Middleware, Proceed, perform
-from asl.effects.parking import Parking
+from asl.effects.persistence import NOTHING, Keeping
 from asl.effects.services import Services
-from asl.effects.tokens import Kept, Wait
+from asl.effects.suspension import Parking
+from asl.effects.task_tokens import Kept, Wait
 from asl.engine.agent import Agent, Call, Find
 from asl.engine.awaited import Awaited
 from asl.engine.blame import is_cancellation
@@ -30,7 +30,7 @@ from asl.engine.records import ADVANCED
 from asl.engine.result import Result
 from asl.engine.usage import Spent
 from asl.program import Program
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.states.effects import Question
 from asl.states.errors import Exhausted, Expired, Suspended
 from asl.states.objects import Bucket, ObjectFault

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from asl.core.errors import StateError
 from asl.core.once import once
 from asl.core.values import Json
-from asl.effects.begun import Keeper
+from asl.effects.child_execution import Keeper
 from asl.effects.delivery import Sinks
+from asl.effects.memory_service import Remembering
 from asl.effects.middleware import Middleware
-from asl.effects.parking import Parking
-from asl.effects.remembering import Remembering
-from asl.effects.tokens import TaskTokens
-from asl.effects.toolroom import OperatorPolicy, Toolroom
+from asl.effects.suspension import Parking
+from asl.effects.task_tokens import TaskTokens
+from asl.effects.tool_registry import OperatorPolicy, Toolroom
 from asl.engine.agent import Agent, Find
 from asl.engine.checkpoints import Storage
 from asl.engine.memory import Memory

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, whole_text
 from asl.effects.caller import Caller
-from asl.effects.reporting import Inbox
+from asl.effects.progress_reporter import Inbox
 from asl.engine.agent import Call
 from asl.engine.blame import alone, described, is_fault
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning

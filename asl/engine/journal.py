@@ -15,7 +15,7 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.record_reading import RecordReader
 from asl.engine.result import Result
 from asl.program import Program
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.states.effects import Record
 
 __all__ = ["STARTED", "Journal"]

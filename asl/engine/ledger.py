@@ -5,7 +5,7 @@ accounts around it are asked (`admit`), and a part of what is left is reserved f
 it, what was used is counted and the reservation is given back (`settle`, `release`). So concurrent
 calls cannot spend together what each of them could spend alone.
 
-Nothing here waits: `asl.effects.meter` does.
+Nothing here waits: `asl.effects.budget_gate` does.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -18,7 +18,7 @@ from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, NOTED, each_record
 from asl.engine.usage import totals
 from asl.engine.visits import visited, visited_before
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.states.effects import Record
 
 __all__ = ["ExecutionFailed", "Result", "Waits"]

@@ -7,7 +7,7 @@ from typing import Self, cast
 
 from asl.bindings import Bindings, check_forms
 from asl.effects.clock import Clock
-from asl.effects.driving import Driver
+from asl.effects.driver import Driver
 from asl.executions.kept import Kept
 from asl.executions.running import Running
 from asl.stores.backend import StoreBackend

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic, sleep
 
 from asl.core.values import Json
-from asl.effects.tokens import Desk, TaskDoesNotExist, TaskTimedOut
+from asl.effects.task_tokens import Desk, TaskDoesNotExist, TaskTimedOut
 from asl.engine.awaited import Awaited
 from asl.executions.kept import Kept
 from asl.states.errors import Reported

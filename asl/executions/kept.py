@@ -26,8 +26,8 @@ from asl.engine.result import Result, Waits
 from asl.engine.written import read_spending
 from asl.executions.errors import ExecutionNotFound
 from asl.program import Program
+from asl.states.approval_request import Asked
 from asl.states.blocks.streaming import CHUNK
-from asl.states.decisions import Asked
 from asl.states.effects import Record
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import Stored, find_execution, numbers_below, read_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asl.core.values import Json, compact, detached
 from asl.executions.errors import RequestNotFound
 from asl.states.approval_answers import AnswerRefused, Verdict
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.stores.executions import MAKE_DUE, name_of, top_of
 from asl.stores.log import Log
 from asl.stores.requests import (

@@ -20,7 +20,7 @@ from typing import Final
 from asl.bindings import Bindings, Bound
 from asl.core.errors import AslError, StateError
 from asl.effects.clock import Clock, WallClock, steady_seconds
-from asl.effects.parking import Parking
+from asl.effects.suspension import Parking
 from asl.engine.agent import Agent, Find
 from asl.engine.result import Result
 from asl.executions.errors import ExecutionBusy

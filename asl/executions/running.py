@@ -15,9 +15,9 @@ from asl import __version__
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encoded, json_equal
-from asl.effects.begun import Begun, Started
+from asl.effects.child_execution import Begun, Started
 from asl.effects.clock import Clock
-from asl.effects.garbage import rarely
+from asl.effects.fork import rarely
 from asl.effects.run import execute, uncancel
 from asl.engine.blame import is_cancellation
 from asl.engine.events import FORKED
@@ -426,7 +426,7 @@ class Running:
             result.checkpoints = self.kept.checkpoints(stored)
         return result
 
-    # Executions that others start (protocol `asl.effects.begun.Keeper`)
+    # Executions that others start (protocol `asl.effects.child_execution.Keeper`)
 
     @property
     def tokens(self) -> StoreTokens:

@@ -18,7 +18,7 @@ from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.documents.compiling import prepare, program_of
 from asl.effects.clock import Clock, VirtualClock, WallClock
-from asl.effects.driving import drive
+from asl.effects.driver import drive
 from asl.effects.run import execute
 from asl.engine.execution import Identity
 from asl.engine.past import past_of

@@ -24,11 +24,11 @@ from asl.core.profile import NO_QUOTAS, Profile
 from asl.core.values import Json, detached
 from asl.documents.compiling import prepare, program_of
 from asl.effects.clock import Clock, WallClock
-from asl.effects.driving import drive
+from asl.effects.driver import drive
 from asl.effects.middleware import Middleware
 from asl.effects.run import execute
+from asl.effects.task_tokens import TaskTokens
 from asl.effects.threads import run_in_thread
-from asl.effects.tokens import TaskTokens
 from asl.engine.events import Event
 from asl.engine.execution import Identity
 from asl.engine.memory import Memory

@@ -11,7 +11,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.documents.loading import document_of, profile_of
 from asl.effects.clock import Clock
-from asl.effects.trial import StateResult, tested
+from asl.effects.single_state import StateResult, tested
 from asl.engine.execution import ROLE
 
 __all__ = ["test_state"]

@@ -10,13 +10,13 @@ from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.references import compile_result_path, place
 from asl.expr.rules import Predicate
 from asl.program import Finish, Step
-from asl.states.approval_rules import check_approval
-from asl.states.approval_terms import (
+from asl.states.approval_fields import (
     approver_policy,
     channels_of,
     options_of,
     waiting_plan,
 )
+from asl.states.approval_rules import check_approval
 from asl.states.base import Compiler, Outline, StateType, Tone, Transitions, expression_text
 from asl.states.durations import unfit
 from asl.states.effects import Frame as StateFrame

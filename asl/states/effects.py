@@ -476,9 +476,9 @@ class Effects(Protocol[F]):
         ...
 
     def request(self, at: F, question: Question) -> Awaitable[Json]:
-        """Ask people and return their decision, or the automatic one (`asl.states.decisions`).
+        """Return the decision on an approval request, made by an approver or automatic.
 
-        Raises Suspended as long as there is none.
+        Raises Suspended while there is no decision.
         """
         ...
 

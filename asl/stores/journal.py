@@ -18,7 +18,7 @@ from asl.engine.record_writing import tells_next, written_whole
 from asl.engine.records import STRETCH, TOLD, WHOLE_PATH
 from asl.engine.result import Result
 from asl.program import Program
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.states.effects import Record
 from asl.states.errors import Cancelled
 from asl.stores import live, requests

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from asl.core.values import Json, encoded
 from asl.engine.awaited import Awaited
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.stores.errors import StoreDamaged
 from asl.stores.session import Session
 from asl.stores.statements import (

@@ -11,7 +11,7 @@ import pytest
 
 import asl
 from asl.effects.clock import VirtualClock
-from asl.effects.journaled.answers import FAIL_POINTS
+from asl.effects.journaled.results import FAIL_POINTS
 
 Json = Any
 

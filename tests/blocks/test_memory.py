@@ -491,17 +491,17 @@ def test_a_recovery_tells_the_same_of_what_agents_did(tmp_path: Path) -> None:
 
 def test_threads_that_ask_first_get_one_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that make it at the same time use the one that was there first."""
-    from asl.effects import remembering
+    from asl.effects import memory_service
     from asl.effects.services import Services
 
     services = Services()
-    both, made = threading.Barrier(2), remembering.Remembering
+    both, made = threading.Barrier(2), memory_service.Remembering
 
     def slow(given: Any) -> Any:
         both.wait(30)
         return made(given)
 
-    monkeypatch.setattr(remembering, "Remembering", slow)
+    monkeypatch.setattr(memory_service, "Remembering", slow)
     found: list[Any] = []
     threads = [threading.Thread(target=lambda: found.append(services.remembering)) for _ in "ab"]
     for thread in threads:
@@ -546,7 +546,7 @@ def test_likeness() -> None:
 def test_merge_of_a_write_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that is merged with itself in a loop doubles until the work of a merge is used up."""
     monkeypatch.setattr(
-        "asl.effects.remembering.WorkMeter", lambda: WorkMeter(WorkLimits(steps=500))
+        "asl.effects.memory_service.WorkMeter", lambda: WorkMeter(WorkLimits(steps=500))
     )
     memory = {"Read": {"Keys": ["k"], "Default": {"k": {"l": [1]}}, "InjectAt": "$.m"}}
     write = {"Key": "k", "Value.$": "$.m.k", "Merge": True}

@@ -6,7 +6,7 @@ import pytest
 
 import asl
 from asl.core.profile import DEFAULT
-from asl.effects import memory_bounds
+from asl.effects import local
 from asl.engine import truncation
 from asl.engine.events import Event
 
@@ -49,8 +49,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"asl.{module}.FAIR", 4_000)
     monkeypatch.setattr(truncation, "MAX_RECORDED", 3_000)
     monkeypatch.setattr(truncation, "MAX_HELD", 200_000)
-    monkeypatch.setattr(memory_bounds, "MAX_HELD", 200_000)
-    monkeypatch.setattr(memory_bounds, "MAX_BUILT", 200_000)
+    monkeypatch.setattr(local, "MAX_HELD", 200_000)
+    monkeypatch.setattr(local, "MAX_BUILT", 200_000)
 
 
 def check_ids(events: list[Event]) -> None:

@@ -191,7 +191,7 @@ def test_an_async_notifier_is_awaited() -> None:
 
 def test_one_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The execution goes on without it."""
-    monkeypatch.setattr("asl.effects.asking.PATIENCE", 0.01)
+    monkeypatch.setattr("asl.effects.approval_process.PATIENCE", 0.01)
 
     async def notify(kind: str, request: Any, details: Any) -> None:
         import asyncio

@@ -14,7 +14,7 @@ from asl.compiler import compile_workflow
 from asl.core.patterns import matches
 from asl.core.profile import AWS
 from asl.effects.clock import VirtualClock
-from asl.effects.driving import drive
+from asl.effects.driver import drive
 from asl.effects.run import execute
 from asl.engine.execution import Identity
 from asl.engine.result import Result

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from asl.effects.journaled import answers
+from asl.effects.journaled import results
 from asl.stores import backend, journal
 from tests.stores.kills.broken import VARIANTS
 from tests.stores.kills.laws import Whole
 from tests.stores.kills.lives import Server, server
 from tests.stores.kills.trial import Deaths, Trial, whole
 
-POINTS = {*answers.FAIL_POINTS, *journal.FAIL_POINTS, *backend.FAIL_POINTS}
+POINTS = {*results.FAIL_POINTS, *journal.FAIL_POINTS, *backend.FAIL_POINTS}
 KILLS = {"chain": 4, "whole": 20, "wide": 6, "group": 4, "free": 8}
 """How many lives are killed in each scene."""
 FULL = 50

@@ -11,7 +11,7 @@ import asl
 from asl.cli.main import cli
 from asl.engine.awaited import Awaited
 from asl.executions import RequestNotFound, Store
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 from asl.stores.backend import Connection
 from asl.stores.memory import MemoryBackend
 from asl.stores.requests import PAGE, put_request, put_task

@@ -211,7 +211,7 @@ def test_items_that_wait_for_nothing_let_others_run(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When much is to be written it is, and the event loop goes round."""
-    monkeypatch.setattr("asl.effects.journaled.answers.MUCH", 1000)
+    monkeypatch.setattr("asl.effects.journaled.results.MUCH", 1000)
     task = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "W", "End": True}}}
     each = {"Type": "Map", "ItemProcessor": task, "End": True}
     document = {"StartAt": "Each", "States": {"Each": each}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.effects.tokens import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
+from asl.effects.task_tokens import InvalidOutput, InvalidToken, TaskDoesNotExist, TaskTimedOut
 from asl.executions import BindingsMissing, Store
 from asl.stores.statements import Select
 from asl.stores.tables import REQUEST

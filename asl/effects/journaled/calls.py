@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from asl.core.errors import lost
 from asl.core.values import Json
 from asl.effects.agent_turn import DEADLINE, TOLD
-from asl.effects.journaled.answers import JournaledAnswers
 from asl.effects.journaled.log import log_of
+from asl.effects.journaled.results import JournaledAnswers
 from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.journal import STARTED

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from asl.effects.begun import Begun, Keeper, Started
-from asl.effects.jobs import Ending, Job
-from asl.effects.journaled.answers import JournaledAnswers
-from asl.effects.journaled.tasks import JournaledTasks, KeptJob, KeptTask, task_of
-from asl.effects.tokens import Waiting
+from asl.effects.child_execution import Begun, Ending, Job, Keeper, Started
+from asl.effects.journaled.callbacks import JournaledTasks, KeptJob, KeptTask, task_of
+from asl.effects.journaled.results import JournaledAnswers
+from asl.effects.task_tokens import Waiting
 from asl.engine.agent import Call
 from asl.engine.awaited import TOKEN
 from asl.engine.frame import Frame

@@ -7,19 +7,18 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.asking import Asking
+from asl.effects.approval_process import Asking
 from asl.effects.callbacks import Polled
 from asl.effects.caller import Account
-from asl.effects.journaled.answers import PATIENCE, JournaledAnswers
+from asl.effects.journaled.callbacks import JournaledTasks, KeptTask, kept_agent, task_of
 from asl.effects.journaled.calls import JournaledCalls
 from asl.effects.journaled.children import JournaledChildren
+from asl.effects.journaled.execution import JournaledMachines, keep_terms
 from asl.effects.journaled.log import MachineLog, log_of
-from asl.effects.journaled.machines import JournaledMachines
 from asl.effects.journaled.requests import UNHEARD, JournaledRequests
-from asl.effects.journaled.tasks import JournaledTasks, KeptTask, kept_agent, task_of
-from asl.effects.journaled.terms import keep_terms
-from asl.effects.keeping import Keeping
+from asl.effects.journaled.results import PATIENCE, JournaledAnswers
 from asl.effects.local import LocalEffects
+from asl.effects.persistence import Keeping
 from asl.effects.service import ServiceAgent
 from asl.engine.agent import Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
@@ -27,8 +26,8 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.program import Step
+from asl.states.approval_request import Asked
 from asl.states.calls import Handover, Invocation, Lookup, Target
-from asl.states.decisions import Asked
 from asl.states.effects import (
     CallEffect,
     Child,

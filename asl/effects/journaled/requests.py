@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.agent_turn import REQUESTS
-from asl.effects.journaled.answers import JournaledAnswers
-from asl.effects.keeping import Consent
+from asl.effects.journaled.results import JournaledAnswers
+from asl.effects.persistence import Consent
 from asl.engine.frame import Frame
 from asl.engine.written import written_error
-from asl.states.decisions import Asked
+from asl.states.approval_request import Asked
 
 __all__ = ["UNHEARD", "JournaledRequests"]
 

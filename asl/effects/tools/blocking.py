@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json
 from asl.effects.runtime import RuntimeContext
-from asl.effects.tools.failures import ended
+from asl.effects.tools.outcomes import ended
 from asl.engine.tools import Tools
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.caller import Caller
-from asl.effects.tools.failures import FINAL
-from asl.effects.tools.outcome import ToolOutcome
+from asl.effects.tools.outcomes import FINAL, ToolOutcome
 from asl.effects.tools.policies import CallPolicies
-from asl.effects.tools.telling import ToolLog
+from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Call
 from asl.engine.reservations import Reservation
 from asl.states.blocks.policy import Hook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final
@@ -10,19 +11,37 @@ from asl.core.errors import NotJson, StateError
 from asl.core.schemas import faults
 from asl.core.values import Json, fits, handed_over, received
 from asl.effects.caller import Caller
-from asl.effects.rates import REQUESTS as NETWORK_REQUESTS
-from asl.effects.rates import Counting, Demand, requests
-from asl.effects.rights import rights_of, topmost
-from asl.effects.toolroom import Level
+from asl.effects.policy_levels import rights_of, topmost
+from asl.effects.rate_limits import REQUESTS as NETWORK_REQUESTS
+from asl.effects.rate_limits import Counting, Demand, requests
+from asl.effects.tool_enforcement import unenforceable
+from asl.effects.tool_registry import Level
 from asl.effects.tools.bounds import CallBounds
-from asl.effects.tools.sanitizing import sanitized
-from asl.effects.unenforceable import unenforceable
 from asl.engine.agent import Agent, Call
 from asl.engine.tools import Offer
 from asl.states.blocks.policy import parse_size
 from asl.states.errors import Raised
 
-__all__ = ["CallPolicies"]
+__all__ = ["CallPolicies", "sanitized"]
+
+ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Controls and characters that nobody sees; line breaks and tabs stay."""
+
+
+def sanitized(value: Json) -> Json:
+    """Return a value whose texts hold nothing that is not seen."""
+    if type(value) is str:
+        return UNSEEN.sub("", ESCAPES.sub("", value))
+    if type(value) is list:
+        return [sanitized(each) for each in value]
+    if type(value) is dict:
+        return {sanitized(key): sanitized(each) for key, each in value.items()}
+    return value
+
 
 MAX_NESTED: Final = 16
 """How deep tools may use one another."""

@@ -1,7 +1,7 @@
 """Budget: what a workflow, and a visit of a state, may spend (Specification 8.11).
 
 The document becomes plain data here. The ledger of an execution counts against it
-(`asl.engine.ledger`), its host lets calls wait, pause and fail (`asl.effects.meter`).
+(`asl.engine.ledger`), its host lets calls wait, pause and fail (`asl.effects.budget_gate`).
 """
 
 import re

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
-from asl.states.approval_terms import (
+from asl.states.approval_fields import (
     approver_policy,
     channels_of,
     options_of,

@@ -1,7 +1,7 @@
 """Tools, DefaultTools and ToolCategories: what an agent may do (Specification 8.9).
 
 The document becomes rules here; the broker of a call holds every tool call against them
-(`asl.effects.tools.broker`).
+(`asl.effects.tools.dispatcher`).
 """
 
 from collections.abc import Awaitable, Callable

@@ -15,12 +15,12 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.callbacks import Polled, shown
 from asl.effects.caller import Caller
+from asl.effects.child_execution import Ending, Job, JobAnswer
 from asl.effects.clock import WallClock
-from asl.effects.jobs import Ending, Job, JobAnswer
-from asl.effects.journaled.answers import JournaledAnswers
+from asl.effects.journaled.results import JournaledAnswers
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import ServiceAgent
-from asl.effects.tokens import Wait
+from asl.effects.task_tokens import Wait
 from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import TOKEN, Awaited
 from asl.engine.frame import Frame

@@ -9,7 +9,7 @@ from typing import Final
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.caller import Caller
-from asl.effects.tools.outcome import ToolOutcome
+from asl.effects.tools.outcomes import ToolOutcome
 from asl.effects.tools.policies import CallPolicies
 from asl.engine.agent import Call
 from asl.states.errors import Raised

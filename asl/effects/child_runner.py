@@ -10,9 +10,9 @@ from typing import Any
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.begun import Begun
 from asl.effects.caller import Caller
-from asl.effects.rights import rights_of
+from asl.effects.child_execution import Begun
+from asl.effects.policy_levels import rights_of
 from asl.effects.runtime import MAX_NESTED, Listener, RuntimeContext
 from asl.effects.services import Services
 from asl.engine.execution import Execution, Identity, execution_id

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.clock import WallClock
-from asl.effects.journaled.answers import BEGAN, JournaledAnswers
 from asl.effects.journaled.log import MachineLog, log_of
+from asl.effects.journaled.results import BEGAN, JournaledAnswers
 from asl.effects.local import LocalEffects
-from asl.effects.timed import interpret_in_time
+from asl.effects.time_limits import interpret_in_time
 from asl.engine.checkpoints import Checkpoint, Names
 from asl.engine.events import RESUMED
 from asl.engine.execution import Execution
@@ -37,8 +37,10 @@ from asl.states.effects import Record
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
+from asl.effects.policy_levels import read_rights, written_rights
+from asl.effects.prices import FixedPrices
 
-__all__ = ["JournaledMachines"]
+__all__ = ["JournaledMachines", "keep_terms"]
 
 SHOWN = 0.05
 """Seconds in which what agents say is gathered before it is shown."""
@@ -284,3 +286,41 @@ def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[An
     """Return the records that were there before this process, as a flat history."""
     reader = RecordReader(execution, each_record(flat), journal.program)
     return [item for record in journal.records_of(reader) for item in record]
+
+
+PRICES = "!prices"
+"""The key under which the prices of an execution are recorded."""
+RIGHTS = "!rights"
+"""The key under which the tool policies are kept that bind an execution from outside."""
+
+
+def keep_terms(journal: Journal, execution: Execution) -> None:
+    """Record the rights and the prices of an execution, or find those with which it began."""
+    _keep_rights(journal, execution)
+    _keep_prices(journal, execution)
+
+
+def _keep_rights(journal: Journal, execution: Execution) -> None:
+    """Keep the tool policies of whoever has started the execution, or find them."""
+    known = journal.answers.pop(RIGHTS, None)
+    if not execution.rights and known is None:
+        return
+    if not execution.rights:
+        execution.identity = execution.identity._replace(rights=read_rights(known))
+    elif known is None:
+        journal.put_answer(RIGHTS, written_rights(execution.rights))
+
+
+def _keep_prices(journal: Journal, execution: Execution) -> None:
+    """Record the prices of the execution, or find those with which it began."""
+    recorded = journal.answers.pop(PRICES, None)
+    if recorded is None:
+        recorded = {
+            model: [str(price.input), str(price.output)]
+            for model, price in execution.prices.items()
+        }
+        if recorded:
+            journal.put_answer(PRICES, recorded)
+    execution.prices = FixedPrices(
+        execution.prices, recorded, lambda prices: journal.put_answer(PRICES, dict(prices))
+    )

@@ -7,7 +7,7 @@ from os.path import normpath, realpath
 from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json
-from asl.effects.rates import Counting, Rates, counting
+from asl.effects.rate_limits import Counting, Rates, counting
 from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
 from asl.states.blocks.budget_limits import Amounts

@@ -16,21 +16,20 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, compact, received
 from asl.effects.agent_turn import REQUESTS
+from asl.effects.budget_gate import shared_budgets_of
 from asl.effects.caller import Caller
-from asl.effects.limits import has_passed, punctual
 from asl.effects.middleware import Effect, effect_of, perform
-from asl.effects.pools import shared_budgets_of
-from asl.effects.rates import REQUESTS as NETWORK_REQUESTS
-from asl.effects.rates import Counted
-from asl.effects.tools.accounts import ToolAccounts
+from asl.effects.rate_limits import REQUESTS as NETWORK_REQUESTS
+from asl.effects.rate_limits import Counted
+from asl.effects.time_limits import has_passed, punctual
 from asl.effects.tools.audit_hook import watching
 from asl.effects.tools.blocking import Asked, BlockingTools
 from asl.effects.tools.bounds import CallBounds
-from asl.effects.tools.failures import ended, failed, named, rejected
+from asl.effects.tools.budgets import ToolAccounts
 from asl.effects.tools.hooks import ToolHooks
-from asl.effects.tools.outcome import ToolOutcome
+from asl.effects.tools.outcomes import ToolOutcome, ended, failed, named, rejected
 from asl.effects.tools.policies import CallPolicies
-from asl.effects.tools.telling import ToolLog
+from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, is_fault
 from asl.engine.frame import digest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.effects.caller import Caller
-from asl.effects.parking import Parking
+from asl.effects.suspension import Parking
 from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
 from asl.engine.frame import Frame
@@ -17,8 +17,8 @@ from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
 from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
 from asl.states.approval_notices import Notice
+from asl.states.approval_request import Asked
 from asl.states.calls import Target
-from asl.states.decisions import Asked
 from asl.states.errors import Expired, Raised, Suspended
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.rates import Counting, counting
+from asl.effects.rate_limits import Counting, counting
 from asl.effects.runtime import RuntimeContext
-from asl.effects.toolroom import Level
+from asl.effects.tool_registry import Level
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.states.blocks.policy import Policy, Rules

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
 from asl.effects.caller import Caller
+from asl.effects.clock import Clock, WallClock
 from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
 from asl.engine.limits import Account, Spender
+from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Admission, Estimate, Pause, Reservation
 from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
@@ -22,7 +25,7 @@ from asl.states.errors import Exhausted, Suspended
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Meter"]
+__all__ = ["Meter", "ProcessBudgets", "shared_budgets_of"]
 
 LATER = 1.0
 """Seconds after which it is checked again whether a call of another execution has ended."""
@@ -249,3 +252,29 @@ def _estimate(payload: Json, options: Options) -> Estimate | None:
         return None
     prompt = -(-measure(payload, 2**62) // BYTES_PER_TOKEN)
     return Estimate(prompt + options.blocks.get("context", {}).get("tokens", 0), int(most))
+
+
+class ProcessBudgets:
+    """Protocol `asl.engine.pools.SharedBudgets`, for all threads of the process."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Json] = {}
+        self.lock = Lock()
+
+    def change(self, name: str, make: Callable[[Json], Json]) -> None:
+        """Replace a shared budget by what *make* returns for it."""
+        with self.lock:
+            self.kept[name] = make(self.kept.get(name))
+
+
+_OF_PROCESS = ProcessBudgets()
+
+
+def shared_budgets_of(clock: Clock) -> SharedBudgets:
+    """Return the shared budgets of the executions on a clock: there is one real time."""
+    if isinstance(clock, WallClock):
+        return _OF_PROCESS
+    budgets: SharedBudgets | None = getattr(clock, "budgets", None)
+    if budgets is None:
+        budgets = clock.budgets = ProcessBudgets()  # type: ignore[attr-defined]  # for this module
+    return budgets

@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from asl.core.values import Json
-from asl.effects.begun import Begun, Started
-from asl.effects.jobs import Ending, Job, await_job
-from asl.effects.tokens import Waiting
+from asl.effects.child_execution import Begun, Ending, Job, Started, await_job
+from asl.effects.task_tokens import Waiting
 from asl.engine.agent import Call
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame
@@ -21,9 +20,9 @@ from asl.engine.ledger import Ledger
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
 from asl.states.approval_notices import Notice
+from asl.states.approval_request import Asked
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
-from asl.states.decisions import Asked
 from asl.states.effects import Child
 
 __all__ = [

@@ -24,7 +24,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json, compact, detached, is_integer
 from asl.effects.agent_caller import AgentCaller
 from asl.effects.clock import Clock
-from asl.effects.driving import drive
+from asl.effects.driver import drive
 from asl.effects.local import LocalEffects
 from asl.effects.run import drawn_name, execute
 from asl.effects.runtime import RuntimeContext

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.effects.tokens import MOST_CLOSED
+from asl.effects.task_tokens import MOST_CLOSED
 
 ARN = "arn:aws:states:::sqs:sendMessage"
 ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:Sign"

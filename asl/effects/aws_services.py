@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
-from asl.effects.begun import Begun, Started
-from asl.effects.children import execution_of
-from asl.effects.jobs import Ending, Job, JobAnswer
+from asl.effects.callbacks import Answer, Polled
+from asl.effects.child_execution import Begun, Ending, Job, JobAnswer, Started
+from asl.effects.child_runner import execution_of
 from asl.effects.runtime import MAX_NESTED, Listener, RuntimeContext
-from asl.effects.service import refusal, uuid_of
+from asl.effects.service import ServiceAgent, refusal, uuid_of
 from asl.effects.services import Services
-from asl.engine.agent import Call
+from asl.engine.agent import Agent, Call
 from asl.engine.execution import ARN, execution_id
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
@@ -23,7 +23,7 @@ from asl.program import Program
 from asl.states.calls import Target
 from asl.states.errors import Raised
 
-__all__ = ["Start"]
+__all__ = ["Start", "own_agent"]
 
 MAX_STARTED = 100_000
 """How many executions one run may start, all together."""
@@ -240,3 +240,22 @@ def _missing(field: str) -> str:
         f"1 validation error detected: Value null at '{field}' failed to satisfy constraint: "
         "Member must not be null"
     )
+
+
+OWN: Final = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")
+STARTS: Final = ("startExecution", "startSyncExecution")
+ANSWERS: Final = ("sendTaskSuccess", "sendTaskFailure", "sendTaskHeartbeat")
+
+
+def own_agent(services: Services, target: Target) -> Agent | None:
+    """Return what serves a resource that nobody else is bound to, None without such a thing."""
+    if target.is_activity:
+        return None if services.tokens is None else ServiceAgent(Polled(target.name))
+    own = OWN.fullmatch(target.base)
+    if own is None:
+        return None
+    if own[1] in STARTS and services.workflows is not None:
+        return ServiceAgent(Start(services, target))
+    if own[1] in ANSWERS:
+        return ServiceAgent(Answer(own[1]))
+    return None

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.effects.fork import MANY
-from asl.effects.garbage import RARELY, rarely
+from asl.effects.fork import MANY, RARELY, rarely
 
 EACH: Any = {
     "StartAt": "Each",
