@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from asl.core.errors import AslError, DocumentNotFound, ExpressionFault
 from asl.core.json_schema import jsonschema
 from asl.core.pointers import escape
 from asl.core.resources import folder
+from asl.core.source import MAX_FAULTS
 from asl.core.values import Json
 from asl.expr.times import parse_timestamp
 
@@ -204,9 +206,11 @@ def _schema_faults(document: Document) -> Iterator[str]:
         for pointer in ("".join(f"/{step}" for step in error.absolute_path),)
         for at, message in _messages(error, pointer)
     )
-    with bounded_suggestions():
-        found = [*faults]
-    yield from dict.fromkeys(found)  # a validator may name all that is missing, or one each
+    with bounded_suggestions():  # a validator may name all that is missing, or one each
+        found = dict.fromkeys(islice(faults, 2 * MAX_FAULTS))
+    yield from [*found][:MAX_FAULTS]
+    if len(found) > MAX_FAULTS:
+        yield f"{document.source.name}: there are more faults"
 
 
 def _messages(error: Any, pointer: str) -> Iterator[tuple[str, str]]:

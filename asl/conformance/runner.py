@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from time import perf_counter
 from typing import Protocol, TypeAlias
 
@@ -32,6 +33,8 @@ TIME_LIMIT = 60.0
 
 ELAPSED_TOLERANCE = 1e-6
 SHOWN = 300
+MAX_REASONS = 100
+"""Differences of a case that are reported."""
 
 
 class Implementation(Protocol):
@@ -172,7 +175,9 @@ def judge(case: Case, observation: Observation, seconds: float = 0.0) -> Verdict
     if "crash" in observation:
         reasons = [f"the interpreter failed: {observation['crash']}"]
     else:
-        reasons = list(_differences(case.expect, observation))
+        reasons = [*islice(_differences(case.expect, observation), MAX_REASONS + 1)]
+        if len(reasons) > MAX_REASONS:
+            reasons[MAX_REASONS] = "there are more differences"
     outcome = "failed" if reasons else "passed"
     return Verdict(case, outcome, tuple(reasons), observation, seconds)
 

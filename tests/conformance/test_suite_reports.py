@@ -1,9 +1,13 @@
 """Reports as text, JSON and JUnit XML."""
 
 import json
+from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
-from asl.conformance import Case, SuiteReport, Verdict
+import pytest
+
+from asl.conformance import Case, SuiteReport, Verdict, load_suite, run_suite
+from asl.conformance.case import InvalidSuite
 from asl.conformance.report import as_json, as_junit, as_text
 
 CASES = [
@@ -62,3 +66,19 @@ def test_junit_is_xml_whatever_the_text() -> None:
     assert bad[0].attrib["message"] == "output: expected <1>, got \N{SYMBOL FOR NULL}"
     assert "f.yaml:2" in (bad[0].text or "")
     assert later[0].tag == "skipped"
+
+
+def test_reports_are_bounded(tmp_path: Path) -> None:
+    """Of a suite with many faults, and of a case with many differences."""
+    path = tmp_path / "it.asl-test.json"
+    path.write_text(json.dumps({"suite": "s", "cases": [{f"x{index}": 1} for index in range(500)]}))
+    with pytest.raises(InvalidSuite) as caught:
+        load_suite(path)
+    assert len(str(caught.value).splitlines()) == 101
+    assert "there are more faults" in str(caught.value)
+    document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+    case = {"id": "a", "input": [0] * 500, "expect": {"output": [1] * 500}}
+    path.write_text(json.dumps({"suite": "s", "document": document, "cases": [case]}))
+    (verdict,) = run_suite(load_suite(path)).verdicts
+    assert len(verdict.reasons) == 101
+    assert verdict.reasons[-1] == "there are more differences"

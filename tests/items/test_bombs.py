@@ -130,3 +130,41 @@ def _most_memory(read: object, content: bytes) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def _parquet_of(columns: int) -> bytes:
+    """Return a file of no rows, with a schema of so many columns, in Thrift's compact protocol."""
+
+    def number(value: int) -> bytes:
+        return (b"" if value < 128 else bytes([value & 127 | 128])) + (
+            bytes([value]) if value < 128 else number(value >> 7)
+        )
+
+    root = b"\x48\x01s\x15" + number(2 * columns) + b"\0"
+    column = b"\x15\x02\x25\x02\x18\x01a\0"
+    schema = b"\x19\xfc" + number(columns + 1) + root + column * columns
+    footer = b"\x15\x02" + schema + b"\x16\0\x19\x0c\0"
+    return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def test_parquet_schemas_are_bounded_before_they_are_read() -> None:
+    """A short description of many columns would take seconds and much memory to read."""
+    pytest.importorskip("pyarrow")
+    from asl.states.items.parquet_file import MAX_ELEMENTS, MAX_FOOTER, read_parquet
+
+    assert list(read_parquet(BytesIO(_parquet_of(20)), FORM)) == []
+    assert list(read_parquet(BytesIO(_parquet_of(1000)), FORM)) == []
+    with pytest.raises(Fault, match=f"more than {MAX_ELEMENTS} columns"):
+        list(read_parquet(BytesIO(_parquet_of(MAX_ELEMENTS)), FORM))
+    long = b"PAR1" + (MAX_FOOTER + 1).to_bytes(4, "little") + b"PAR1"
+    with pytest.raises(Fault, match=f"longer than {MAX_FOOTER} bytes"):
+        list(read_parquet(BytesIO(long), FORM))
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"\0\0\0\0PAR1", b"x" * 100])
+def test_parquet_without_a_footer_is_refused(content: bytes) -> None:
+    pytest.importorskip("pyarrow")
+    from asl.states.items.parquet_file import read_parquet
+
+    with pytest.raises(Fault, match=r"no Parquet that can be read|the footer|longer than"):
+        list(read_parquet(BytesIO(content), FORM))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
+from io import SEEK_END
 from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["read_parquet"]
 
 MAX_FOOTER = 5 * 1024 * 1024
+MAX_ELEMENTS = 10_000
+"""Columns and groups of columns; reading the descriptions of so many takes a fifth of a second."""
+MAGIC = b"PAR1"
+MAX_PREFIX = 32
+_PREFIX = re.compile(
+    rb"\x15[\x80-\xff]*[\x00-\x7f]\x19(?:\xfc(?P<long>[\x80-\xff]*[\x00-\x7f])|.)", re.DOTALL
+)
 MAX_GROUP = 256 * 1024 * 1024
 """Bytes of the footer, and of a row group when it is unpacked, as with AWS."""
 ROWS = 256
@@ -44,6 +53,7 @@ def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
         raise Fault(message, "ItemReader") from None
     number = 0
     try:
+        _check_footer(file)
         rows = ParquetFile(file)
         about = rows.metadata
         _check(about)
@@ -61,10 +71,35 @@ def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
         ) from None
 
 
-def _check(about: Any) -> None:
-    """Raise Fault for a file whose description is too large or too deep."""
-    if about.serialized_size > MAX_FOOTER:
+def _check_footer(file: BinaryIO) -> None:
+    """Raise Fault for a description that would take too long to read, before it is read."""
+    end = file.seek(0, SEEK_END)
+    file.seek(max(0, end - len(MAGIC) - 4))
+    size = int.from_bytes(file.read(4), "little")
+    if size > MAX_FOOTER:
         raise Fault(f"longer than {MAX_FOOTER} bytes", "the footer")
+    file.seek(max(0, end - len(MAGIC) - 4 - size))
+    if _elements(file.read(MAX_PREFIX)) > MAX_ELEMENTS:
+        raise Fault(f"more than {MAX_ELEMENTS} columns and groups", "the schema")
+    file.seek(0)
+
+
+def _elements(footer: bytes) -> int:
+    """Return how many elements the schema has, 0 where the footer does not begin with it.
+
+    It is in Thrift's compact protocol: the version, then the list of the elements.
+    """
+    form = _PREFIX.match(footer)
+    if form is None:
+        return 0
+    count = 0
+    for shift, byte in enumerate(form["long"] or b""):
+        count |= (byte & 0x7F) << 7 * shift
+    return count
+
+
+def _check(about: Any) -> None:
+    """Raise Fault for a file whose description is too deep."""
     columns = (about.schema.column(index).path for index in range(about.num_columns))
     if any(path.count(".") >= MAX_DEPTH for path in columns):
         raise Fault(f"nested deeper than {MAX_DEPTH} levels", "the schema")
