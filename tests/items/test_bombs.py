@@ -168,3 +168,12 @@ def test_parquet_without_a_footer_is_refused(content: bytes) -> None:
 
     with pytest.raises(Fault, match=r"no Parquet that can be read|the footer|longer than"):
         list(read_parquet(BytesIO(content), FORM))
+
+
+def test_parquet_in_gzip_is_refused() -> None:
+    """It is read from its end, which a stream does not have."""
+    pytest.importorskip("pyarrow")
+    from asl.states.items.parquet_file import read_parquet
+
+    with pytest.raises(Fault, match="not packed once more"):
+        list(read_parquet(Unpacked(packed(_parquet_of(20))), FORM))  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from asl.core.extras import install_command
 from asl.core.values import MAX_DEPTH, Json
 from asl.states.items.base import Fault, Outline
+from asl.states.items.packed import Unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,10 +74,12 @@ def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
 
 def _check_footer(file: BinaryIO) -> None:
     """Raise Fault for a description that would take too long to read, before it is read."""
+    if isinstance(file, Unpacked):
+        raise Fault("Parquet is not packed once more: it is compressed already", "the file")
     end = file.seek(0, SEEK_END)
     file.seek(max(0, end - len(MAGIC) - 4))
-    size = int.from_bytes(file.read(4), "little")
-    if size > MAX_FOOTER:
+    size, magic = int.from_bytes(file.read(4), "little"), file.read()
+    if size > MAX_FOOTER and magic == MAGIC:
         raise Fault(f"longer than {MAX_FOOTER} bytes", "the footer")
     file.seek(max(0, end - len(MAGIC) - 4 - size))
     if _elements(file.read(MAX_PREFIX)) > MAX_ELEMENTS:
