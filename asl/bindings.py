@@ -14,8 +14,8 @@ from asl.agents.function import function_agent, is_awaited
 from asl.agents.registry import Registry
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, What
+from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
-from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents.compiling import compile

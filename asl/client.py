@@ -11,7 +11,7 @@ from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document
 from asl.core.errors import AslError, InvalidTest
 from asl.core.json_text import read_data
-from asl.core.render.aws import aws_answer
+from asl.core.render.formats import aws_answer
 from asl.core.values import Json, compact
 from asl.documents.checking import check
 from asl.documents.loading import load

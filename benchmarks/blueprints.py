@@ -12,7 +12,7 @@ from typing import Any
 import asl
 from asl.agents.registry import Registry
 from asl.core.source import DEFAULT_LIMITS
-from asl.core.yaml_1_1 import PLATFORM
+from asl.core.yaml_schema import PLATFORM
 from asl.core.yaml_text import loads
 from asl.dialects import yaml_writer
 from asl.effects.clock import WallClock

@@ -8,7 +8,7 @@ from typing import Any
 import asl
 from asl.core.json_text import scan
 from asl.core.source import DEFAULT_LIMITS
-from asl.core.yaml_1_1 import PLATFORM
+from asl.core.yaml_schema import PLATFORM
 from asl.core.yaml_text import loads
 from benchmarks.workloads import Sides, Workload
 

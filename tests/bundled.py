@@ -13,9 +13,9 @@ from pathlib import Path
 import asl
 from asl.conformance import Case, load_suite
 from asl.conformance.case import find_suites
-from asl.core.resources import folder
+from asl.core.environment import data_folder
 
-FOLDER = folder("conformance")
+FOLDER = data_folder("conformance")
 SHARED = "ASL_TESTS_SHARED"
 """The environment variable that names the folder of the cache; without it there is none."""
 

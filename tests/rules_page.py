@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from asl.core.codes import Code, all_codes
-from asl.core.failures import Failure, all_failures
+from asl.core.codes import Code, ErrorName, all_codes, all_error_names
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -114,10 +113,10 @@ def rules_page() -> str:
 
 def errors_page() -> str:
     """Return the text of docs/errors.md."""
-    return "\n".join([ERRORS, *("\n".join(_error(failure)) for failure in all_failures())])
+    return "\n".join([ERRORS, *("\n".join(_error(failure)) for failure in all_error_names())])
 
 
-def _error(failure: Failure) -> Iterator[str]:
+def _error(failure: ErrorName) -> Iterator[str]:
     yield f"## {failure.name}\n"
     yield f"*{failure.title}.* {_plain(failure.explain)}\n"
     yield f"{_plain(failure.matched)}\n"

@@ -14,14 +14,13 @@ from asl.checks.handlers import ERROR_NAMES
 from asl.cli.exits import MEANINGS, Exit
 from asl.cli.main import COMMANDS, cli
 from asl.conformance import Case
-from asl.core.codes import all_codes
+from asl.core.codes import all_codes, all_error_names
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import read
-from asl.core.failures import all_failures
 from asl.core.profile import PROFILES
 from asl.core.values import compact
+from asl.expr.choice_rules import OPERATORS
 from asl.expr.intrinsics import FUNCTIONS
-from asl.expr.rules import OPERATORS
 from asl.states import STATE_TYPES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -132,7 +131,7 @@ def test_every_error_name_can_be_explained() -> None:
     texts = [file.read_text(encoding="utf-8") for file in (ROOT / "asl").rglob("*.py")]
     raised = {name for text in texts for name in ERROR.findall(text)}
     functions = FUNCTIONS.keys()
-    catalogue = {failure.name for failure in all_failures()}
+    catalogue = {failure.name for failure in all_error_names()}
     assert (raised - functions) | ERROR_NAMES == catalogue
 
 

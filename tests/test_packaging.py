@@ -20,7 +20,7 @@ DOCUMENT = {"StartAt": "Hi", "States": {"Hi": {"Type": "Pass", "Result": "hello"
 PROBE = """
 import asl
 from asl.conformance.case import find_suites, load_suite
-from asl.core.resources import folder
+from asl.core.environment import folder
 
 assert any(folder("schemas").glob("states/Task.schema.json"))
 suites = find_suites(folder("conformance"))

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from asl.agents.function import function_agent, named_function
 from asl.agents.scripted import ScriptedAgent
 from asl.core.errors import AslError
-from asl.core.imports import import_object
+from asl.core.python_imports import import_object
 from asl.engine.agent import Agent, Openable
 
 __all__ = ["ADAPTERS", "Adapter", "as_agent", "named_agent"]
@@ -57,7 +57,7 @@ def named_agent(name: str, folders: Iterable[Path] = ()) -> Agent | Openable:
     """Import `module:name` or `file.py:name` and make an agent of it.
 
     Args:
-        name: As `asl.core.imports.import_object` takes it.
+        name: As `asl.core.python_imports.import_object` takes it.
         folders: Where modules and files are looked for.
 
     Raises:

@@ -47,8 +47,8 @@ from asl.core.diagnostics import (
 )
 from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError
-from asl.core.imports import import_object
 from asl.core.pointers import escape
+from asl.core.python_imports import import_object
 from asl.core.values import Json, type_name
 from asl.engine.tools import Toolbox
 from asl.states.schemas import known_fields

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from asl.agents.typed import typed
 from asl.core.errors import AslError
-from asl.core.imports import import_object
+from asl.core.python_imports import import_object
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call
 from asl.states.calls import Target, is_function
@@ -174,7 +174,7 @@ def named_function(name: str, folders: Iterable[Path] = ()) -> FunctionAgent:
     """Import `module:function` or `file.py:function` and wrap it.
 
     Args:
-        name: As `asl.core.imports.import_object` takes it.
+        name: As `asl.core.python_imports.import_object` takes it.
         folders: Where modules and files are looked for.
 
     Raises:

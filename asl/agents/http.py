@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from asl.agents.aws_lambda import function_failure
 from asl.agents.kind import Kind
 from asl.agents.secrets import Discreet, secrets_of
+from asl.core.environment import require_extra
 from asl.core.errors import causes, lost
-from asl.core.extras import needed
 from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Bounds, Call, Held, Outsider
@@ -83,7 +83,7 @@ class HttpAgent:
         redirects: int = 0,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        needed("httpx2", "http", "an HTTP agent")
+        require_extra("httpx2", "http", "an HTTP agent")
         self.url = url
         self.method = method
         self.headers = dict(headers or {})

@@ -14,8 +14,8 @@ from asl.agents.mcp_connection import SHOWN, Connection
 from asl.agents.process import check_folder, words
 from asl.agents.secrets import Discreet, hiding, secrets_of
 from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, lost
-from asl.core.extras import needed
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Bounds, Call, Held, Openable, Outsider, opened
 from asl.engine.tools import Listing, Offer, Offers
@@ -55,7 +55,7 @@ class McpServer:
         timeout: float = TIMEOUT,
         pins: Mapping[str, str] | None = None,
     ) -> None:
-        needed("mcp", "mcp", "an MCP server")
+        require_extra("mcp", "mcp", "an MCP server")
         if (command is None) == (url is None):
             raise AslError("an MCP server is a command or a URL")
         self.command = None if command is None else words(command)

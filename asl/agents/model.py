@@ -39,8 +39,8 @@ from asl.agents.recorded_model import recorded_model
 from asl.agents.secrets import LEAST, Discreet
 from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding, did_you_mean
+from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, cause_for
-from asl.core.extras import needed
 from asl.core.schemas import faults
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
@@ -117,7 +117,7 @@ class ModelAgent:
         url: str | None = None,
         settings: Mapping[str, Json] | None = None,
     ) -> None:
-        needed("pydantic_ai", "models", "a language model")
+        require_extra("pydantic_ai", "models", "a language model")
         for fault in _output_faults(output):
             raise AslError(f"output: {fault.message}")
         self.model = model

@@ -7,7 +7,7 @@ from asl.agents.function import FunctionAgent, LambdaSettings
 from asl.agents.kind import Home, Kind, Spec
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
-from asl.core.imports import MissingModule, check_import, probable
+from asl.core.python_imports import MissingModule, check_import, probable
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Openable
 

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from asl.agents.process import answer_in, ask
 from asl.agents.program import Program
+from asl.core.environment import install_command
 from asl.core.errors import ExpressionFault
-from asl.core.extras import install_command
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, Outsider
 from asl.expr.times import parse_duration

@@ -26,7 +26,7 @@ from types import MappingProxyType
 from asl.agents.kind import Home, Kind, Spec
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError
-from asl.core.patterns import matches
+from asl.core.json_patterns import matches
 from asl.core.values import Json, compact, is_number
 from asl.engine.agent import Agent, Call
 from asl.states.errors import Raised

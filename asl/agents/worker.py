@@ -10,8 +10,8 @@ from typing import Any
 
 from asl.agents.typed import typed
 from asl.core.errors import StateError
-from asl.core.imports import import_object
 from asl.core.json_text import read_data
+from asl.core.python_imports import import_object
 from asl.core.values import encoded
 from asl.engine.usage import usage_in
 

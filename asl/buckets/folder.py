@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from asl.buckets.keys import check_key, no_object
 from asl.core.errors import AslError
-from asl.core.private import make_private_folder, private_opener
+from asl.core.private_files import make_private_folder, private_opener
 from asl.states.objects import ObjectFault, StoredObject
 
 __all__ = ["Folder"]

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from asl.buckets.keys import check_key, no_object
+from asl.core.environment import require_extra
 from asl.core.errors import AslError
-from asl.core.extras import needed
 from asl.states.objects import StoredObject
 
 __all__ = ["Store"]
@@ -16,7 +16,7 @@ class Store:
     """Objects in a store that fsspec knows (protocol `asl.states.objects.Bucket`)."""
 
     def __init__(self, name: str, url: str) -> None:
-        needed("fsspec", "fsspec", f"the bucket {name!r}, which is mapped to {url!r},")
+        require_extra("fsspec", "fsspec", f"the bucket {name!r}, which is mapped to {url!r},")
         from fsspec.core import url_to_fs
 
         try:

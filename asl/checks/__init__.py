@@ -36,7 +36,7 @@ from asl.checks import (
 from asl.checks.structure import structure
 from asl.checks.workflow import Workflow, taken_apart
 from asl.compose import composed
-from asl.core.aws import SCHEMA
+from asl.core.aws_messages import SCHEMA
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, Wording, bounded_suggestions, place
 from asl.core.diagnostics import insist as insist_on

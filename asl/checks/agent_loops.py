@@ -8,7 +8,7 @@ from asl.checks.transitions import following
 from asl.checks.workflow import Scope, Workflow
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json, compact
-from asl.graphs.loops import loops
+from asl.graphs.paths import strongly_connected
 from asl.states import type_of
 from asl.states.base import Node
 from asl.states.machines import machines_of
@@ -57,7 +57,7 @@ def _loops(scope: Scope) -> Iterator[Finding]:
     further = {
         name: [each for each in following(node) if each in nodes] for name, node in nodes.items()
     }
-    for group, is_loop in loops(nodes, further):
+    for group, is_loop in strongly_connected(nodes, further):
         members = [nodes[name] for name in group]
         if not is_loop or any(type_of(node.value).waits for node in members):
             continue

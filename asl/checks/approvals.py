@@ -13,8 +13,8 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
+from asl.expr.choice_rules import COMBINATORS
 from asl.expr.paths import parse_path
-from asl.expr.rules import COMBINATORS
 from asl.states import type_of
 from asl.states.approval_answers import ANYTHING
 from asl.states.approval_fields import OPTIONS

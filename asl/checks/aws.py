@@ -6,7 +6,7 @@ from dataclasses import replace
 from asl.checks import integrations, quotas
 from asl.checks.languages import other_language
 from asl.checks.workflow import Scope, Workflow, below, objects
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
 from asl.core.pointers import parted
 from asl.states import UNKNOWN, type_of
@@ -110,7 +110,9 @@ def _map(node: Node, express: bool) -> Iterator[Finding]:
     for _, steps, path in _NUMBERS.of(node.value):
         if type(path) is str and path.startswith("$$"):
             message = "AWS reads this from the input or a variable only"
-            yield Finding("V-MAP-05", message, node.at(*steps), aws=Wording(aws.NO_REFERENCE))
+            yield Finding(
+                "V-MAP-05", message, node.at(*steps), aws=Wording(aws_messages.NO_REFERENCE)
+            )
 
 
 ITERATED = ("ItemProcessor", "Iterator")
@@ -132,12 +134,12 @@ def _fields(node: Node) -> Iterator[Finding]:
         strategy = entry.get("JitterStrategy")
         if strategy == "DECORRELATED":
             message = "AWS knows only the strategies 'NONE' and 'FULL'"
-            wording = Wording(aws.one_of(["NONE", "FULL"]))
+            wording = Wording(aws_messages.one_of(["NONE", "FULL"]))
             place = node.at("Retry", index, "JitterStrategy")
             yield Finding("V-RETRY-07", message, place, aws=wording)
 
 
 def _unknown(field: str, pointer: str) -> Finding:
     message = f"AWS knows no field {field!r} here"
-    wording = Wording(aws.unsupported(field), at=parted(pointer)[0])
+    wording = Wording(aws_messages.unsupported(field), at=parted(pointer)[0])
     return Finding("V-TOP-09", message, pointer, at_key=True, aws=wording)

@@ -7,7 +7,7 @@ from typing import Final
 from asl.checks import tools
 from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, Severity
-from asl.core.extras import install_command
+from asl.core.environment import install_command
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.states.base import Node

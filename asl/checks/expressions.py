@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from asl.checks.workflow import Workflow, objects
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape, parted
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr import intrinsics
+from asl.expr.choice_rules import COMBINATORS, OPERATORS
 from asl.expr.expressions import Parsed, is_path, parse_expression, paths_in
 from asl.expr.paths import Path, concerns, parse_path, parse_reference_path, parse_result_path
-from asl.expr.rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
 from asl.states import type_of
 from asl.states.base import Node
@@ -53,7 +53,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             for pointer, template in _templates(node):
                 for place, fault in template_faults(template, pointer):
                     holder, field = parted(place)
-                    wording = Wording(aws.no_expression(field), at=holder)
+                    wording = Wording(aws_messages.no_expression(field), at=holder)
                     yield Finding(fault.code, fault.message, place, fault.hint, aws=wording)
             yield from _twins(node)
             for expression in expressions_of(node):
@@ -179,11 +179,15 @@ def _wording(expression: Expression) -> Wording:
     """Return how AWS words that a text cannot be read as what its place wants."""
     holder, field = parted(expression.pointer)
     if expression.kind in (Reading.EXPRESSION, Reading.TEXT):
-        return Wording(aws.no_expression(field), at=holder)
+        return Wording(aws_messages.no_expression(field), at=holder)
     if expression.kind is Reading.PATH and field != "Variable":
-        return Wording(aws.NO_PATH)
+        return Wording(aws_messages.NO_PATH)
     starts = expression.text.startswith("$")
-    return Wording(aws.NO_REFERENCE if starts else f"{aws.NO_REFERENCE}: {aws.NO_DOLLAR}")
+    return Wording(
+        aws_messages.NO_REFERENCE
+        if starts
+        else f"{aws_messages.NO_REFERENCE}: {aws_messages.NO_DOLLAR}"
+    )
 
 
 def _position(text: str, offset: int) -> str:

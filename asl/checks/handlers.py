@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from math import log
 
 from asl.checks.workflow import Workflow, below, handlers
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording, did_you_mean
 from asl.core.profile import Profile
 from asl.core.values import Json, is_integer, is_number
@@ -159,7 +159,7 @@ def _places(listed: Json, pointer: str) -> dict[str, str]:
 
 
 def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Finding]:
-    wording = Wording(aws.LAST_AND_ALONE)
+    wording = Wording(aws_messages.LAST_AND_ALONE)
     if not alone:
         yield Finding(rule, f"{ALL!r} stands alone in its 'ErrorEquals'", pointer, aws=wording)
     if not last:
@@ -255,7 +255,7 @@ def _delays(node: Node, pointer: str, entry: Mapping[str, Json]) -> Iterator[Fin
             f"AWS takes only whole numbers, not {interval}",
             f"{pointer}/IntervalSeconds",
             severity=Severity.ERROR if node.profile.aws else Severity.WARNING,
-            aws=Wording(str(aws.expected("integer"))),
+            aws=Wording(str(aws_messages.expected("integer"))),
         )
     if "MaxIntervalSeconds" in entry:
         yield Finding(
@@ -264,7 +264,7 @@ def _delays(node: Node, pointer: str, entry: Mapping[str, Json]) -> Iterator[Fin
             f"{pointer}/MaxIntervalSeconds",
             severity=Severity.WARNING,
             at_key=True,
-            aws=Wording(aws.unsupported("MaxIntervalSeconds"), at=pointer),
+            aws=Wording(aws_messages.unsupported("MaxIntervalSeconds"), at=pointer),
         )
     field = "MaxDelaySeconds" if "MaxDelaySeconds" in entry else "MaxIntervalSeconds"
     most = entry.get(field)
@@ -288,7 +288,7 @@ def _delays(node: Node, pointer: str, entry: Mapping[str, Json]) -> Iterator[Fin
             f"the strategy is written {jitter.upper()!r}",
             f"{pointer}/JitterStrategy",
             severity=Severity.WARNING,
-            aws=Wording(aws.one_of(["NONE", "FULL"])),
+            aws=Wording(aws_messages.one_of(["NONE", "FULL"])),
         )
 
 

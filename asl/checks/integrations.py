@@ -7,7 +7,7 @@ from asl.checks import expressions, registered, resource_names
 from asl.checks.resource_names import ACTIVITY, TOKEN
 from asl.checks.workflow import Workflow, text
 from asl.checks.written import queries_of
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.opaque import contains_opaque
 from asl.states.base import Node
@@ -90,7 +90,7 @@ def check_task(workflow: Workflow, node: Node, express: bool) -> Iterator[Findin
             node.at("Agent"),
             "the profile 'default' has agents",
             at_key=True,
-            aws=Wording(aws.unsupported("Agent"), at=node.pointer),
+            aws=Wording(aws_messages.unsupported("Agent"), at=node.pointer),
         )
     resource = text(node.value, "Resource")
     if resource is not None:
@@ -104,7 +104,7 @@ def check_task(workflow: Workflow, node: Node, express: bool) -> Iterator[Findin
         wording = Wording("The field 'Credentials' is not supported for activities")
         yield Finding("V-TASK-06", message, place, at_key=True, aws=wording)
     elif not credentials.keys() & {"RoleArn", "RoleArn.$"}:
-        wording = Wording(aws.missing("RoleArn"))
+        wording = Wording(aws_messages.missing("RoleArn"))
         yield Finding("V-TASK-06", "'RoleArn' is missing", place, at_key=True, aws=wording)
 
 

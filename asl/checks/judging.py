@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from asl.checks import habits
 from asl.checks.workflow import Workflow, Written
 from asl.checks.written import read
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
-from asl.expr.delimiters import DELIMITERS
 from asl.expr.jsonata import function_names, is_function
-from asl.expr.parsed import CalledMember, ParsedQuery, TextOperand
+from asl.expr.query_protocol import DELIMITERS, CalledMember, ParsedQuery, TextOperand
 
 __all__ = ["judged"]
 
@@ -52,7 +51,7 @@ def _delimiters(written: Written) -> Iterator[Finding]:
             f"the string does not {where} with {missing!r}, so it is no expression",
             written.pointer,
             habits.of_text(written.text) or habits.ALONE,
-            aws=Wording(aws.DELIMITERS),
+            aws=Wording(aws_messages.DELIMITERS),
         )
     elif hint := habits.of_text(written.text):
         yield Finding(

@@ -9,11 +9,11 @@ from typing import Final
 from asl.checks.meant import IN_JSONATA
 from asl.checks.structure import declares
 from asl.checks.workflow import Workflow, objects
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.pointers import escape, parted
 from asl.core.values import Json
-from asl.expr.rules import COMBINATORS, OPERATORS
+from asl.expr.choice_rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
@@ -123,7 +123,11 @@ def other_language(field: str, node: Node, pointer: str) -> Finding:
 def _numbers(node: Node) -> Iterator[Finding]:
     for field, steps, value in _VALUES.of(node.value):
         if is_jsonata(value):
-            words = aws.NO_TIMESTAMP if field.jsonata == "timestamp" else aws.expected("integer")
+            words = (
+                aws_messages.NO_TIMESTAMP
+                if field.jsonata == "timestamp"
+                else aws_messages.expected("integer")
+            )
             message = f"{field.name!r} is computed by JSONata only"
             hint = 'set "QueryLanguage": "JSONata" on the state'
             yield Finding(field.rule, message, node.at(*steps), hint, aws=Wording(words))

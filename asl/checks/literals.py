@@ -16,8 +16,8 @@ from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape, tokens
 from asl.core.values import Json, compact
 from asl.expr import interpolation
+from asl.expr.choice_rules import OPERATORS
 from asl.expr.expressions import parse_expression
-from asl.expr.rules import OPERATORS
 from asl.expr.templates import SUFFIX
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node, StateType

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Suggestions
-from asl.core.json_schema import jsonschema
 from asl.core.json_text import read_data
+from asl.core.schemas import jsonschema
 from asl.core.values import Json, compact
 from asl.expr.templates import SUFFIX
 

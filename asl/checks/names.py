@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from asl.checks.workflow import Workflow, objects, text
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json, type_name
 from asl.states.base import Node
@@ -17,7 +17,11 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     yield from _labels(workflow)
     version = workflow.value.get("Version", "1.0")
     if version != "1.0":
-        wording = Wording(aws.one_of(["1.0"]) if type(version) is str else aws.expected("string"))
+        wording = Wording(
+            aws_messages.one_of(["1.0"])
+            if type(version) is str
+            else aws_messages.expected("string")
+        )
         yield Finding("V-TOP-08", "AWS knows only the version '1.0'", "/Version", aws=wording)
     for scope in workflow.scopes:
         yield from _comment(scope.value, scope.pointer)
@@ -77,5 +81,5 @@ def _comment(holder: Mapping[str, Json], pointer: str, *steps: str | int) -> Ite
     if comment is not None and type(comment) is not str:
         place = "".join(f"/{step}" for step in (*steps, "Comment"))
         message = f"a comment is a string, not of type {type_name(comment)}"
-        wording = Wording(aws.expected("string"))
+        wording = Wording(aws_messages.expected("string"))
         yield Finding("V-TOP-14", message, pointer + place, aws=wording)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from asl.checks.catalog import Integration, optimized
 from asl.checks.models import Action, action_of, model_of
 from asl.checks.workflow import Workflow, text
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states.base import Node
 
@@ -60,7 +60,9 @@ def _given(workflow: Workflow, node: Node, action: Action, label: str) -> Iterat
         if not there & {name.lower(), (other or name).lower()}:
             hint = f"or {other!r}" if other else None
             message = f"{label} needs the parameter {name!r}"
-            wording = Wording(aws.missing(name), code=aws.SCHEMA) if refused else None
+            wording = (
+                Wording(aws_messages.missing(name), code=aws_messages.SCHEMA) if refused else None
+            )
             yield Finding(
                 "V-TASK-12", message, node.at(field), hint, severity=severity, aws=wording
             )

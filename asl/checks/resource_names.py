@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from asl.checks.catalog import RETIRED, SDK_NAMES, optimized, sdk_services
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Suggestions
 
 __all__ = ["ACTIVITY", "PATTERNS", "TOKEN", "Fault", "faults"]
@@ -47,21 +47,21 @@ def faults(resource: str, suggestions: Suggestions, express: bool = False) -> It
     """
     if not _URI.fullmatch(resource):
         message = f"{resource!r} is no resource name such as 'arn:aws:states:::sns:publish'"
-        yield Fault(message, None, aws.NO_RESOURCE)
+        yield Fault(message, None, aws_messages.NO_RESOURCE)
         return
     if not resource.lower().startswith("arn:"):
         return
     arn = _ARN.fullmatch(resource)
     if arn is None or not arn["rest"].strip(":"):
         message = f"{resource!r} is not an ARN: one is 'arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE'"
-        yield Fault(message, None, aws.NO_RESOURCE)
+        yield Fault(message, None, aws_messages.NO_RESOURCE)
     elif arn["service"] == "lambda":
         yield from _of_function(arn)
     elif arn["service"] == "states":
         yield from _of_states(resource, arn["rest"], suggestions, express)
     elif arn["service"] != "swf":  # an example of the specification
         message = f"a task cannot call {arn['service']!r} by the ARN of one of its resources"
-        yield Fault(message, _by_integration(arn["service"]), aws.NO_RESOURCE)
+        yield Fault(message, _by_integration(arn["service"]), aws_messages.NO_RESOURCE)
 
 
 def _of_function(arn: re.Match[str]) -> Iterator[Fault]:
@@ -70,7 +70,7 @@ def _of_function(arn: re.Match[str]) -> Iterator[Fault]:
         yield Fault(
             f"{arn[0]!r} is not the ARN of a Lambda function",
             "one is 'arn:aws:lambda:REGION:ACCOUNT:function:NAME', with ':VERSION' or ':ALIAS'",
-            aws.NO_RESOURCE,
+            aws_messages.NO_RESOURCE,
         )
 
 
@@ -80,7 +80,9 @@ def _of_states(
     if rest.startswith("activity"):
         if not re.fullmatch(ACTIVITY, resource):
             hint = "one is 'arn:aws:states:REGION:ACCOUNT:activity:NAME'"
-            yield Fault(f"{resource!r} is not the ARN of an activity", hint, aws.NO_RESOURCE, True)
+            yield Fault(
+                f"{resource!r} is not the ARN of an activity", hint, aws_messages.NO_RESOURCE, True
+            )
         elif express:
             words = "Express state machine does not support Activity ARN"
             yield Fault("an express workflow has no activities", None, words, True)

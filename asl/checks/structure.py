@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 from asl.checks import meant
 from asl.checks.acceptance import Accepts, accepting
 from asl.checks.workflow import Workflow
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Suggestions, Wording
-from asl.core.json_schema import jsonschema
 from asl.core.pointers import escape, parted
+from asl.core.schemas import jsonschema
 from asl.core.values import Json, Opaque, compact, type_name
 from asl.expr.templates import SUFFIX
 from asl.states import STATE_TYPES, UNKNOWN, type_of
@@ -308,7 +308,7 @@ def _findings(whole: _Whole, error: Any, missing: _Missing) -> Iterator[Finding]
         yield from _unknown_fields(whole, error, steps, pointer)
     elif error.validator == "required":
         rules = error.schema.get("x-required", {})
-        wording = Wording(aws.required(missing[steps]))
+        wording = Wording(aws_messages.required(missing[steps]))
         for field in error.validator_value:
             if field not in error.instance:
                 code = rules.get(field, rule)
@@ -381,7 +381,7 @@ def _unknown_fields(
     kind = None if steps else whole.name.partition(":")[0]
     for field in (each for each in error.instance if not meant.declares(schema, each)):
         place = f"{pointer}/{escape(field)}"
-        wording = Wording(aws.unsupported(field), at=pointer)
+        wording = Wording(aws_messages.unsupported(field), at=pointer)
         elsewhere = kind == "states" and field in _state_fields()
         plain = field.removesuffix(SUFFIX)
         if plain in known and not elsewhere and not whole.name.startswith("agents"):
@@ -521,26 +521,26 @@ def _worded(error: Any, pointer: str) -> Wording | None:
     written: str | None = error.schema.get("x-aws")
     if written is not None:
         text = type(error.instance) is str
-        return Wording(written if text else str(aws.expected("string")))
+        return Wording(written if text else str(aws_messages.expected("string")))
     if error.validator == "type":  # whatever the rule: AWS holds types against its schema alone
-        return Wording(_expected(error), code=aws.SCHEMA)
+        return Wording(_expected(error), code=aws_messages.SCHEMA)
     describe = _AWS.get(error.validator)
     message = describe(error) if describe else None
     if error.validator == "not":  # a field that is not allowed: AWS names its holder
         holder, field = parted(pointer)
-        return Wording(aws.unsupported(field), at=holder)
+        return Wording(aws_messages.unsupported(field), at=holder)
     return Wording(message) if message else None
 
 
 def _expected(error: Any) -> str | None:
     kinds = _kinds(error)
-    return aws.expected("integer" if "integer" in kinds else kinds[0])
+    return aws_messages.expected("integer" if "integer" in kinds else kinds[0])
 
 
 def _pattern(error: Any) -> str | None:
     if error.instance.startswith("{%"):
-        return aws.DELIMITERS
-    return aws.expected("integer") if "integer" in _kinds(error) else None
+        return aws_messages.DELIMITERS
+    return aws_messages.expected("integer") if "integer" in _kinds(error) else None
 
 
 def _kinds(error: Any) -> list[str]:
@@ -551,13 +551,13 @@ def _kinds(error: Any) -> list[str]:
 def _allowed(error: Any) -> str | None:
     values = error.validator_value
     if type(error.instance) is not str:
-        return aws.expected("string")
-    return aws.one_of(values) if all(type(value) is str for value in values) else None
+        return aws_messages.expected("string")
+    return aws_messages.one_of(values) if all(type(value) is str for value in values) else None
 
 
 def _minimum(error: Any) -> str | None:
     least = error.schema.get("x-aws-minimum", _bound(error))
-    return aws.minimum(least) if error.instance < least else None
+    return aws_messages.minimum(least) if error.instance < least else None
 
 
 def _bound(error: Any) -> float:
@@ -568,11 +568,11 @@ _AWS: Mapping[str, Callable[[Any], str | None]] = {
     "pattern": _pattern,
     "enum": _allowed,
     "minimum": _minimum,
-    "maximum": lambda e: aws.maximum(_bound(e)),
-    "exclusiveMaximum": lambda e: aws.maximum(_bound(e)),
-    "minLength": lambda e: aws.EMPTY,
-    "minItems": lambda e: aws.EMPTY,
-    "minProperties": lambda e: aws.EMPTY,
+    "maximum": lambda e: aws_messages.maximum(_bound(e)),
+    "exclusiveMaximum": lambda e: aws_messages.maximum(_bound(e)),
+    "minLength": lambda e: aws_messages.EMPTY,
+    "minItems": lambda e: aws_messages.EMPTY,
+    "minProperties": lambda e: aws_messages.EMPTY,
 }
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from asl.checks.workflow import Scope, Workflow, entries, handlers, objects, text
 from asl.compose import modules
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Opaque
 from asl.states import UNKNOWN, type_of
@@ -79,7 +79,7 @@ class _Machine(NamedTuple):
                         (node.at("End"), "'End' is here"),
                     ),
                     at_key=True,
-                    aws=Wording(aws.at_most_one("Next", "End")),
+                    aws=Wording(aws_messages.at_most_one("Next", "End")),
                 )
             elif "Next" not in node.value and node.value.get("End", False) is False:
                 yield from self.no_way(node)
@@ -111,7 +111,7 @@ class _Machine(NamedTuple):
                 node.pointer,
                 'add "Next" or "End": true',
                 at_key=True,
-                aws=Wording(aws.exactly_one("Next", "End")),
+                aws=Wording(aws_messages.exactly_one("Next", "End")),
             )
 
     # Targets

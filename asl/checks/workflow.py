@@ -14,8 +14,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.expr.delimiters import DELIMITERS
-from asl.expr.parsed import ParsedQuery
+from asl.expr.query_protocol import DELIMITERS, ParsedQuery
 from asl.states import type_of
 from asl.states.base import Node
 from asl.states.iteration import DISTRIBUTING

@@ -8,8 +8,7 @@ from asl.checks.workflow import Workflow, Written
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.expr.delimiters import expression
-from asl.expr.parsed import ParsedQuery
+from asl.expr.query_protocol import ParsedQuery, query_source
 from asl.states import type_of
 from asl.states.base import Node, StateType
 from asl.states.blocks import DOCUMENT_BLOCKS
@@ -77,7 +76,7 @@ def _look(
     wanted: str | None = None,
 ) -> None:
     if type(value) is str:
-        source = expression(value)
+        source = query_source(value)
         found.append(Written(pointer, value, source, members, wanted))
     elif type(value) is dict:
         for key, part in value.items():

@@ -243,7 +243,7 @@ def _parameter(text: str, option: str = "--param") -> tuple[str, Json]:
 
 def read_table(file: str) -> dict[str, Json]:
     """Read values by name from a JSON or YAML file."""
-    from asl.sources.values import read_values
+    from asl.sources.repository import read_values
 
     with faults_are_usage():
         return read_values(Path(file))
@@ -282,7 +282,7 @@ def read_folder(
     Templates may name any file of the repository.
     """
     from asl.dialects import load_each
-    from asl.sources.reading import repository_of
+    from asl.sources.read_context import repository_of
     from asl.sources.repository import find_files, is_named
 
     templates, documents = find_files(folder)

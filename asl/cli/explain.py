@@ -9,14 +9,13 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
-from asl.core.codes import Code, all_codes
+from asl.core.codes import Code, ErrorName, all_codes, all_error_names
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
-from asl.core.failures import Failure, all_failures
 
 __all__ = ["command"]
 
-Entries: TypeAlias = Mapping[str, Code | Failure]
+Entries: TypeAlias = Mapping[str, Code | ErrorName]
 
 LISTED = "'asl explain' lists all"
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -37,7 +36,7 @@ def command(codes: tuple[str, ...]) -> Exit:
     """
     coloured = streams.colour(sys.stdout)
     rules: Entries = {code.id: code for code in all_codes()}
-    errors: Entries = {failure.name: failure for failure in all_failures()}
+    errors: Entries = {failure.name: failure for failure in all_error_names()}
     if codes:
         parts = [_answer(code, {**rules, **errors}, coloured) for code in codes]
     else:
@@ -72,16 +71,16 @@ def _listed(entries: Entries, coloured: bool) -> str:
     )
 
 
-def _line(name: str, entry: Code | Failure, coloured: bool) -> str:
-    if isinstance(entry, Failure):
+def _line(name: str, entry: Code | ErrorName, coloured: bool) -> str:
+    if isinstance(entry, ErrorName):
         return f"{name}  {entry.title}"
     return f"{name}  {_painted(f'{entry.severity:<7}', entry, coloured)}  {entry.title}"
 
 
-def _explained(name: str, entry: Code | Failure, coloured: bool) -> str:
+def _explained(name: str, entry: Code | ErrorName, coloured: bool) -> str:
     head = click.style(name, bold=True) if coloured else name
     parts = [entry.explain]
-    if isinstance(entry, Failure):
+    if isinstance(entry, ErrorName):
         kind = "raised while a workflow runs"
         parts.append(entry.matched)
     else:

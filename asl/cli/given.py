@@ -25,7 +25,7 @@ from asl.cli.names import AGENTS, workflows
 from asl.cli.streams import aside, warn
 from asl.core.document import Document, What
 from asl.core.errors import AslError
-from asl.core.imports import import_object
+from asl.core.python_imports import import_object
 from asl.effects.delivery import Sinks, named_sink
 from asl.engine.memory import Memory
 from asl.program import Program

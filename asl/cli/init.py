@@ -9,8 +9,8 @@ import click
 
 from asl.cli import streams
 from asl.cli.exits import Exit
+from asl.core.environment import data_folder
 from asl.core.errors import AslError
-from asl.core.resources import folder as data_folder
 
 __all__ = ["command"]
 

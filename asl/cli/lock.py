@@ -7,7 +7,7 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import ROOT
 from asl.cli.exits import Exit
-from asl.compose.joining import unlocked
+from asl.compose.imports import unlocked
 from asl.compose.lock import LOCK, pins
 from asl.core.diagnostics import place
 from asl.core.document import Document

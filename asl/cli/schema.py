@@ -8,8 +8,8 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.core.diagnostics import did_you_mean
+from asl.core.environment import data_folder
 from asl.core.errors import AslError
-from asl.core.resources import folder
 from asl.core.values import Json
 from asl.states import STATE_TYPES
 
@@ -53,7 +53,7 @@ def bundle(name: str = "asl") -> dict[str, Json]:
 
 def _schemas() -> dict[str, str]:
     """Return the texts of the schemas by name: `asl`, `State`, `states/Task`, ..."""
-    root = folder("schemas")
+    root = data_folder("schemas")
     paths = sorted(root.rglob(f"*{ENDING}"))
     texts = {
         path.relative_to(root).as_posix().removesuffix(ENDING): path.read_text(encoding="utf-8")

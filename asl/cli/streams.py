@@ -12,7 +12,7 @@ import click
 from asl.core.diagnostics import Report
 from asl.core.errors import AslError
 from asl.core.printable import printable, printable_json
-from asl.core.private import make_private_folder, private_opener
+from asl.core.private_files import make_private_folder, private_opener
 from asl.core.values import Json, compact, excerpt
 
 __all__ = [

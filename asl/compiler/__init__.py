@@ -16,7 +16,7 @@ from asl.compiler.state import StateCompiler
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.expr.tellers import teller
+from asl.expr.history_hooks import history_hook
 from asl.program import Machine, Program, Scope, Settle, Step
 from asl.states import STATE_TYPES
 from asl.states.base import mentions
@@ -51,7 +51,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         budgeted=limits is not None
         or any(step.budget is not None for step in steps)
         or late("Budget", "MaxCalls", "MaxCalls.$"),
-        told=None if profile.aws else teller(workflow.get("Metadata")),
+        told=None if profile.aws else history_hook(workflow.get("Metadata")),
         tracked="Progress" in workflow
         or any(step.progress is not None for step in steps)
         or late("Progress"),

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from asl.compose.expansion import instantiated
-from asl.compose.filling import Filling, Open
 from asl.compose.parameters import Parameter, declared
+from asl.compose.substitution import Filling, Open
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding
 from asl.core.document import Document

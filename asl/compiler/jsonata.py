@@ -11,9 +11,9 @@ from asl.compiler.state import StateCompiler
 from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import queries
+from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame, assigned, identity
 from asl.expr.references import Place
-from asl.expr.rules import Predicate
 from asl.program import Catcher, Finish
 
 __all__ = ["JsonataCompiler"]
@@ -53,7 +53,7 @@ class JsonataCompiler(StateCompiler):
 
     def computed(self, field: str, kind: str) -> Evaluate | None:
         value = self.state.get(field)
-        if type(value) is not str or queries.expression(value) is None:
+        if type(value) is not str or queries.query_source(value) is None:
             return None
         return _on_input(queries.compile_typed(value, self._site(field), kind))
 

@@ -12,11 +12,11 @@ from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import interpolation, intrinsics
+from asl.expr.choice_rules import Operand, Predicate, compile_rule
 from asl.expr.expressions import is_path
 from asl.expr.frame import Evaluate, Frame, assigned, constant, identity
 from asl.expr.paths import Path, Use, compile_path, parse_path
 from asl.expr.references import Place, compile_constant_at, compile_result_path, conflicting
-from asl.expr.rules import Operand, Predicate, compile_rule
 from asl.expr.templates import SUFFIX, compile_template
 from asl.program import Catcher, Finish
 

@@ -10,14 +10,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from asl.compose.files import Fetch
-from asl.compose.given import Given
-from asl.compose.includes import includes
+from asl.compose.files import Fetch, ImportOptions
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, What
 from asl.core.values import Json
 from asl.sources import load as read
 from asl.sources import load_each as read_each
+from asl.states.machines import include_states
 
 __all__ = ["composed", "load", "load_each", "runnable"]
 
@@ -38,7 +37,7 @@ def load(
     `asl.sources.load`.
     """
     document = read(what, name=name, root=_text(root), **origin)
-    return _joined(document, Given(what, name, root, imports, files, parameters))
+    return _joined(document, ImportOptions(what, name, root, imports, files, parameters))
 
 
 def load_each(
@@ -51,7 +50,7 @@ def load_each(
     **origin: Any,
 ) -> list[Document | InvalidDocument]:
     """Read a document, or all that a template holds: each one, or why it cannot be read."""
-    given = Given(what, name, root, imports, None, parameters)
+    given = ImportOptions(what, name, root, imports, None, parameters)
     return [
         each if isinstance(each, InvalidDocument) else _joined(each, given)
         for each in read_each(what, name=name, root=_text(root), **origin)
@@ -62,10 +61,10 @@ def _text(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.fspath(path)
 
 
-def _joined(document: Document, given: Given) -> Document:
+def _joined(document: Document, given: ImportOptions) -> Document:
     if not given.parameters and not _has_parts(document.value):
         return document
-    from asl.compose.joining import joined
+    from asl.compose.imports import joined
 
     return joined(document, given)
 
@@ -85,7 +84,7 @@ def runnable(document: Document) -> Document:
 
 
 def _expanded(document: Document, parameters: Mapping[str, Json] | None = None) -> Document:
-    from asl.compose.joining import expanded
+    from asl.compose.expansion import expanded
 
     return expanded(document, parameters)
 
@@ -100,7 +99,7 @@ def _has_parts(value: Json) -> bool:
     """Whether a document is put together from parts, or is meant to be one."""
     if type(value) is not dict:
         return False
-    return not _WHOLE.isdisjoint(value) or any(True for _ in includes(value))
+    return not _WHOLE.isdisjoint(value) or any(True for _ in include_states(value))
 
 
 _WHOLE = frozenset(("Imports", "Parameters", "_lock"))

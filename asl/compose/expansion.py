@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from asl.compose import modules, overrides, parameters
-from asl.compose.filling import MAX_INSERTED, Argument, Filling, Open, TooLarge
 from asl.compose.parameters import Parameter, declared
-from asl.compose.texts import escaped, names, unescaped
+from asl.compose.placeholders import escaped, names, unescaped
+from asl.compose.substitution import MAX_INSERTED, Argument, Filling, Open, TooLarge
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.document import Composition, Document, origin_of
 from asl.core.errors import AslError
 from asl.core.pointers import escape
 from asl.core.source import DEFAULT_LIMITS, DOCUMENT_LIMITS, Source
 from asl.core.values import Json, compact
-from asl.expr.delimiters import expression
+from asl.expr.query_protocol import query_source
 from asl.expr.templates import SUFFIX, is_dynamic
 from asl.states import type_of
 from asl.states.machines import machines_of
@@ -434,7 +434,7 @@ def _computed(key: str, value: Json, language: str) -> bool:
     if language == "JSONPath":
         return key.endswith(SUFFIX) or is_dynamic(value)
     if type(value) is str:
-        return expression(value) is not None
+        return query_source(value) is not None
     return any(_computed(key, part, language) for part in _parts(value))
 
 

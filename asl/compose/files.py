@@ -3,18 +3,19 @@
 import os
 import posixpath
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from asl.core.document import Document, What, read
+from asl.core.document import Document, What, path_of, read
 from asl.core.errors import AslError
+from asl.core.values import Json
 
-__all__ = ["BESIDE", "Fetch", "Files", "Folder", "Kept", "Refused"]
+__all__ = ["BESIDE", "DiskFiles", "Fetch", "Files", "ImportOptions", "ImportRefused", "MappedFiles"]
 
 Fetch: TypeAlias = Callable[[str], What]
 """Gives the document for a source that is no file below the root; raises AslError or KeyError."""
 
 
-class Refused(AslError):
+class ImportRefused(AslError):
     """A source is not read; `hint` says what to do instead."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
@@ -44,7 +45,7 @@ BESIDE: Final = "only files below the folder of the document are read"
 _ALLOW: Final = "name a wider folder with root= or --root"
 
 
-class Folder:
+class DiskFiles:
     """Files on disk, below one folder and nowhere else.
 
     Without a *root* that is the folder of the document, and absolute paths are refused.
@@ -62,27 +63,27 @@ class Folder:
         """Return the real path of a file, and its path as the caller would write it."""
         if self.root is None:
             message = "a document that is no file imports nothing"
-            raise Refused(message, "say with root= where its imports lie")
+            raise ImportRefused(message, "say with root= where its imports lie")
         folder = self.shown if importing is None else os.path.dirname(importing)
         if os.path.isabs(source) and not self.given:
-            raise Refused(f"an absolute path is not read: {BESIDE}", _ALLOW)
+            raise ImportRefused(f"an absolute path is not read: {BESIDE}", _ALLOW)
         name = os.path.normpath(os.path.join(folder or "", source))
         try:
             key = os.path.realpath(name)
         except ValueError:
-            raise Refused("this is no path") from None
+            raise ImportRefused("this is no path") from None
         if key != self.root and not key.startswith(os.path.join(self.root, "")):
-            raise Refused(f"{source!r} leads out of {self.root!r}: {BESIDE}", _ALLOW)
+            raise ImportRefused(f"{source!r} leads out of {self.root!r}: {BESIDE}", _ALLOW)
         return key, name
 
     def read(self, key: str, name: str) -> Document:
         """Read a file, but nothing that is no plain file."""
         if os.path.exists(key) and not os.path.isfile(key):
-            raise Refused(f"{name!r} is no file")
+            raise ImportRefused(f"{name!r} is no file")
         return read(name)
 
 
-class Kept:
+class MappedFiles:
     """Documents by their paths, which are relative to that of the importing document."""
 
     document: str | None = None
@@ -94,12 +95,30 @@ class Kept:
         """Return the path twice."""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(importing or ""), source))
         if path.startswith(("/", "../")) or path == "..":
-            raise Refused(f"{source!r} leads out of the given files: {BESIDE}")
+            raise ImportRefused(f"{source!r} leads out of the given files: {BESIDE}")
         return path, path
 
     def read(self, key: str, name: str) -> Document:
         """Read a document from what was given."""
         if key not in self.documents:
-            raise Refused(f"there is no file {key!r}")
+            raise ImportRefused(f"there is no file {key!r}")
         what = self.documents[key]
         return read(what.encode() if isinstance(what, str) else what, name=name)
+
+
+class ImportOptions(NamedTuple):
+    """What the caller says of the parts of a document."""
+
+    what: What
+    name: str | None
+    root: str | os.PathLike[str] | None
+    imports: Fetch | Mapping[str, What] | None
+    files: Mapping[str, What] | None
+    parameters: Mapping[str, Json] | None
+
+    def path(self, document: Document) -> str | None:
+        """The path of the file that was read, None for what is no file."""
+        path = path_of(self.what) or getattr(self.what, "name", None)
+        if not isinstance(path, str) or path.startswith("<"):
+            return None
+        return path if self.name is not None else document.source.name

@@ -3,20 +3,29 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
-from asl.compose.files import BESIDE, Fetch, Files, Refused
-from asl.compose.includes import includes
-from asl.compose.lock import LOCK, Pin, digest
-from asl.compose.versions import LATEST, is_registry, registered
+from asl.compose.expansion import expanded
+from asl.compose.files import (
+    BESIDE,
+    DiskFiles,
+    Fetch,
+    Files,
+    ImportOptions,
+    ImportRefused,
+    MappedFiles,
+)
+from asl.compose.lock import LATEST, LOCK, Pin, digest, is_registry, registered
 from asl.core.diagnostics import Finding, InvalidDocument, did_you_mean
 from asl.core.document import Composition, Document, read
 from asl.core.errors import AslError
 from asl.core.pointers import escape
 from asl.core.source import Place, Span
 from asl.core.values import Json
+from asl.sources import load
+from asl.states.machines import include_states
 
-__all__ = ["linked"]
+__all__ = ["joined", "linked", "unlocked"]
 
 MAX_NESTED: Final = 16
 MAX_DOCUMENTS: Final = 1000
@@ -80,7 +89,7 @@ class _Linker:
             )
             try:
                 documents[name] = self._imported(one, around, at)
-            except Refused as refusal:
+            except ImportRefused as refusal:
                 self._found("V-IMP-01", place, str(refusal), refusal.hint)
             except _Faulty:
                 pass
@@ -120,7 +129,7 @@ class _Linker:
             if is_registry(source):
                 self._check_registry(one)
         elif at is None and one.place.count("/") > 2:
-            raise Refused("what was not read from a file imports no file")
+            raise ImportRefused("what was not read from a file imports no file")
         else:
             key, name = self.files.find(source, at)
         if key in around:
@@ -131,14 +140,14 @@ class _Linker:
         if key in self.documents:
             return key, self.documents[key], name
         if len(around) > MAX_NESTED:
-            raise Refused(
+            raise ImportRefused(
                 f"imports are nested more than {MAX_NESTED} deep",
                 "import the innermost ones here, or start them by Workflow states",
             )
         document = self._document(key, name, one)
         self.characters += len(document.source.text or "")
         if len(self.documents) >= MAX_DOCUMENTS or self.characters > MAX_CHARACTERS:
-            raise Refused(
+            raise ImportRefused(
                 f"more than {MAX_DOCUMENTS} documents, or more than {MAX_CHARACTERS} characters "
                 "are imported all together"
             )
@@ -150,21 +159,23 @@ class _Linker:
         except InvalidDocument as refusal:
             self._unreadable(one, refusal)
             raise _Faulty from None
-        except Refused:
+        except ImportRefused:
             raise
         except AslError as error:
-            raise Refused(str(error)) from None
+            raise ImportRefused(str(error)) from None
 
     def _fetched(self, source: str) -> Document:
         if self.fetch is None:
-            raise Refused(
+            raise ImportRefused(
                 f"{source!r} is not read: {BESIDE}",
                 "give imports= a function, or a mapping, that provides other sources",
             )
         try:
             return read(self.fetch(source), name=source)
         except (LookupError, OSError) as error:
-            raise Refused(f"{source!r} cannot be had: {error or type(error).__name__}") from None
+            raise ImportRefused(
+                f"{source!r} cannot be had: {error or type(error).__name__}"
+            ) from None
 
     # Findings
 
@@ -174,7 +185,7 @@ class _Linker:
     def _check_registry(self, one: "_Import") -> None:
         wanted = registered(one.source)
         if wanted is None:
-            raise Refused(
+            raise ImportRefused(
                 f"{one.source!r} names nothing in a registry",
                 "a source is written registry://org/name@1.2.0, with ^, ~ or >= before a version",
             )
@@ -227,7 +238,7 @@ def _unused(
     pointer: str,
 ) -> Iterator[Finding]:
     """Yield the imports that no Include names, and the locks without an import (V-IMP-05)."""
-    templates = (state.get("Template") for state in includes(document))
+    templates = (state.get("Template") for state in include_states(document))
     included = {each for each in templates if type(each) is str}
     for name in imports if not any("{{" in each for each in included) else ():
         if name not in included:
@@ -242,3 +253,22 @@ def _unused(
             place = f"{pointer}/{LOCK}/{escape(name)}"
             hint = did_you_mean(name, imports) or "remove it, or import what it names"
             yield Finding("V-IMP-05", message, place, hint, at_key=True)
+
+
+def joined(document: Document, given: ImportOptions) -> Document:
+    """Return a document with its imports, and with the machines that its Includes run."""
+    imports: Any = given.imports
+    fetch = imports.__getitem__ if isinstance(imports, Mapping) else imports
+    files: Files = DiskFiles(given.path(document), given.root)
+    if given.files is not None:
+        files = MappedFiles(given.files)
+    return expanded(linked(document, files, fetch), given.parameters)
+
+
+def unlocked(path: str, root: str | None) -> tuple[Document, Mapping[str, Json]]:
+    """Read a document and its imports whatever its lock says; return that as well."""
+    document = load(path)
+    lock = document.value.get(LOCK)
+    bare = {key: value for key, value in document.value.items() if key != LOCK}
+    found = linked(replace(document, value=bare), DiskFiles(path, root))
+    return replace(found, value=document.value), lock if type(lock) is dict else {}

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from asl.core.values import Json
-from asl.expr.rules import COMBINATORS
+from asl.expr.choice_rules import COMBINATORS
 from asl.expr.templates import SUFFIX
 from asl.states import UNKNOWN, type_of
 from asl.states.base import StateType

@@ -13,10 +13,10 @@ from asl.agents.scripted import check_script
 from asl.compose import load
 from asl.core.diagnostics import InvalidDocument, bounded_suggestions, did_you_mean, misspelt
 from asl.core.document import Document, contents, is_workflow, read_value
+from asl.core.environment import data_folder
 from asl.core.errors import AslError, DocumentNotFound, ExpressionFault
-from asl.core.json_schema import jsonschema
 from asl.core.pointers import escape
-from asl.core.resources import folder
+from asl.core.schemas import jsonschema
 from asl.core.source import MAX_FAULTS
 from asl.core.values import Json
 from asl.expr.times import parse_timestamp
@@ -64,7 +64,7 @@ class Case:
 
     `document` is an object, also that of a template; `document_text` is there instead where the
     text itself matters, and for a plain `document_file`. `expect` holds patterns
-    (`asl.core.patterns`) by the name of the fact.
+    (`asl.core.json_patterns`) by the name of the fact.
     """
 
     id: str
@@ -148,7 +148,7 @@ def load_suite(path: str | os.PathLike[str] | None = None) -> list[Case]:
     for a file that is neither JSON nor YAML, `DocumentNotFound` for a missing one.
     """
     cases: dict[str, Case] = {}
-    for file in find_suites(folder("conformance") if path is None else Path(path)):
+    for file in find_suites(data_folder("conformance") if path is None else Path(path)):
         for case in _read(file):
             if case.id in cases:
                 raise InvalidSuite(
@@ -236,7 +236,7 @@ def _messages(error: Any, pointer: str) -> Iterator[tuple[str, str]]:
 def _validator() -> Any:
     import json
 
-    text = (folder("conformance") / "case.schema.json").read_text(encoding="utf-8")
+    text = (data_folder("conformance") / "case.schema.json").read_text(encoding="utf-8")
     return jsonschema().Draft202012Validator(json.loads(text))
 
 

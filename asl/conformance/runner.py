@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from asl.conformance.case import CHECK_FACTS, Case
 from asl.conformance.external import External
 from asl.conformance.local import Local
-from asl.core.patterns import matches, mismatches
+from asl.core.json_patterns import matches, mismatches
 from asl.core.values import Json, compact, is_number
 
 __all__ = [

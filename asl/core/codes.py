@@ -1,8 +1,10 @@
-"""The catalogue of rules: one entry of `codes.toml` for every code a diagnostic can carry."""
+"""The catalogues of finding codes (`codes.toml`) and of error names (`failures.toml`)."""
 
 import os
 from functools import cache
 from typing import NamedTuple
+
+__all__ = ["Code", "ErrorName", "all_codes", "all_error_names", "lookup"]
 
 
 class Code(NamedTuple):
@@ -56,3 +58,37 @@ def lookup(code: str) -> Code:
 def all_codes() -> tuple[Code, ...]:
     """Every rule, in the order of the specification."""
     return tuple(_catalogue().values())
+
+
+USUALLY = "A retrier or catcher matches it by this name, States.TaskFailed or States.ALL."
+
+
+class ErrorName(NamedTuple):
+    """One error name: a short title, what leads to it, what matches it, and what to do about it."""
+
+    name: str
+    title: str
+    explain: str
+    matched: str
+    hint: str | None
+
+    @property
+    def family(self) -> str:
+        """Who raises it: `States`, the language, or an `Agent`."""
+        return self.name.partition(".")[0]
+
+
+@cache
+def all_error_names() -> tuple[ErrorName, ...]:
+    """Every error name that the language reserves or that is raised by itself."""
+    import tomllib
+
+    with open(os.path.join(os.path.dirname(__file__), "failures.toml"), "rb") as file:
+        entries = tomllib.load(file)
+    return tuple(_failure(name, **entry) for name, entry in entries.items())
+
+
+def _failure(
+    name: str, title: str, explain: str, matched: str = USUALLY, hint: str | None = None
+) -> ErrorName:
+    return ErrorName(name, title, explain.strip(), matched, hint)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from asl.core.aws import NOWHERE, location
+from asl.core.aws_messages import NOWHERE, location
 from asl.core.codes import lookup
 from asl.core.errors import AslError
 from asl.core.pointers import resolved

@@ -9,18 +9,49 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from math import prod
+from types import ModuleType
 from typing import Any, Final
 
-from asl.core.json_schema import jsonschema
 from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact, measure
 from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
 
-__all__ = ["faults", "identity", "judge", "malformed"]
+__all__ = ["faults", "identity", "jsonschema", "judge", "malformed"]
+
+GRAMMARS: Final = "rfc3987_syntax"
+"""Compiles 38 grammars when it is imported, which takes seconds of processor time."""
+
+
+@cache
+def jsonschema() -> Any:
+    """Return the module jsonschema; what it needs for the format `iri` is imported when used."""
+    deferred = "jsonschema" not in sys.modules and GRAMMARS not in sys.modules
+    if deferred and find_spec(GRAMMARS) is not None:
+        sys.modules[GRAMMARS] = _Deferred(GRAMMARS)
+    try:
+        import jsonschema as library
+    finally:
+        if isinstance(sys.modules.get(GRAMMARS), _Deferred):
+            del sys.modules[GRAMMARS]
+    return library
+
+
+class _Deferred(ModuleType):
+    """Stands for the module while jsonschema is imported."""
+
+    @staticmethod
+    def is_valid_syntax(term: str, value: str) -> bool:
+        """Whether a value has the syntax of a term, as the module itself decides."""
+        from importlib import import_module
+
+        return bool(import_module(GRAMMARS).is_valid_syntax(term, value))
+
 
 SCHEMAS: Final = WorkLimits(steps=4_000_000)
 """Limits for the check of a schema; each of its keywords is judged by several of the draft's."""

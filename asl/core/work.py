@@ -8,11 +8,24 @@ cannot grow with its input needs no meter.
 A language catches `WorkExceeded` where it is entered and raises its own error with the text.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
-__all__ = ["LIMITS", "STEP", "Quantity", "Spend", "WorkExceeded", "WorkLimits", "WorkMeter"]
+from asl.core.errors import StateError
+
+__all__ = [
+    "LIMITS",
+    "STEP",
+    "Quantity",
+    "Spend",
+    "WorkExceeded",
+    "WorkLimits",
+    "WorkMeter",
+    "count_values",
+    "fail_beyond_limits",
+]
 
 Quantity = Literal["steps", "bytes", "levels"]
 Spend = Callable[[int], None]
@@ -106,3 +119,30 @@ class WorkMeter:
         limits = self.limits
         limit = {"steps": limits.steps, "bytes": limits.bytes, "levels": limits.levels}[quantity]
         raise WorkExceeded(quantity, limit)
+
+
+@contextmanager
+def fail_beyond_limits() -> Iterator[None]:
+    """Let work that exceeds a limit fail the execution: StateError (States.Runtime)."""
+    try:
+        yield
+    except WorkExceeded as error:
+        raise StateError("States.Runtime", str(error)) from None
+
+
+def count_values(value: Any, meter: WorkMeter) -> None:
+    """Count all that is in a value, shared parts as often as they are there, before it is walked.
+
+    Raises WorkExceeded for too many parts.
+    """
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, dict):
+            meter.spend(1 + 2 * len(each))
+            todo.extend(each.values())
+        elif isinstance(each, list | tuple):
+            meter.spend(1 + len(each))
+            todo.extend(each)
+        elif isinstance(each, str):
+            meter.spend(len(each) >> 8)

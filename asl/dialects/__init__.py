@@ -14,7 +14,7 @@ from warnings import warn
 
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
-from asl.compose.files import Files, Folder, Kept
+from asl.compose.files import DiskFiles, Files, MappedFiles
 from asl.core.codes import lookup
 from asl.core.diagnostics import (
     Finding,
@@ -189,7 +189,7 @@ def _reader(
 
 
 def _files(what: What, root: Any, files: Mapping[str, What] | None) -> Files:
-    return Folder(path_of(what), root) if files is None else Kept(files)
+    return DiskFiles(path_of(what), root) if files is None else MappedFiles(files)
 
 
 def _foreign(

@@ -10,7 +10,7 @@ from asl.core.diagnostics import Finding, InvalidDocument
 from asl.core.document import Composition, Document, Origins, origin_of, parsed
 from asl.core.source import Limits, Source
 from asl.core.values import Json, json_equal
-from asl.core.yaml_1_1 import PLATFORM
+from asl.core.yaml_schema import PLATFORM
 from asl.dialects.origins import origins_of
 
 __all__ = ["Part", "as_platform", "document", "kept", "same", "unsaid"]

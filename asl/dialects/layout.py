@@ -9,8 +9,7 @@ from asl.core.errors import AslError
 from asl.core.printable import printable_json
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json
-from asl.core.yaml_1_1 import PLATFORM
-from asl.core.yaml_schema import CORE
+from asl.core.yaml_schema import CORE, PLATFORM
 from asl.dialects import detect
 
 __all__ = ["formatted", "laid_out"]

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 from asl.compiler import compile_workflow
 from asl.compose import runnable
 from asl.core.document import Document, What
+from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
-from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.documents.loading import document_of, profile_of

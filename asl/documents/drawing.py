@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from asl.core.document import Document, What
 from asl.core.errors import AslError
 from asl.dialects import worded
 from asl.documents.loading import document_of
-from asl.graphs.drawing import FORMATS
-from asl.graphs.model import graph_of
+from asl.graphs.dot import dot
+from asl.graphs.mermaid import mermaid
+from asl.graphs.model import Machine, graph_of
+from asl.graphs.svg import svg
 
-__all__ = ["graph"]
+__all__ = ["FORMATS", "graph"]
+
+FORMATS: Mapping[str, Callable[[Machine], str]] = MappingProxyType(
+    {"mermaid": mermaid, "dot": dot, "svg": svg}
+)
+"""What draws a graph, by the name of the format."""
 
 
 def graph(document: Document | What, *, format: str = "mermaid") -> str:

@@ -13,8 +13,8 @@ from threading import Thread
 from typing import Any, Final, TypeAlias
 
 from asl.core.errors import AslError, StateError
-from asl.core.imports import import_object
-from asl.core.private import private_opener
+from asl.core.private_files import private_opener
+from asl.core.python_imports import import_object
 from asl.core.values import Json, compact, detached
 from asl.engine.blame import described
 from asl.engine.events import ENDINGS, Event

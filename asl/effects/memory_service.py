@@ -13,14 +13,13 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, json_equal
-from asl.core.work import WorkMeter
+from asl.core.work import WorkMeter, fail_beyond_limits
 from asl.engine.agent import Agent, Call
 from asl.engine.document_blocks import document_block
 from asl.engine.frame import Frame
 from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
 from asl.expr.intrinsics.objects import merged
-from asl.expr.likeness import likeness, words
-from asl.expr.limits import within_limits
+from asl.expr.similarity import similarity, words
 from asl.expr.times import format_timestamp, parse_duration
 
 __all__ = ["Remembering"]
@@ -124,7 +123,7 @@ def _search(memory: Memory, namespace: str, request: Json, ttl: Json, now: float
     else:
         entries = memory.entries(namespace, now)
     scored = [
-        {"key": entry.key, "value": entry.value, "score": likeness(query, entry.value)}
+        {"key": entry.key, "value": entry.value, "score": similarity(query, entry.value)}
         for entry in entries
     ]
     found = [each for each in scored if each["score"] > 0 and each["score"] >= request["least"]]
@@ -160,7 +159,7 @@ def _write(memory: Memory, namespace: str, request: Json, ttl: Json, now: float)
     def make(known: MemoryEntry | None) -> MemoryEntry | None:
         new = value
         if known is not None and request["merge"]:
-            with within_limits():
+            with fail_beyond_limits():
                 new = merged(known.value, value, WorkMeter())
         elif known is not None and not request["overwrite"]:
             return None

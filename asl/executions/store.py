@@ -19,8 +19,8 @@ from asl.bindings import (
     with_siblings,
 )
 from asl.core.document import Document, What
+from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
-from asl.core.event_loop import has_running_loop
 from asl.core.profile import Profile
 from asl.core.values import Json, detached
 from asl.documents.compiling import prepare, program_of

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
-from asl.expr.delimiters import expression
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, limits, parse
-from asl.expr.jsonata.direct import Direct
+from asl.expr.jsonata.direct_calls import Direct
 from asl.expr.jsonata.faults import INTERNAL, OF_AWS, UNSUPPORTED
 from asl.expr.paths.closures import whole_context
+from asl.expr.query_protocol import query_source
 
-__all__ = ["Site", "compile_template", "compile_typed", "expression"]
+__all__ = ["Site", "compile_template", "compile_typed", "query_source"]
 
 
 class Site(NamedTuple):
@@ -44,7 +44,7 @@ def compile_template(template: Json, site: Site) -> Evaluate:
 def _compiled(template: Json, site: Site, field: str) -> Evaluate | None:
     """Compile a part of a template that stands at *field*, None for one without expressions."""
     if type(template) is str:
-        source = expression(template)
+        source = query_source(template)
         if source is None:
             return None
         here = site if field == site.field else site._replace(field=field)
@@ -66,7 +66,7 @@ def _compiled(template: Json, site: Site, field: str) -> Evaluate | None:
 
 def compile_typed(text: str, site: Site, kind: str) -> Evaluate:
     """Compile an expression whose value must be of a JSON type: `number`, `array`, ..."""
-    source = expression(text)
+    source = query_source(text)
     assert source is not None
     query = site.parsed(source)
     return partial(_typed, query, site, kind, _compile_query(query, site))

@@ -12,7 +12,7 @@ from typing import Final
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_number
-from asl.graphs.words import Words, caught, cut, rule_words, title, unsaid
+from asl.graphs.labels import Words, caught, cut, rule_words, title, unsaid
 from asl.states import UNKNOWN, type_of
 from asl.states.fields import FieldIndex
 from asl.states.machines import machine_fields, machines_of

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from asl.graphs.labels import cut
 from asl.graphs.model import END, START, Machine, State, Terminal
-from asl.graphs.words import cut
 from asl.states.base import Outline, Tone
 
 __all__ = ["dot"]

@@ -10,7 +10,7 @@ from enum import Enum
 
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.graphs.words import Words, caught, details, rule_words, title, told_apart, unsaid
+from asl.graphs.labels import Words, caught, details, rule_words, title, told_apart, unsaid
 from asl.states import STATE_TYPES, UNKNOWN, type_of
 from asl.states.base import Outline, StateType, Tone
 from asl.states.machines import machines_of

@@ -10,9 +10,8 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json, is_integer
-from asl.graphs.loops import loops
 from asl.graphs.model import START, Machine, State, graph_of
-from asl.graphs.ways import first_ways
+from asl.graphs.paths import first_paths, strongly_connected
 from asl.states import type_of
 from asl.states.machines import machines_of, scoped_states
 from asl.states.numbers import amount
@@ -154,7 +153,7 @@ def _ways(machine: Machine, limit: int) -> tuple[tuple[tuple[str, ...], ...], bo
             yield (source, target), target if target in further else None
 
     start: object = START
-    found, complete = first_ways(start, onwards, limit)
+    found, complete = first_paths(start, onwards, limit)
     names = [tuple(name for _, name in way if isinstance(name, str)) for way in found]
     return tuple(names), complete
 
@@ -333,7 +332,7 @@ class _Measure:
                 further.setdefault(each.source, []).append(each.target)
         starts = [value["StartAt"]] if "StartAt" in value else list(sizes)
         dearest: dict[str, Decimal | None] = {}
-        for group, again in loops(sizes, further):
+        for group, again in strongly_connected(sizes, further):
             if again:
                 self._repeated(group, sizes)
             onwards = {each for name in group for each in further.get(name, ())} - set(group)

@@ -8,9 +8,9 @@ from typing import Final
 
 from asl.core.errors import AslError
 from asl.core.printable import printable
+from asl.graphs.labels import cut
 from asl.graphs.layout import Box, Link, Point, placed
 from asl.graphs.model import END, START, Machine, State, Terminal, Transition
-from asl.graphs.words import cut
 from asl.states.base import Outline
 
 __all__ = ["svg"]

@@ -13,8 +13,8 @@ from time import time_ns
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError
-from asl.core.extras import needed
 from asl.engine.memory import MemoryEntry
 from asl.memories.records import Record, alive, latest
 
@@ -47,7 +47,7 @@ class DynamoMemory:
     def __init__(
         self, table: str, *, region: str | None = None, endpoint: str | None = None
     ) -> None:
-        needed("boto3", "dynamodb", "a memory in DynamoDB")
+        require_extra("boto3", "dynamodb", "a memory in DynamoDB")
         import boto3
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError

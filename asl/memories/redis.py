@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
+from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError
-from asl.core.extras import needed
 from asl.engine.memory import MemoryEntry
 from asl.memories.records import Record, alive, latest
 
@@ -50,7 +50,7 @@ class RedisMemory:
     remote = True
 
     def __init__(self, url: str) -> None:
-        needed("redis", "redis", "a memory in Redis")
+        require_extra("redis", "redis", "a memory in Redis")
         from redis import Redis, RedisError
 
         try:

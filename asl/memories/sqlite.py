@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
-from asl.core.private import create_private_file
+from asl.core.private_files import create_private_file
 from asl.core.values import compact
 from asl.engine.memory import MemoryEntry
-from asl.expr.likeness import words
+from asl.expr.similarity import words
 
 if TYPE_CHECKING:
     import sqlite3

@@ -1,7 +1,7 @@
 """`apprise:URL`: mail, chat, text messages and whatever else the library Apprise reaches."""
 
+from asl.core.environment import require_extra
 from asl.core.errors import AslError
-from asl.core.extras import needed
 from asl.core.values import Json
 from asl.notifiers import Notify
 from asl.notifiers.text import title, told
@@ -11,7 +11,7 @@ __all__ = ["channel"]
 
 def channel(address: str) -> Notify:
     """Return what notifies the service at *address*, a URL of Apprise's."""
-    needed("apprise", "apprise", "the channel apprise")
+    require_extra("apprise", "apprise", "the channel apprise")
     from apprise import Apprise
 
     client = Apprise()

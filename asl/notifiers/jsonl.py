@@ -1,6 +1,6 @@
 """`jsonl:FILE`: a line of JSON for each notification, appended to a file."""
 
-from asl.core.private import private_opener
+from asl.core.private_files import private_opener
 from asl.core.values import Json, compact
 from asl.notifiers import Notify
 

@@ -7,17 +7,41 @@ fills in what is given, and every place points to where the author wrote it.
 What only such documents need (`templates`) is imported when one of them comes.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, What, as_object, opened, parsed, read
 from asl.core.errors import AslError
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
-from asl.sources.looks import may_be_template
 
-__all__ = ["is_template", "load", "load_each"]
+__all__ = [
+    "RESOURCES",
+    "SERVERLESS",
+    "TERRAFORM",
+    "is_template",
+    "load",
+    "load_each",
+    "may_be_template",
+]
+
+RESOURCES: Final = r"""^["']?Resources["']?[ \t]*:"""
+SERVERLESS: Final = r"^stepFunctions[ \t]*:"
+TERRAFORM: Final = r'^[ \t]*resource[ \t]+"aws_sfn_state_machine"'
+_ANY: Final = "|".join((RESOURCES, SERVERLESS, TERRAFORM))
+
+
+def may_be_template(found: Document | Source) -> bool:
+    """Whether state machines may be defined in what is read, which is not looked at closely."""
+    if isinstance(found, Document):
+        return "Resources" in found.value
+    text = found.text or ""
+    if found.format == "json":
+        return '"Resources"' in text
+    return (found.name or "").endswith(".tf") or re.search(_ANY, text, re.MULTILINE) is not None
+
 
 Values: TypeAlias = Mapping[str, Json]
 

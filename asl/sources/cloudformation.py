@@ -10,12 +10,11 @@ from asl.core.document import Document, invalid
 from asl.core.pointers import pointer_to
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json
+from asl.sources.aws_resources import RESOURCES
 from asl.sources.definition import Part, of_file, of_part, of_text, substituted
 from asl.sources.intrinsics import Resolver, is_unknown, members
-from asl.sources.reading import Note, Reading
-from asl.sources.resources import RESOURCES
+from asl.sources.read_context import DUPLICATE, Note, ReadContext, remarks
 from asl.sources.text import Text, string_meaning
-from asl.sources.tolerant import DUPLICATE, remarks
 
 __all__ = ["Template"]
 
@@ -44,7 +43,7 @@ class Template:
             if type(resource) is dict and resource.get("Type") in KINDS
         }
 
-    def document(self, name: str, reading: Reading) -> Document:
+    def document(self, name: str, reading: ReadContext) -> Document:
         """The definition of a state machine; raises InvalidDocument."""
         own = f"{pointer_to(('Resources', name))}/"
         wrong = [
@@ -61,7 +60,7 @@ class Template:
         """How the ARN of each resource is written, for its logical id; all machines share it."""
         return {name: f"write !GetAtt {name}.Arn" for name in self.value["Resources"]}
 
-    def deployed_name(self, name: str, reading: Reading) -> str:
+    def deployed_name(self, name: str, reading: ReadContext) -> str:
         """The name of a state machine in ARNs: the one it is given, else its logical id."""
         made = RESOURCES[self.value["Resources"][name]["Type"]]
         resolver = Resolver(self.value, self.span, self.source, reading)
@@ -85,7 +84,7 @@ def _constructs(resource: Json) -> frozenset[str]:
 class _Machine:
     """One state machine while it is read."""
 
-    def __init__(self, template: Template, name: str, reading: Reading) -> None:
+    def __init__(self, template: Template, name: str, reading: ReadContext) -> None:
         self.name = name
         self.source = template.source
         self.reading = reading

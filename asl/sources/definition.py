@@ -12,7 +12,7 @@ from asl.core.pointers import escape
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact
 from asl.core.yaml_schema import CORE, Schema
-from asl.sources.reading import Reading
+from asl.sources.read_context import ReadContext
 from asl.sources.text import Text, joined
 
 __all__ = [
@@ -54,7 +54,7 @@ class Part:
     key_at: int | None = None
 
 
-def substituted(text: Text, lookup: Lookup, source: Source, reading: Reading) -> Text:
+def substituted(text: Text, lookup: Lookup, source: Source, reading: ReadContext) -> Text:
     """The text with a value for every `${Name}` that has one; values are not searched again."""
     pieces = []
     end = 0
@@ -71,7 +71,7 @@ def substituted(text: Text, lookup: Lookup, source: Source, reading: Reading) ->
 
 
 def of_file(
-    source: Source, lookup: Lookup, reading: Reading, resource: str | None = None
+    source: Source, lookup: Lookup, reading: ReadContext, resource: str | None = None
 ) -> Document:
     """The document of a whole file in which `${Name}` stands for values."""
     assert source.text is not None
@@ -102,7 +102,7 @@ def of_file(
     return of_yaml(substituted(text, word, source, reading), source, reading, resource, schema)
 
 
-def of_value(document: Document, lookup: Lookup, reading: Reading) -> Document:
+def of_value(document: Document, lookup: Lookup, reading: ReadContext) -> Document:
     """The document of a value that never was text, in which `${Name}` stands for values."""
     text = Text.written(compact(document.value), 0)
     filled = of_text(substituted(text, lookup, document.source, reading), document.source, reading)
@@ -112,7 +112,7 @@ def of_value(document: Document, lookup: Lookup, reading: Reading) -> Document:
 def of_yaml(
     text: Text,
     source: Source,
-    reading: Reading,
+    reading: ReadContext,
     resource: str | None = None,
     schema: Schema = CORE,
 ) -> Document:
@@ -123,7 +123,9 @@ def of_yaml(
     return _document(value, span, source, reading, resource, text)
 
 
-def of_text(text: Text, source: Source, reading: Reading, resource: str | None = None) -> Document:
+def of_text(
+    text: Text, source: Source, reading: ReadContext, resource: str | None = None
+) -> Document:
     """The document of a JSON text that was put together."""
     ready, escaped = text.for_json()
     value, faults = json_text.loads(ready.string, reading.limits)
@@ -142,13 +144,15 @@ def _moved_fault(fault: Fault, text: Text) -> Fault:
     return fault._replace(offset=text.origin(fault.offset), related=related)
 
 
-def of_part(part: Part, source: Source, reading: Reading, resource: str | None = None) -> Document:
+def of_part(
+    part: Part, source: Source, reading: ReadContext, resource: str | None = None
+) -> Document:
     """The document of a value that a template holds."""
     value, span = _unfolded(part, source, reading)
     return _document(value, span, source, reading, resource)
 
 
-def _unfolded(part: Part, source: Source, reading: Reading) -> tuple[Json, Span]:
+def _unfolded(part: Part, source: Source, reading: ReadContext) -> tuple[Json, Span]:
     """The value of a part, and where its members stand."""
     reading.count(source, part.at)
     value = part.value
@@ -169,7 +173,7 @@ def _document(
     value: Json,
     span: Span,
     source: Source,
-    reading: Reading,
+    reading: ReadContext,
     resource: str | None = None,
     written: Text | None = None,
 ) -> Document:
@@ -191,7 +195,7 @@ def _document(
     )
 
 
-def _located(value: Json, reading: Reading) -> Iterator[Finding]:
+def _located(value: Json, reading: ReadContext) -> Iterator[Finding]:
     """Yield the notes, each at the first value in which its text appears."""
     texts = {note.text for note in reading.notes if note.text}
     pointers: dict[str | None, str] = {}
@@ -204,7 +208,7 @@ def _located(value: Json, reading: Reading) -> Iterator[Finding]:
         yield Finding(note.code, note.message, pointers.get(note.text, ""), note.hint)
 
 
-def _unfilled(value: Json, reading: Reading) -> Iterator[Finding]:
+def _unfilled(value: Json, reading: ReadContext) -> Iterator[Finding]:
     """Yield the placeholders for which there is no value: READ-11.
 
     `${...}` may be meant as it is written, so only a whole string counts, or one that is no text:

@@ -10,10 +10,10 @@ from asl.core.document import parsed
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of
-from asl.core.yaml_1_1 import old_schema
+from asl.core.yaml_schema import yaml_1_1_schema
+from asl.sources.aws_resources import RESOURCES, ResourceType
 from asl.sources.definition import Part, of_part
-from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading, as_text
-from asl.sources.resources import RESOURCES, Made
+from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext, as_text
 from asl.sources.scalars import scalar
 from asl.sources.text import Text, joined
 
@@ -45,7 +45,7 @@ NOTHING: Final = Part(None, -1)
 class Resolver:
     """Works out the values of one template."""
 
-    def __init__(self, template: Json, span: Span, source: Source, reading: Reading) -> None:
+    def __init__(self, template: Json, span: Span, source: Source, reading: ReadContext) -> None:
         self.span = span
         self.source = source
         self.reading = reading
@@ -168,7 +168,7 @@ class Resolver:
             return own
         return self.reading.stand_in(name, start + (own or base))
 
-    def own_name(self, resource: str, made: Made) -> str | None:
+    def own_name(self, resource: str, made: ResourceType) -> str | None:
         """The name that the template gives a resource, None where the deployment chooses it."""
         span = self.span
         properties = members(self.resources[resource], "Properties")
@@ -415,7 +415,7 @@ def is_unknown(part: Part) -> bool:
     return isinstance(part.value, Text) and PLACEHOLDER.search(part.value.string) is not None
 
 
-def _start(made: Made, attribute: str) -> str | None:
+def _start(made: ResourceType, attribute: str) -> str | None:
     """How the value of an attribute begins, of '' for `Ref`; None for one that is not known."""
     if not attribute:
         return made.arn if made.ref is None else made.ref
@@ -458,7 +458,7 @@ TAGS: Final = {
 }
 """The short forms of YAML."""
 
-SCHEMA: Final = old_schema(TAGS)
+SCHEMA: Final = yaml_1_1_schema(TAGS)
 """The YAML of CloudFormation."""
 
 

@@ -13,12 +13,19 @@ from asl.core.document import Document, parsed
 from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
 from asl.core.yaml_schema import CORE, Schema
+from asl.sources.aws_resources import RESOURCES
 from asl.sources.definition import Part, of_part, of_text, substituted
 from asl.sources.intrinsics import TAGS, Resolver, members
-from asl.sources.reading import ACCOUNT, REGION, Note, Reading, as_text
-from asl.sources.resources import RESOURCES
+from asl.sources.read_context import (
+    ACCOUNT,
+    REGION,
+    Note,
+    ReadContext,
+    as_text,
+    read_template,
+    remarks,
+)
 from asl.sources.text import Text
-from asl.sources.tolerant import read_template, remarks
 
 __all__ = ["Template"]
 
@@ -41,7 +48,7 @@ class Template:
         self.value = document.value
         self.span = document.span
         self.source = document.source
-        variables = _Variables(self, Reading({}, limits))
+        variables = _Variables(self, ReadContext({}, limits))
         machines = variables.machines()
         self.names = {
             name: _called(variables.followed(machines.member(name)).value)
@@ -53,7 +60,7 @@ class Template:
         }
         """How the ARN of each function is written, for its name."""
 
-    def deployed_name(self, name: str, reading: Reading) -> str:
+    def deployed_name(self, name: str, reading: ReadContext) -> str:
         """The name of a state machine in ARNs: the one it is given, else its key."""
         variables = _Variables(self, reading)
         logical = next(key for key, each in variables.machine_ids.items() if each == name)
@@ -65,7 +72,7 @@ class Template:
         """The faults of the file that keep no definition from being read."""
         return remarks(self.source, self.faults)
 
-    def document(self, name: str, reading: Reading) -> Document:
+    def document(self, name: str, reading: ReadContext) -> Document:
         """The definition of a state machine; raises InvalidDocument."""
         variables = _Variables(self, reading)
         machine = variables.followed(variables.machines().member(name))
@@ -113,7 +120,7 @@ class _Place:
 class _Variables:
     """What the variables of a `serverless.yml` stand for."""
 
-    def __init__(self, template: Template, reading: Reading) -> None:
+    def __init__(self, template: Template, reading: ReadContext) -> None:
         self.reading = reading
         self.root = _Place(template.value, template.span, template.source)
         self.following: list[str] = []
@@ -315,7 +322,12 @@ class _Resolver(Resolver):
     """Works out the values of one file: variables first, then functions of CloudFormation."""
 
     def __init__(
-        self, template: Json, span: Span, source: Source, reading: Reading, variables: _Variables
+        self,
+        template: Json,
+        span: Span,
+        source: Source,
+        reading: ReadContext,
+        variables: _Variables,
     ) -> None:
         super().__init__(template, span, source, reading)
         self.variables = variables

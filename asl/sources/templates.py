@@ -15,11 +15,9 @@ from asl.core.document import Document, invalid
 from asl.core.errors import AslError
 from asl.core.source import Fault, Limits, Source
 from asl.core.values import Json
-from asl.sources import cloudformation, definition, serverless
+from asl.sources import RESOURCES, SERVERLESS, TERRAFORM, cloudformation, definition, serverless
 from asl.sources.intrinsics import SCHEMA
-from asl.sources.looks import RESOURCES, SERVERLESS, TERRAFORM
-from asl.sources.reading import Note, Reading
-from asl.sources.tolerant import read_template
+from asl.sources.read_context import Note, ReadContext, read_template
 
 __all__ = ["Given", "Template", "filled", "load", "load_each", "template_in"]
 
@@ -57,10 +55,10 @@ class Template(Protocol):
     def names(self) -> Mapping[str, frozenset[str]]:
         """The state machines, and what they may be called beside their names."""
 
-    def document(self, name: str, reading: Reading) -> Document:
+    def document(self, name: str, reading: ReadContext) -> Document:
         """The definition of a state machine; raises InvalidDocument."""
 
-    def deployed_name(self, name: str, reading: Reading) -> str:
+    def deployed_name(self, name: str, reading: ReadContext) -> str:
         """The name of a state machine in ARNs."""
 
     @property
@@ -120,12 +118,14 @@ def load(template: Template, resource: str | None, given: Given) -> Document:
 
     Raises InvalidDocument, and AslError where it is not clear which state machine is meant.
     """
-    reading = Reading(given.values, given.limits, given.root)
+    reading = ReadContext(given.values, given.limits, given.root)
     reading.notes.update(dict.fromkeys(template.remarks))
     chosen = _chosen(template, resource)
     with _refused_if_endless(template.source):
         document = template.document(chosen, reading)
-        deployed = template.deployed_name(chosen, Reading(given.values, given.limits, given.root))
+        deployed = template.deployed_name(
+            chosen, ReadContext(given.values, given.limits, given.root)
+        )
     return replace(
         _with_unused(document, given.variables, reading),
         deployed=deployed,
@@ -154,7 +154,7 @@ def load_each(
     asked: set[str] = set()
     files = set() if used is None else used
     for each in template.names if several else [_chosen(template, resource)]:
-        reading = Reading(given.values, given.limits, given.root, asked, files)
+        reading = ReadContext(given.values, given.limits, given.root, asked, files)
         reading.notes.update(dict.fromkeys(() if read else template.remarks))
         try:
             with _refused_if_endless(template.source):
@@ -172,7 +172,7 @@ def _siblings(template: Template, name: str, given: Given) -> dict[str, Document
     for each in template.names:
         if each == name:
             continue
-        reading = Reading(given.values, given.limits, given.root)
+        reading = ReadContext(given.values, given.limits, given.root)
         try:
             with _refused_if_endless(template.source):
                 document = template.document(each, reading)
@@ -185,7 +185,7 @@ def _siblings(template: Template, name: str, given: Given) -> dict[str, Document
 
 def filled(found: Document | Source, given: Given) -> Document:
     """A document that is no template, with the values of its placeholders."""
-    reading = Reading(given.values, given.limits)
+    reading = ReadContext(given.values, given.limits)
     if isinstance(found, Source):
         document = definition.of_file(found, reading.value, reading, None)
     else:
@@ -219,7 +219,9 @@ def _listed(names: Collection[str]) -> str:
     return shown if len(names) <= 20 else f"{shown}, ..."
 
 
-def _with_unused(document: Document, variables: Mapping[str, Json], reading: Reading) -> Document:
+def _with_unused(
+    document: Document, variables: Mapping[str, Json], reading: ReadContext
+) -> Document:
     """The document, with a warning for every value that nothing refers to."""
     unused = tuple(reading.unused(variables))
     return replace(document, findings=document.findings + unused) if unused else document

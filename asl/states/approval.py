@@ -5,10 +5,10 @@ from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
+from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame, assigned
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.references import compile_result_path, place
-from asl.expr.rules import Predicate
 from asl.program import Finish, Step
 from asl.states.approval_fields import (
     approver_policy,

@@ -16,9 +16,9 @@ from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json, compact
+from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate
 from asl.expr.references import Place
-from asl.expr.rules import Predicate
 from asl.program import Finish, Machine, MachineOf, Step, Work
 
 __all__ = [

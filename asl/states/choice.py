@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.expr.choice_rules import COMBINATORS, OPERATORS, Predicate
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.rules import COMBINATORS, OPERATORS, Predicate
 from asl.expr.times import instant, relative
 from asl.program import Choose, Finish, Step
 from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions
@@ -164,7 +164,9 @@ def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
         yield Finding("V-CHOICE-03", "the rule has no 'Variable'", pointer, aws=Wording(words))
     elif not operators and rule.keys() <= _FIELDS:
         message = "the rule compares its variable with nothing"
-        yield Finding("V-CHOICE-03", message, pointer, aws=Wording(aws.exactly_one(*_COMPARISONS)))
+        yield Finding(
+            "V-CHOICE-03", message, pointer, aws=Wording(aws_messages.exactly_one(*_COMPARISONS))
+        )
     else:
         yield from _exclusive(operators, pointer)
     if len(variables) == 2:
@@ -179,7 +181,7 @@ def _check_form(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
 def _several(conditions: list[str]) -> str:
     if any(field in COMBINATORS for field in conditions):
         return f"The object must have only one of the following fields, {_SELECTORS}"
-    return aws.at_most_one(*conditions)
+    return aws_messages.at_most_one(*conditions)
 
 
 _SELECTORS = "[And, Or, Not, Variable, Condition]"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import StateError
 from asl.core.values import Json, type_name
@@ -51,7 +51,7 @@ def check_fail(node: Node) -> Iterator[Finding]:
                 f"{given[0]!r} and {surplus!r} exclude each other",
                 node.at(surplus),
                 at_key=True,
-                aws=Wording(aws.at_most_one(given[0], surplus), at=node.pointer),
+                aws=Wording(aws_messages.at_most_one(given[0], surplus), at=node.pointer),
             )
     for field in ("InputPath", "OutputPath"):
         if field in node.value:
@@ -61,7 +61,7 @@ def check_fail(node: Node) -> Iterator[Finding]:
                 node.at(field),
                 severity=Severity.WARNING,
                 at_key=True,
-                aws=Wording(aws.unsupported(field), at=node.pointer),
+                aws=Wording(aws_messages.unsupported(field), at=node.pointer),
             )
     name = node.value.get("Error")
     if type(name) is str and name.startswith("States."):

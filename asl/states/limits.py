@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json, is_integer
 from asl.expr.frame import Frame
@@ -38,7 +38,7 @@ def check_limits(node: Node) -> Iterator[Finding]:
                 f"'{field}' and '{field}Path' exclude each other",
                 node.at(f"{field}Path"),
                 at_key=True,
-                aws=Wording(aws.at_most_one(field, f"{field}Path"), at=node.pointer),
+                aws=Wording(aws_messages.at_most_one(field, f"{field}Path"), at=node.pointer),
             )
     timeout, heartbeat = node.value.get("TimeoutSeconds"), node.value.get("HeartbeatSeconds")
     if timeout is None or heartbeat is None:

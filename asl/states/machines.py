@@ -7,7 +7,7 @@ from asl.core.values import Json
 from asl.states.base import StateType
 from asl.states.registry import STATE_TYPES, UNKNOWN, type_of
 
-__all__ = ["machine_fields", "machines_of", "scoped_states"]
+__all__ = ["include_states", "machine_fields", "machines_of", "scoped_states"]
 
 TOOL_SCOPES: Final = ("DefaultTools", "ToolCategories")
 """What an included document says of the tools of its states."""
@@ -47,3 +47,14 @@ def scoped_states(
         for steps, inner in machines_of(state):
             own = steps == ("Template",) and not inner.keys().isdisjoint(TOOL_SCOPES)
             yield from scoped_states(inner, (*scopes, inner) if own else scopes)
+
+
+def include_states(machine: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """Yield the Include states of a machine, and of the machines within it."""
+    states = machine.get("States")
+    for state in states.values() if type(states) is dict else ():
+        if type(state) is dict:
+            if state.get("Type") == "Include":
+                yield state
+            for _, inner in machines_of(state):
+                yield from include_states(inner)

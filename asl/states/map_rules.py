@@ -6,7 +6,7 @@ Specification 6.3; where AWS alone refuses, its documentation and recorded answe
 import re
 from collections.abc import Iterator, Mapping
 
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Json
 from asl.states.base import Node
@@ -68,7 +68,7 @@ def _pairs(node: Node, pairs: tuple[tuple[str, str, str], ...], *steps: str) -> 
                 node.at(*steps, other),
                 related=((node.at(*steps, one), f"{one!r} is here"),),
                 at_key=True,
-                aws=Wording(aws.at_most_one(one, other), at=node.at(*steps)),
+                aws=Wording(aws_messages.at_most_one(one, other), at=node.at(*steps)),
             )
 
 
@@ -81,7 +81,7 @@ def _processor(node: Node) -> Iterator[Finding]:
             "'Iterator' is the older name",
             related=((node.at("Iterator"), "'Iterator' is here"),),
             at_key=True,
-            aws=Wording(aws.at_most_one("ItemProcessor", "Iterator")),
+            aws=Wording(aws_messages.at_most_one("ItemProcessor", "Iterator")),
         )
     elif "ItemProcessor" not in node.value and "Iterator" not in node.value:
         yield Finding(
@@ -90,7 +90,7 @@ def _processor(node: Node) -> Iterator[Finding]:
             node.pointer,
             "add 'ItemProcessor'",
             at_key=True,
-            aws=Wording(aws.exactly_one("ItemProcessor", "Iterator")),
+            aws=Wording(aws_messages.exactly_one("ItemProcessor", "Iterator")),
         )
     elif "Iterator" in node.value:
         yield Finding(
@@ -129,7 +129,7 @@ def _mode(node: Node) -> Iterator[Finding]:
                 pointer,
                 "STANDARD or EXPRESS",
                 at_key=True,
-                aws=Wording(aws.required(["ExecutionType"])),
+                aws=Wording(aws_messages.required(["ExecutionType"])),
             )
         return
     if type(node.value.get("Items")) is dict:
@@ -153,7 +153,7 @@ def _mode(node: Node) -> Iterator[Finding]:
             'set "Mode": "DISTRIBUTED", or remove it',
             severity=Severity.ERROR if node.profile.aws and inline else Severity.WARNING,
             at_key=True,
-            aws=Wording(aws.unsupported("ExecutionType"), at=pointer) if inline else None,
+            aws=Wording(aws_messages.unsupported("ExecutionType"), at=pointer) if inline else None,
         )
 
 
@@ -190,7 +190,7 @@ def _reader(node: Node) -> Iterator[Finding]:
                     f"{pointer}/{field}",
                     severity=_stricter(node),
                     at_key=True,
-                    aws=Wording(aws.unsupported(field), at=pointer),
+                    aws=Wording(aws_messages.unsupported(field), at=pointer),
                 )
     yield from _headers(node, config, pointer)
     yield from _read(node, config, pointer)
@@ -216,7 +216,7 @@ def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Find
             "remove 'InputType', or name the 'ManifestType' ATHENA_DATA",
             severity=_stricter(node),
             at_key=True,
-            aws=Wording(aws.unsupported("InputType"), at=pointer),
+            aws=Wording(aws_messages.unsupported("InputType"), at=pointer),
         )
     if config.get("ManifestType") == "ATHENA_DATA" and kind == "JSON":
         yield Finding(
@@ -225,7 +225,7 @@ def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Find
             f"{pointer}/ManifestType",
             severity=_stricter(node),
             at_key=True,
-            aws=Wording(aws.unsupported("ManifestType"), at=pointer),
+            aws=Wording(aws_messages.unsupported("ManifestType"), at=pointer),
         )
     if type(items) is str and items and not items.startswith("/"):
         words = f"Invalid input: JSON Pointer expression must start with '/': \"{items}\""
@@ -242,7 +242,7 @@ def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Find
 def _headers(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     headers = config.get("CSVHeaders")
     if config.get("CSVHeaderLocation") == "GIVEN" and headers is None:
-        wording = Wording(aws.required(["CSVHeaders"]))
+        wording = Wording(aws_messages.required(["CSVHeaders"]))
         yield Finding("V-MAP-09", "'CSVHeaders' is missing", pointer, at_key=True, aws=wording)
     seen: set[str] = set()
     for index, name in enumerate(headers if type(headers) is list else ()):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json
 from asl.program import Step
@@ -47,7 +47,7 @@ def check_parallel(node: Node) -> Iterator[Finding]:
                     f"{field!r} has no effect on a branch",
                     node.at("Branches", index, field),
                     at_key=True,
-                    aws=Wording(aws.unsupported(field), at=node.at("Branches", index)),
+                    aws=Wording(aws_messages.unsupported(field), at=node.at("Branches", index)),
                 )
 
 

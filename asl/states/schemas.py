@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from asl.core.environment import data_folder
 from asl.core.errors import AslError
-from asl.core.resources import folder
 from asl.states.registry import STATE_TYPES
 
 __all__ = [
@@ -27,7 +27,9 @@ Schema: TypeAlias = Mapping[str, Any]
 def _files() -> Mapping[str, Schema]:
     import orjson
 
-    schemas = [orjson.loads(file.read_bytes()) for file in folder("schemas").rglob("*.schema.json")]
+    schemas = [
+        orjson.loads(file.read_bytes()) for file in data_folder("schemas").rglob("*.schema.json")
+    ]
     # States and agents are validated one at a time, so the schema of their parent accepts any.
     singles: dict[str, Schema] = {f"{URN}{name}": {} for name in ("State", "agents:Agent")}
     return {**{schema["$id"]: schema for schema in schemas}, **singles}

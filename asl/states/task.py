@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate
@@ -140,7 +140,7 @@ def _check_target(node: Node) -> Iterator[Finding]:
             if "Agent.$" in node.value
             else "add 'Agent' or 'Resource'",
             at_key=True,
-            aws=Wording(aws.required(["Resource"])),
+            aws=Wording(aws_messages.required(["Resource"])),
         )
     elif resource:
         for block in AGENT_BLOCKS:

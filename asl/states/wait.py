@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-from asl.core import aws
+from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer
@@ -132,7 +132,7 @@ def check_wait(node: Node) -> Iterator[Finding]:
             node.pointer,
             hint=f"give one of {', '.join(forms)}",
             at_key=True,
-            aws=Wording(aws.exactly_one(*forms)),
+            aws=Wording(aws_messages.exactly_one(*forms)),
         )
     if len(given) > 1:
         yield Finding(
@@ -142,7 +142,7 @@ def check_wait(node: Node) -> Iterator[Finding]:
             "a Wait state waits for one thing",
             related=tuple((node.at(form), f"{form!r} is here") for form in given),
             at_key=True,
-            aws=Wording(aws.at_most_one(*forms)),
+            aws=Wording(aws_messages.at_most_one(*forms)),
         )
     moment = node.value.get("Timestamp")
     if type(moment) is str and not moment.startswith("{%") and instant(moment) is None:
@@ -151,7 +151,7 @@ def check_wait(node: Node) -> Iterator[Finding]:
             f"{moment!r} names no real date and time",
             node.at("Timestamp"),
             'a timestamp looks like "2030-01-31T13:45:00Z"',
-            aws=Wording(aws.NO_TIMESTAMP),
+            aws=Wording(aws_messages.NO_TIMESTAMP),
         )
 
 

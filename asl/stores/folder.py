@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from asl.core.private import make_private_folder, private_opener
+from asl.core.private_files import make_private_folder, private_opener
 from asl.core.values import Json, encoded
 
 __all__ = ["Folder", "state_folder"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from asl.core.extras import needed
+from asl.core.environment import require_extra
 from asl.core.values import Json, excerpt
 from asl.engine.events import ENDINGS, PAUSED, Event
 from asl.engine.execution import Execution
@@ -68,7 +68,7 @@ class Telemetry:
         meter_provider: MeterProvider | None = None,
         content: bool = False,
     ) -> None:
-        needed("opentelemetry", "telemetry", "telemetry")
+        require_extra("opentelemetry", "telemetry", "telemetry")
         from opentelemetry import metrics, trace
 
         self.tracer = trace.get_tracer("asl", tracer_provider=tracer_provider)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from asl.core.extras import needed
+from asl.core.environment import require_extra
 from asl.telemetry import Telemetry
 
 __all__ = ["EXPORTERS", "exporting"]
@@ -39,7 +39,7 @@ def exporting(name: str) -> Iterator[Telemetry]:
     A collector is where OpenTelemetry's variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`).
     Raises AslError where the extra `telemetry` is not installed.
     """
-    needed("opentelemetry", "telemetry", "telemetry")
+    require_extra("opentelemetry", "telemetry", "telemetry")
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.resources import Resource

@@ -13,8 +13,8 @@ import asl
 from asl.core.values import compact
 from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 from asl.expr.paths import parse_path
-from asl.expr.paths.replace import replaced
-from asl.expr.paths.select import select
+from asl.expr.paths.nodes import replaced
+from asl.expr.paths.selection import select
 
 Json = Any
 HIDDEN = "[REDACTED]"

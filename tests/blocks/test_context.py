@@ -14,8 +14,8 @@ from asl.core.profile import DEFAULT
 from asl.core.values import compact
 from asl.expr.intrinsics.agent import tokens_of
 from asl.expr.paths import parse_path
-from asl.expr.paths.places import located, without, written
-from asl.expr.paths.select import select
+from asl.expr.paths.nodes import located, without, written
+from asl.expr.paths.selection import select
 
 from ..agents.servers import serving
 

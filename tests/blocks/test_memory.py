@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import asl
 from asl.core.work import WorkLimits, WorkMeter
 from asl.engine.memory import MemoryEntry, ProcessMemory
-from asl.expr.likeness import likeness, words
+from asl.expr.similarity import similarity, words
 from asl.memories.sqlite import TABLE, SqliteMemory
 
 Json = Any
@@ -238,7 +238,7 @@ def test_a_file_finds_what_a_comparison_of_all_finds(values: list[Json], query: 
             )
         memory.change("other", "x", 0, partial(_replaced, MemoryEntry("x", query, 0, None)))
         entries = memory.entries("n", 9)
-        alike = [entry for entry in entries if likeness(query, entry.value) > 0]
+        alike = [entry for entry in entries if similarity(query, entry.value) > 0]
         assert memory.search("n", wanted, 9, 100) == alike
         assert all(entry in alike for entry in memory.search("n", wanted, 9, 2))
 
@@ -538,9 +538,9 @@ def test_a_remote_memory_holds_nobody_up() -> None:
 
 def test_likeness() -> None:
     """It is 1 for the same words, 0 for none in common."""
-    assert likeness("The cat", "the CAT!") == pytest.approx(1)
-    assert likeness("cat", {"animal": "dog"}) == 0
-    assert 0 < likeness("a cat", {"animal": "cat"}) < 1
+    assert similarity("The cat", "the CAT!") == pytest.approx(1)
+    assert similarity("cat", {"animal": "dog"}) == 0
+    assert 0 < similarity("a cat", {"animal": "cat"}) < 1
 
 
 def test_merge_of_a_write_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

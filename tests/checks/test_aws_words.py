@@ -7,11 +7,11 @@ import pytest
 
 import asl
 from asl.checks import check
-from asl.core.aws import location
+from asl.core.aws_messages import location
 from asl.core.diagnostics import InvalidDocument, Severity
 from asl.core.document import read
 from asl.core.profile import AWS, DEFAULT
-from asl.core.render.aws import render_aws
+from asl.core.render.formats import render_aws
 from asl.core.render.text import render_text
 
 Json = Any

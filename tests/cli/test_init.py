@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from asl.cli.init import EXAMPLES
-from asl.core.resources import folder as data_folder
+from asl.core.environment import data_folder
 
 from .conftest import Asl
 

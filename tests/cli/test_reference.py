@@ -9,8 +9,7 @@ from referencing import Registry
 import asl as front_door
 from asl.cli.exits import MEANINGS, Exit, of_status
 from asl.cli.main import COMMANDS, SECTIONS
-from asl.core.codes import all_codes
-from asl.core.failures import all_failures
+from asl.core.codes import all_codes, all_error_names
 
 from .conftest import HELLO, WRONG, Asl
 
@@ -32,7 +31,7 @@ def test_several_rules_at_once(asl: Asl) -> None:
 
 def test_every_error_can_be_explained(asl: Asl) -> None:
     """Each name gives its title, what matches it and what leads to it, in any case of letters."""
-    for failure in all_failures():
+    for failure in all_error_names():
         text = asl("explain", failure.name.lower()).stdout
         assert text.startswith(f"{failure.name}: {failure.title}\n")
         assert failure.explain in text
@@ -46,7 +45,7 @@ def names(listed: str) -> list[str]:
 def test_without_a_code_all_rules_and_errors_are_listed(asl: Asl) -> None:
     """The list has a line for each."""
     rules = [code.id for code in all_codes()]
-    errors = [failure.name for failure in all_failures()]
+    errors = [failure.name for failure in all_error_names()]
     assert names(asl("explain").stdout) == [*rules, *errors]
 
 

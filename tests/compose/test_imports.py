@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.compose.versions import registered
+from asl.compose.lock import registered
 
 PART = {"StartAt": "P", "States": {"P": {"Type": "Pass", "Result": "part", "End": True}}}
 

@@ -10,9 +10,9 @@ from collections import Counter
 from jsonschema import Draft202012Validator
 
 from asl.conformance import Case, run_suite
-from asl.core.resources import folder
+from asl.core.environment import data_folder
 
-FOLDER = folder("conformance")
+FOLDER = data_folder("conformance")
 SCHEMA = json.loads((FOLDER / "case.schema.json").read_text(encoding="utf-8"))
 
 

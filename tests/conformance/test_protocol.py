@@ -10,11 +10,11 @@ import pytest
 
 from asl.conformance import Case, load_suite, run_suite
 from asl.conformance.serve import serve
+from asl.core.environment import data_folder
 from asl.core.errors import AslError
-from asl.core.resources import folder
 
 SERVE = (sys.executable, "-m", "asl.conformance.serve")
-EXAMPLES = load_suite(folder("conformance") / "examples")
+EXAMPLES = load_suite(data_folder("conformance") / "examples")
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -10,7 +10,7 @@ import pytest
 import asl
 from asl.conformance import Recording, load_suite, run_suite
 from asl.conformance.recorder import literal
-from asl.core.patterns import matches
+from asl.core.json_patterns import matches
 
 TASK = {"Type": "Task", "Agent": "Worker", "End": True}
 EACH = {

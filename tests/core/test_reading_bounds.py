@@ -116,7 +116,7 @@ def test_layout_of_nested_values() -> None:
 GRAMMARS = """
 import sys
 from importlib.util import find_spec
-from asl.core.json_schema import jsonschema
+from asl.core.schemas import jsonschema
 checker = jsonschema().FormatChecker()
 assert "rfc3987_syntax" not in sys.modules
 if find_spec("rfc3987_syntax") is not None:

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 
 from asl.core.diagnostics import Finding, InvalidDocument, Report, place
 from asl.core.document import read
-from asl.core.render.formats import RENDERERS
-from asl.core.render.github import render_github
-from asl.core.render.json import render_json
-from asl.core.render.sarif import render_sarif
+from asl.core.render.formats import RENDERERS, render_github, render_json, render_sarif
 from asl.core.render.text import WIDTH, render_text
 
 TEXT = """\

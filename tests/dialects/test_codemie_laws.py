@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import asl
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Source
-from asl.core.yaml_1_1 import PLATFORM
-from asl.core.yaml_schema import CORE
+from asl.core.yaml_schema import CORE, PLATFORM
 from asl.core.yaml_text import loads
 from asl.dialects.codemie.conditions import Beyond, translated
 from asl.dialects.codemie.plain.choices import NEVER, rule

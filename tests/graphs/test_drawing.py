@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
-from asl.graphs.drawing import FORMATS
+from asl.documents.drawing import FORMATS
+from asl.graphs.labels import rule_words
 from asl.graphs.layout import Box, Link, placed
 from asl.graphs.model import graph_of
-from asl.graphs.words import rule_words
 
 Json = Any
 EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.asl.json"))

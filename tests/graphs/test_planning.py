@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
-from asl.graphs.loops import loops
+from asl.graphs.paths import strongly_connected
 
 Json = Any
 TASK = {"Type": "Task", "Agent": "A"}
@@ -119,7 +119,7 @@ def test_groups_of_states_lead_back_to_each_other(further: dict[str, list[str]])
         return seen
 
     done: set[str] = set()
-    for group, again in loops("abcdefg", further):
+    for group, again in strongly_connected("abcdefg", further):
         for name in group:
             assert {name, *group} == {name} | {e for e in reach(name) if name in reach(e)}
             assert again == (name in reach(name))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.core.values import json_equal, measure
-from asl.expr.delimiters import expression
+from asl.expr.query_protocol import query_source
 from tests.laws.expressions import sources, templates
 
 Json = Any
@@ -136,4 +136,4 @@ def test_evaluation_is_repeatable(source: str, given: Json) -> None:
 def test_the_delimiters_are_at_the_very_ends(text: str) -> None:
     """A string is an expression if it begins and ends with the delimiters, and they are two."""
     delimited = text.startswith("{%") and text.endswith("%}") and len(text) >= 4
-    assert (expression(text) is not None) == delimited
+    assert (query_source(text) is not None) == delimited

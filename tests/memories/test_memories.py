@@ -301,7 +301,7 @@ def test_a_library_that_is_missing_is_named(
     module: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message has the line that installs it."""
-    monkeypatch.setattr("asl.core.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("asl.core.environment.find_spec", lambda name: None)
     with pytest.raises(asl.AslError, match=f"needs '{module}': pip install"):
         bound(url)
 

@@ -11,7 +11,7 @@ import pytest
 from asl.agents.registry import Registry
 from asl.buckets import bound
 from asl.compiler import compile_workflow
-from asl.core.patterns import matches
+from asl.core.json_patterns import matches
 from asl.core.profile import AWS
 from asl.effects.clock import VirtualClock
 from asl.effects.driver import drive

@@ -11,8 +11,7 @@ import pytest
 
 import asl
 from asl.core.source import DEFAULT_LIMITS
-from asl.core.yaml_1_1 import PLATFORM
-from asl.core.yaml_schema import CORE
+from asl.core.yaml_schema import CORE, PLATFORM
 from asl.core.yaml_text import loads
 from tests.examples import sampled
 from tests.reality.flujo import agents_of, run

@@ -14,7 +14,7 @@ from asl.checks.aws import unreadable
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import read
 from asl.core.profile import AWS
-from asl.core.render.aws import render_aws
+from asl.core.render.formats import render_aws
 
 from .aws import everything, needs_recordings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import asl
-from asl.core.private import make_private_folder
+from asl.core.private_files import make_private_folder
 
 NOTED = {
     "StartAt": "Note",

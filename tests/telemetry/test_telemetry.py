@@ -496,7 +496,7 @@ def test_no_secret_reaches_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message has the line that installs it."""
-    monkeypatch.setattr("asl.core.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("asl.core.environment.find_spec", lambda name: None)
     with pytest.raises(asl.AslError, match=r"(agent-state-language|\.)\[telemetry\]"):
         Telemetry()
 

@@ -21,7 +21,7 @@ from asl.core.values import Json, compact
 from asl.dialects import dialect
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
-from asl.graphs.words import caught
+from asl.graphs.labels import caught
 
 __all__ = ["Missed", "cases_of"]
 

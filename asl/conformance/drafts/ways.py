@@ -32,7 +32,7 @@ from asl.conformance.drafts.facts import (
     value_of,
 )
 from asl.core.values import Json
-from asl.graphs.ways import first_ways
+from asl.graphs.paths import first_paths
 from asl.states import type_of
 from asl.states.machines import machines_of
 
@@ -62,7 +62,7 @@ def ways(machine: Mapping[str, Json], limit: int) -> tuple[list[Way], bool]:
     """
     states = machine["States"]
     start = machine["StartAt"]
-    return first_ways(start, lambda name: _transitions(name, states[name]), limit, _turns)
+    return first_paths(start, lambda name: _transitions(name, states[name]), limit, _turns)
 
 
 def _turns(step: Step) -> int:

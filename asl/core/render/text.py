@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from asl.core.diagnostics import Diagnostic, Report, Severity
 from asl.core.printable import printable
-from asl.core.render.reports import Reports, every_report
+from asl.core.render import Reports, every_report
 from asl.core.source import Source
 
 __all__ = ["WIDTH", "render_text"]

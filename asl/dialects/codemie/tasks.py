@@ -12,7 +12,7 @@ from asl.dialects.codemie.transforms import sayable
 from asl.dialects.queries import query
 from asl.expr.codemie.placeholders import placeholders
 from asl.expr.codemie.schemas import usable
-from asl.expr.jsonata.literals import literal
+from asl.expr.jsonata.serialization import literal
 
 __all__ = ["INPUT", "RETRIED", "Tasks"]
 

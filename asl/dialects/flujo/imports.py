@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.compose.files import Files, Refused
+from asl.compose.files import Files, ImportRefused
 from asl.core.diagnostics import Finding, InvalidDocument, Severity, is_error
 from asl.core.document import Document
 from asl.core.errors import DocumentNotFound
@@ -70,7 +70,7 @@ class Linker:
         assert files is not None
         try:
             key, name = files.find(source, at)
-        except Refused as refusal:
+        except ImportRefused as refusal:
             if getattr(files, "root", "") is not None:
                 self.refuse(str(refusal), place, refusal.hint)
             return None
@@ -86,7 +86,7 @@ class Linker:
             document = files.read(key, name)
             if document.source.text is not None:
                 document = as_platform(document.source, self.limits, FAULT)
-        except (DocumentNotFound, Refused):
+        except (DocumentNotFound, ImportRefused):
             return None
         except InvalidDocument as refusal:
             first = refusal.report.errors[0]

@@ -7,7 +7,7 @@ document that is there.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asl.compose.files import Kept
+from asl.compose.files import MappedFiles
 from asl.core.diagnostics import Finding, InvalidDocument
 from asl.core.document import Document
 from asl.core.errors import AslError
@@ -40,7 +40,7 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
         return None
     blueprint: dict[str, Json] = about["blueprint"]
     try:
-        files = Kept(imported(value)) if imported(value) else None
+        files = MappedFiles(imported(value)) if imported(value) else None
         again = read(Document(blueprint, Source()), options=options_of(**reading), files=files)
     except (InvalidDocument, AslError, TypeError):
         return None

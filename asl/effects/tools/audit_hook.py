@@ -17,7 +17,7 @@ from importlib import import_module
 from threading import Thread
 from typing import Any, Final
 
-from asl.core.imports import code_folders
+from asl.core.python_imports import code_folders
 from asl.effects.tools.bounds import CallBounds
 from asl.states.errors import Raised
 

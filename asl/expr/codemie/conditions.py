@@ -13,9 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
-from asl.expr.limits import count_values
-from asl.expr.pythonic import COMPARED, MAX_DEPTH, parsed
+from asl.core.work import WorkExceeded, WorkLimits, WorkMeter, count_values
+from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parsed
 
 __all__ = ["COMPARISONS", "Failure", "holds", "parse", "value_of"]
 

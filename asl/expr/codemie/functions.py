@@ -8,26 +8,25 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.core.work import WorkMeter
+from asl.core.work import WorkMeter, fail_beyond_limits
 from asl.expr.codemie import forks, schemas, store, transforms
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import as_text, coerced, parsed
 from asl.expr.codemie.placeholders import argument, filled, looked_up, placeholders
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.functions.foreign import table
+from asl.expr.jsonata.functions.dialects import table
 from asl.expr.jsonata.undefined import UNDEFINED
-from asl.expr.limits import within_limits
 
 __all__ = ["TABLE"]
 
 
 def _text(data: Json, template: Json, deep: bool = False) -> Json:
-    with within_limits():
+    with fail_beyond_limits():
         return filled(as_text(template), store.in_scope(data), deep=deep)
 
 
 def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool = False) -> Json:
-    with within_limits():
+    with fail_beyond_limits():
         return _resolved(data, arguments, input_key, WorkMeter(), deep)
 
 

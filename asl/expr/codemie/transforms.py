@@ -6,12 +6,11 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
-from asl.core.work import WorkMeter
+from asl.core.work import WorkMeter, fail_beyond_limits
 from asl.expr.codemie.conditions import Failure, holds, parse, value_of
 from asl.expr.codemie.outputs import NOTHING, parsed, walked
 from asl.expr.codemie.placeholders import filled
 from asl.expr.codemie.store import context_of, history, last
-from asl.expr.limits import within_limits
 
 __all__ = ["MAPPINGS", "transformed"]
 
@@ -24,7 +23,7 @@ class _Missing(Exception):
 
 def transformed(data: Json, config: Mapping[str, Any]) -> Json:
     """Return what a transform node gives; raises StateError("CM.TransformFailed")."""
-    with within_limits():
+    with fail_beyond_limits():
         return _transformed(data, config, WorkMeter())
 
 

@@ -8,7 +8,7 @@ from asl.core.json_text import read_data
 from asl.core.values import Json
 from asl.expr.contenox.data import Data, opened, refusal, variables
 from asl.expr.contenox.texts import is_chat
-from asl.expr.paths.select import select
+from asl.expr.paths.selection import select
 from asl.expr.paths.syntax import parse_path
 
 __all__ = ["JSON_PATH", "STRATEGIES", "composed"]

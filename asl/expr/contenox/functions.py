@@ -10,7 +10,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.contenox import answers, chats, composing, data, numbers, rendering, texts
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.functions.foreign import table
+from asl.expr.jsonata.functions.dialects import table
 
 __all__ = ["TABLE"]
 

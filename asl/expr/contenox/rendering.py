@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.core.work import WorkMeter
+from asl.core.work import WorkMeter, count_values, fail_beyond_limits
 from asl.expr.contenox.data import opened, refusal, traversals, variables
 from asl.expr.contenox.templates import (
     Block,
@@ -21,7 +21,6 @@ from asl.expr.contenox.templates import (
     parse,
 )
 from asl.expr.contenox.texts import as_json, shown
-from asl.expr.limits import count_values, within_limits
 
 __all__ = ["begun", "expanded", "filled", "of_result"]
 
@@ -78,7 +77,7 @@ class _Rendering:
             nodes = parse(template)
         except ExpressionFault as fault:
             raise refusal(f"this is no template: {fault}") from None
-        with within_limits():
+        with fail_beyond_limits():
             self.nodes(nodes, self.root)
         return "".join(self.parts)
 

@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.core.work import WorkExceeded, WorkMeter
-from asl.expr.limits import count_values
-from asl.expr.pythonic import COMPARED, MAX_DEPTH, parsed
+from asl.core.work import WorkExceeded, WorkMeter, count_values
+from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parsed
 
 __all__ = ["MODES", "OUTPUT", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
 

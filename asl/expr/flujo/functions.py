@@ -9,7 +9,7 @@ from typing import Any
 from asl.core.values import Json
 from asl.expr.flujo import builtins, data, forks, imports, loops, machines
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.functions.foreign import table
+from asl.expr.jsonata.functions.dialects import table
 
 __all__ = ["TABLE"]
 

@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.expr.flujo.conditions import MODES, Failure, Names, expression
 from asl.expr.flujo.data import names_of
 from asl.expr.flujo.machines import pausing_names
-from asl.expr.tellers import Teller
+from asl.expr.history_hooks import HistoryHook
 
 __all__ = ["Told", "teller"]
 
@@ -33,7 +33,7 @@ class _Machine(NamedTuple):
     cap: int
 
 
-def teller(metadata: Json) -> Teller | None:
+def teller(metadata: Json) -> HistoryHook | None:
     """Return what tells of the states of a blueprint, None where there is no state machine."""
     if not isinstance(metadata, dict) or not isinstance(metadata.get("machines"), dict):
         return None

@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, index_of, measure
-from asl.core.work import WorkMeter
+from asl.core.work import WorkMeter, count_values, fail_beyond_limits
 from asl.expr.flujo.conditions import OUTPUT
-from asl.expr.limits import count_values, within_limits
 
 __all__ = ["CODE", "FILTERS", "Scope", "names_in", "parse", "rendered"]
 
@@ -200,7 +199,7 @@ def rendered(text: str, scope: Scope) -> str | None:
         parts = parse(text)
     except ExpressionFault:
         return None
-    with within_limits():
+    with fail_beyond_limits():
         return _Filling().text(parts, scope)
 
 

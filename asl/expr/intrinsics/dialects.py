@@ -11,9 +11,9 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.intrinsics.table import ANY, Function
+from asl.expr.intrinsics.table import ANY, FUNCTIONS, Function
 
-__all__ = ["belonging", "names"]
+__all__ = ["belonging", "function", "names"]
 
 _SPELLED = {"codemie": "CodeMie"}
 """How a dialect is written where it is not as any name."""
@@ -70,3 +70,8 @@ def _called(name: str, native: Any) -> Callable[..., Json]:
         return found
 
     return called
+
+
+def function(name: str) -> Function | None:
+    """Return the function of this name, of the language or of a dialect; None if there is none."""
+    return FUNCTIONS.get(name) if name.startswith("States.") else belonging(name)

@@ -5,7 +5,7 @@ A source is parsed once into a `Query`, which says what it reads and is called w
 changed. Specification 3.6.
 """
 
-from asl.expr.jsonata.functions.lookup import function_names, is_function
+from asl.expr.jsonata.functions.dialects import function_names, is_function
 from asl.expr.jsonata.query import UNDEFINED, Query, QueryFault, parse
 from asl.expr.jsonata.scopes import limits
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from asl.expr.parsed import CalledMember, CertainFailure, Reference, TextOperand
+from asl.expr.query_protocol import CalledMember, CertainFailure, Reference, TextOperand
 
 __all__ = ["Parsed", "bound_in", "certain_failures", "nodes_of", "references"]
 

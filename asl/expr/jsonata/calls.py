@@ -1,10 +1,11 @@
 """Functions as values: built in, written in the query, partially applied, composed."""
 
+import sys
 from collections.abc import Callable
 from collections.abc import Sequence as Items
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
-from asl.expr.jsonata import stacks
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import Nesting
 from asl.expr.jsonata.scopes import COPIED, READ, Scope
@@ -115,8 +116,8 @@ class Lambda(Function):
         if run.depth > run.bounds.depth:
             raise fault("D1011")
         level = run.level
-        if run.depth % HOP == 0 and stacks.cramped():
-            value = stacks.elsewhere(
+        if run.depth % HOP == 0 and is_stack_half_full():
+            value = run_on_new_stack(
                 lambda: _finished(self._entered(arguments, item), item, scope, level)
             )
         else:
@@ -217,3 +218,34 @@ class Chain(Function):
         value = self.second.apply([between], None, scope)
         run.depth -= 1
         return value
+
+
+Result = TypeVar("Result")
+
+
+def is_stack_half_full() -> bool:
+    """Whether the interpreter's stack is more than half full."""
+    frames, frame = 0, sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        frames += 1
+    return frames > sys.getrecursionlimit() // 2
+
+
+def run_on_new_stack(call: Callable[[], Result]) -> Result:
+    """Make a call on a stack of its own and wait for what it returns or raises."""
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:  # whatever it is belongs to the caller
+            failures.append(error)
+
+    thread = Thread(target=run, name="jsonata")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]

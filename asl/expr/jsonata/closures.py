@@ -12,9 +12,9 @@ from asl.core.regex import linear
 from asl.expr.jsonata import grouping, operators, paths
 from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
+from asl.expr.jsonata.fast_parser import paired
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import nesting
-from asl.expr.jsonata.plain import paired
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
 from asl.expr.jsonata.sorting import Term

@@ -7,8 +7,8 @@ import re
 from functools import cache
 from typing import Any
 
+from asl.expr.jsonata.serialization import stringified
 from asl.expr.jsonata.undefined import UNDEFINED
-from asl.expr.jsonata.writing import stringified
 
 LONGEST = 1000
 """How much of a value a message shows, in characters."""

@@ -7,9 +7,9 @@ from math import isfinite
 
 from asl.core.java import decimal
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.serialization import PLAIN, Writer, double, quoted, with_exponent
 from asl.expr.jsonata.undefined import Value
 from asl.expr.jsonata.values import is_number
-from asl.expr.jsonata.writing import PLAIN, Writer, double, quoted, with_exponent
 
 LONG = 2**63
 """Up to here AWS keeps the digits of whole numbers that are not computed with."""

@@ -6,6 +6,7 @@ from math import fmod
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import normal, text
 from asl.expr.jsonata.scopes import CHARACTER, Run
+from asl.expr.jsonata.serialization import INFINITY, PLAIN, SAFE, TooLong, double
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import (
     COMPARED,
@@ -16,7 +17,6 @@ from asl.expr.jsonata.values import (
     is_number,
     listed,
 )
-from asl.expr.jsonata.writing import INFINITY, PLAIN, SAFE, TooLong, double
 
 MAX_RANGE = 1_000_000
 """Items that a range may have, in the words of JSONata; the limits may allow fewer."""

@@ -8,22 +8,21 @@ from typing import TypeVar
 from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
-from asl.expr.jsonata import stacks, syntax
+from asl.expr.jsonata import calls, parser
 from asl.expr.jsonata.analysis import Parsed, certain_failures
 from asl.expr.jsonata.closures import compile
 from asl.expr.jsonata.context import constant
-from asl.expr.jsonata.direct import Direct, Maker, direct
+from asl.expr.jsonata.direct_calls import Direct, Maker, direct
+from asl.expr.jsonata.fast_parser import lifted, placed, read
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.functions.dialects import found_in
 from asl.expr.jsonata.functions.table import NATIVES
-from asl.expr.jsonata.levels import levels
 from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
-from asl.expr.jsonata.plain import lifted, placed, read
-from asl.expr.jsonata.results import plain
+from asl.expr.jsonata.results import levels, plain
 from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined
 from asl.expr.jsonata.values import Closure
-from asl.expr.parsed import CertainFailure, Reference
+from asl.expr.query_protocol import CertainFailure, Reference
 
 __all__ = ["UNDEFINED", "Query", "QueryFault", "Shape", "Undefined", "parse"]
 
@@ -99,7 +98,7 @@ class Query:
 
     def certain_failures(self) -> list[CertainFailure]:
         """Return the parts that fail for any data; this parses the source again."""
-        tree = _with_room(lambda: syntax.parse(self.source).tree)
+        tree = _with_room(lambda: parser.parse(self.source).tree)
         return certain_failures(tree, bool(self.shape.shadowed))
 
     def __call__(
@@ -136,18 +135,18 @@ def _with_room(read: Callable[[], T]) -> T:
         return read()
     except RecursionError:  # perhaps only because the caller's own stack is deep
         try:
-            return stacks.elsewhere(read)
+            return calls.run_on_new_stack(read)
         except RecursionError:
-            raise syntax.too_deep(0) from None
+            raise parser.too_deep(0) from None
 
 
 @lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
 def _parsed(source: str, limits: Limits) -> Query:
-    syntax.bounded(source)
+    parser.bounded(source)
     form, texts = lifted(source) or (None, ())
     shape = None if form is None else _usual(form, limits)
     if shape is None:
-        shape, texts = _shape(syntax.parse(source, limits.java), limits), ()
+        shape, texts = _shape(parser.parse(source, limits.java), limits), ()
     return Query(source, shape, texts, limits, shape.direct and shape.direct(texts))
 
 

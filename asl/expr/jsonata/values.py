@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.serialization import INFINITY
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined, Value
-from asl.expr.jsonata.writing import INFINITY
 
 Closure: TypeAlias = Callable[[Value, Scope], Value]
 """A compiled part of a query: `(context item, scope) -> value`."""

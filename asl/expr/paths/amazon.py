@@ -16,7 +16,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr.paths.jayway import JAVA_BLANKS, is_definite, parse_segments
 from asl.expr.paths.segments import Path, Pick
-from asl.expr.paths.select import select
+from asl.expr.paths.selection import select
 
 __all__ = ["concerns", "is_past_end", "parse_amazon_path"]
 

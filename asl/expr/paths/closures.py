@@ -11,7 +11,7 @@ from asl.expr.frame import Evaluate, Frame, StateView, identity
 from asl.expr.paths import jayway
 from asl.expr.paths.amazon import is_past_end
 from asl.expr.paths.segments import Path
-from asl.expr.paths.select import select, too_much_work
+from asl.expr.paths.selection import select, too_much_work
 
 __all__ = ["Use", "compile_path", "whole_context"]
 

@@ -9,7 +9,7 @@ from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, json_equal
 from asl.core.work import Spend
 from asl.expr.paths.segments import Evaluation, Segment, Test
-from asl.expr.paths.select import nodes_of
+from asl.expr.paths.selection import nodes_of
 
 __all__ = [
     "RELATIONS",

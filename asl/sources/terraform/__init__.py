@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from asl.core.document import Document
 from asl.core.source import Limits, Source
 from asl.sources.definition import Part, of_part, of_text, of_yaml
-from asl.sources.reading import Note, Reading
-from asl.sources.terraform import calls, hcl
+from asl.sources.read_context import Note, ReadContext
+from asl.sources.terraform import calls, syntax
 from asl.sources.terraform.expressions import Evaluator, instance_name
 from asl.sources.terraform.folder import Folder
 from asl.sources.terraform.scope import Scope, Undecided
@@ -23,7 +23,7 @@ MAX_STEPS: Final = 100
 class Instance(NamedTuple):
     """A block, and the values of `each` and `count` in one of its instances."""
 
-    block: hcl.Block
+    block: syntax.Block
     names: Mapping[str, Part]
 
 
@@ -39,16 +39,16 @@ class Template:
             name: instance
             for block in self.folder.body.blocks
             if (base := _name(block)) is not None
-            for name, instance in self.repeated(block, base, Reading({}, limits))
+            for name, instance in self.repeated(block, base, ReadContext({}, limits))
         }
         self.names = {name: self.others(name) for name in self.instances}
 
-    def deployed_name(self, name: str, reading: Reading) -> str:
+    def deployed_name(self, name: str, reading: ReadContext) -> str:
         """The name of a state machine in ARNs, which is that of its block or module."""
         return instance_name(name.removeprefix("module."))
 
     def repeated(
-        self, block: hcl.Block, base: str, reading: Reading
+        self, block: syntax.Block, base: str, reading: ReadContext
     ) -> Iterator[tuple[str, Instance]]:
         """Yield the state machines that a block makes: several by `for_each` or `count`."""
         evaluator, scope = Evaluator(self.folder, reading), Scope(self.source)
@@ -66,7 +66,7 @@ class Template:
         address = ".".join(block.labels)
         return frozenset((base, address, f"{address}{name.removeprefix(base)}")) - {name}
 
-    def document(self, name: str, reading: Reading) -> Document:
+    def document(self, name: str, reading: ReadContext) -> Document:
         """The definition of a state machine; raises InvalidDocument."""
         block, names = self.instances[name]
         reading.deliberate = True  # Terraform writes $${ for what it is to leave alone
@@ -79,7 +79,7 @@ class Template:
         )
 
 
-def _name(block: hcl.Block) -> str | None:
+def _name(block: syntax.Block) -> str | None:
     """The name of the state machine that a block declares, None if it is another one."""
     if block.kind == "resource" and len(block.labels) == 2 and block.labels[0] == KIND:
         return block.labels[1]
@@ -96,48 +96,49 @@ class _Machine:
         self.reading = evaluator.reading
         self.name = name
 
-    def document(self, node: hcl.Node, scope: Scope) -> Document:
+    def document(self, node: syntax.Node, scope: Scope) -> Document:
         node, scope = self.origin(node, scope)
-        if isinstance(node, hcl.Call) and node.name == "jsonencode" and len(node.arguments) == 1:
+        if isinstance(node, syntax.Call) and node.name == "jsonencode" and len(node.arguments) == 1:
             node, scope = self.origin(node.arguments[0], scope)
-            if isinstance(node, hcl.Call) and node.name in ("jsondecode", "yamldecode"):
+            if isinstance(node, syntax.Call) and node.name in ("jsondecode", "yamldecode"):
                 return self.decoded(node, scope)
             part = self.evaluator.settled(self.evaluator.value(node, scope), scope)
             return of_part(part, scope.source, self.reading, self.name)
         return of_text(*self.text(node, scope), self.reading, self.name)
 
-    def decoded(self, node: hcl.Call, scope: Scope) -> Document:
+    def decoded(self, node: syntax.Call, scope: Scope) -> Document:
         (argument,) = calls.arguments(self.evaluator, node, scope, 1)
         text, source = self.text(*self.origin(argument, scope))
         read = of_yaml if node.name == "yamldecode" else of_text
         return read(text, source, self.reading, self.name)
 
-    def text(self, node: hcl.Node, scope: Scope) -> tuple[Text, Source]:
+    def text(self, node: syntax.Node, scope: Scope) -> tuple[Text, Source]:
         """The text of an expression, and the file in which it is written."""
         match node:
-            case hcl.Call(name="file" | "templatefile"):
+            case syntax.Call(name="file" | "templatefile"):
                 return calls.file_of(self.evaluator, node, scope)
-            case hcl.Attribute(
-                of=hcl.Attribute(
-                    of=hcl.Attribute(of=hcl.Name(name="data"), name="template_file"), name=name
+            case syntax.Attribute(
+                of=syntax.Attribute(
+                    of=syntax.Attribute(of=syntax.Name(name="data"), name="template_file"),
+                    name=name,
                 ),
                 name="rendered",
             ) if block := self.evaluator.folder.block("data", "template_file", name):
                 return calls.template_file(self.evaluator, *block)
         return self.evaluator.text(node, scope), scope.source
 
-    def origin(self, node: hcl.Node, scope: Scope) -> tuple[hcl.Node, Scope]:
+    def origin(self, node: syntax.Node, scope: Scope) -> tuple[syntax.Node, Scope]:
         """Where an expression is written that is a name for another, or a choice of two."""
         for _ in range(MAX_STEPS):
             match node:
-                case hcl.Template(quoted=True, parts=[hcl.Node() as only]):
+                case syntax.Template(quoted=True, parts=[syntax.Node() as only]):
                     node = only
-                case hcl.Condition():
+                case syntax.Condition():
                     try:
                         node = node.yes if self.evaluator.decide(node.test, scope) else node.no
                     except Undecided:
                         return node, scope
-                case hcl.Attribute(of=hcl.Name(name="local"), name=name) if (
+                case syntax.Attribute(of=syntax.Name(name="local"), name=name) if (
                     f"local.{name}" not in self.reading.given
                     and (found := self.evaluator.folder.local(name)) is not None
                 ):

@@ -11,7 +11,7 @@ from asl.core.source import Source
 from asl.core.values import Json, compact
 from asl.core.work import WorkExceeded
 from asl.sources.definition import Part, Unknown
-from asl.sources.terraform import hcl, hcl_text
+from asl.sources.terraform import parser, syntax
 from asl.sources.terraform.functions import FUNCTIONS, METERED, PAIRING
 from asl.sources.terraform.scope import Evaluation, Scope, Undecided
 from asl.sources.text import Text
@@ -29,7 +29,7 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopItera
 """What a function says of arguments that it does not take."""
 
 
-def call(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def call(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     """What a call comes to; raises Undecided for a function that is worked out nowhere here."""
     name = node.name.removeprefix("core::")
     if name in OWN:
@@ -65,12 +65,12 @@ def _items(value: Json) -> int:
     return len(value) if type(value) is list else 1
 
 
-def _wrong(evaluator: Evaluation, node: hcl.Call, scope: Scope, reason: str) -> InvalidDocument:
+def _wrong(evaluator: Evaluation, node: syntax.Call, scope: Scope, reason: str) -> InvalidDocument:
     message = f"{node.name}() has arguments that it does not take"
     return evaluator.refused(node, scope, message, reason or None)
 
 
-def _parts(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Iterator[Part]:
+def _parts(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Iterator[Part]:
     """Yield the values of the arguments; raises Undecided where one is not known."""
     for index, argument in enumerate(node.arguments):
         part = evaluator.value(argument, scope)
@@ -82,7 +82,7 @@ def _parts(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Iterator[Part
             yield part
 
 
-def _merge(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _merge(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     members: dict[str, Part] = {}
     for part in _parts(evaluator, node, scope):
         if not isinstance(part.value, dict):
@@ -92,7 +92,7 @@ def _merge(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     return Part(members, node.at)
 
 
-def _concat(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _concat(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     items: list[Part] = []
     for part in _parts(evaluator, node, scope):
         if not isinstance(part.value, list):
@@ -102,13 +102,13 @@ def _concat(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     return Part(items, node.at)
 
 
-def _encode(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _encode(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     (argument,) = arguments(evaluator, node, scope, 1)
     part = evaluator.settled(evaluator.value(argument, scope), scope)
     return evaluator.constant(compact(evaluator.json(part, scope)), scope, node.at)
 
 
-def _decode_yaml(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _decode_yaml(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     (argument,) = arguments(evaluator, node, scope, 1)
     text = evaluator.json(evaluator.value(argument, scope), scope)
     value, _, faults = yaml_text.loads(str(text), evaluator.reading.limits)
@@ -117,7 +117,7 @@ def _decode_yaml(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     return evaluator.constant(value, scope, node.at)
 
 
-def _attempt(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _attempt(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     """`try`: the first argument that can be worked out."""
     for argument in node.arguments[:-1]:
         try:
@@ -127,7 +127,7 @@ def _attempt(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     return evaluator.value(arguments(evaluator, node, scope, len(node.arguments) or 1)[-1], scope)
 
 
-def _works(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _works(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     """`can`: whether the argument can be worked out."""
     (argument,) = arguments(evaluator, node, scope, 1)
     try:
@@ -137,18 +137,18 @@ def _works(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     return Part(True, node.at)
 
 
-def _contents(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _contents(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     text, _ = file_of(evaluator, node, scope)
     return evaluator.constant(text.string, scope, node.at)
 
 
-def _exists(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _exists(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     (argument,) = arguments(evaluator, node, scope, 1)
     path = evaluator.text(argument, scope).string
     return Part(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
 
 
-def _filled(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
+def _filled(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     """`templatestring`: a text that is a template, with its variables filled in."""
     template, values = arguments(evaluator, node, scope, 2)
     text = evaluator.json(evaluator.value(template, scope), scope)
@@ -160,14 +160,16 @@ def _filled(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> Part:
     return evaluator.constant(filled.string, scope, node.at)
 
 
-def arguments(evaluator: Evaluation, node: hcl.Call, scope: Scope, *counts: int) -> list[hcl.Node]:
+def arguments(
+    evaluator: Evaluation, node: syntax.Call, scope: Scope, *counts: int
+) -> list[syntax.Node]:
     """The arguments of a call, as many as are expected."""
     if len(node.arguments) not in counts:
         raise _wrong(evaluator, node, scope, f"{counts[0]} are expected")
     return node.arguments
 
 
-def file_of(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> tuple[Text, Source]:
+def file_of(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> tuple[Text, Source]:
     """What `file` and `templatefile` give: the text of a file, with its variables filled in."""
     path = evaluator.text(arguments(evaluator, node, scope, 1, 2)[0], scope).string
     file = evaluator.reading.file(path, scope.source, node.at)
@@ -179,7 +181,9 @@ def file_of(evaluator: Evaluation, node: hcl.Call, scope: Scope) -> tuple[Text, 
     return _render(evaluator, file, names.value)
 
 
-def template_file(evaluator: Evaluation, block: hcl.Block, source: Source) -> tuple[Text, Source]:
+def template_file(
+    evaluator: Evaluation, block: syntax.Block, source: Source
+) -> tuple[Text, Source]:
     """What the data source `template_file` gives."""
     scope, attributes = Scope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
@@ -188,9 +192,9 @@ def template_file(evaluator: Evaluation, block: hcl.Block, source: Source) -> tu
             values = {k: evaluator.value(v, scope) for k, v in inner.body.attributes.items()}
     template = attributes.get("template")
     match template:
-        case hcl.Template(quoted=True, parts=[hcl.Node() as only]):
+        case syntax.Template(quoted=True, parts=[syntax.Node() as only]):
             template = only
-    if not isinstance(template, hcl.Call) or template.name != "file":
+    if not isinstance(template, syntax.Call) or template.name != "file":
         at = template.at if template else block.at
         message = "the template of template_file is file(...)"
         raise evaluator.reading.refused(source, at, "READ-16", message)
@@ -207,10 +211,10 @@ def _render(evaluator: Evaluation, file: Source, values: Mapping[str, Part]) -> 
         given = evaluator.reading.given_for(name)
         if given is not None:
             names[name] = evaluator.constant(given, Scope(file), 0)
-    return evaluator.text(hcl_text.parse_template(file), Scope(file, called_with=names)), file
+    return evaluator.text(parser.parse_template(file), Scope(file, called_with=names)), file
 
 
-OWN: Final[Mapping[str, Callable[[Evaluation, hcl.Call, Scope], Part]]] = {
+OWN: Final[Mapping[str, Callable[[Evaluation, syntax.Call, Scope], Part]]] = {
     "can": _works,
     "concat": _concat,
     "file": _contents,

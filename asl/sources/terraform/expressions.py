@@ -9,10 +9,10 @@ from typing import Any, Final
 from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.source import Source
 from asl.core.values import Json, compact, is_number, json_equal
+from asl.sources.aws_resources import ACTIVITY, FUNCTION, MACHINE
 from asl.sources.definition import Part, Unknown
-from asl.sources.reading import ACCOUNT, PARTITION, REGION, Reading
-from asl.sources.resources import ACTIVITY, FUNCTION, MACHINE
-from asl.sources.terraform import hcl
+from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext
+from asl.sources.terraform import syntax
 from asl.sources.terraform.calls import call, template_file
 from asl.sources.terraform.folder import Folder
 from asl.sources.terraform.functions import FUNCTIONS, text_of
@@ -54,7 +54,7 @@ def instance_name(address: str) -> str:
 class Evaluator:
     """Works out the expressions of one folder."""
 
-    def __init__(self, folder: Folder, reading: Reading) -> None:
+    def __init__(self, folder: Folder, reading: ReadContext) -> None:
         self.folder = folder
         self.reading = reading
         self.depth = 0
@@ -64,12 +64,12 @@ class Evaluator:
         """Values by name."""
 
     def refused(
-        self, node: hcl.Node, scope: Scope, message: str, hint: str | None = None
+        self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """The refusal of an expression."""
         return self.reading.refused(scope.source, node.at, "READ-16", message, hint)
 
-    def value(self, node: hcl.Node, scope: Scope) -> Part:
+    def value(self, node: syntax.Node, scope: Scope) -> Part:
         """What an expression comes to; raises InvalidDocument for one that cannot be meant."""
         self.reading.count(scope.source, node.at)
         self.depth += 1
@@ -85,7 +85,7 @@ class Evaluator:
 
     # Values as texts, conditions and JSON --------------------------------------------------------
 
-    def text(self, node: hcl.Node, scope: Scope) -> Text:
+    def text(self, node: syntax.Node, scope: Scope) -> Text:
         """What an expression comes to within a text; a stand-in if it is not known."""
         value = self.value(node, scope).value
         if isinstance(value, Text):
@@ -121,7 +121,7 @@ class Evaluator:
             return Part([self.settled(item, scope) for item in value], part.at, part.key_at)
         return part
 
-    def decide(self, node: hcl.Node, scope: Scope) -> bool:
+    def decide(self, node: syntax.Node, scope: Scope) -> bool:
         """Whether a condition holds; raises Undecided if that is not known."""
         value = self.json(self.value(node, scope), scope)
         if type(value) is not bool and value not in ("true", "false"):
@@ -158,12 +158,12 @@ class Evaluator:
 
     # Expressions ---------------------------------------------------------------------------------
 
-    def literal(self, node: hcl.Literal, scope: Scope) -> Part:
+    def literal(self, node: syntax.Literal, scope: Scope) -> Part:
         value = node.value
         return Part(Text.written(value, node.at) if type(value) is str else value, node.at)
 
-    def template(self, node: hcl.Template, scope: Scope) -> Part:
-        if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], hcl.Node):
+    def template(self, node: syntax.Template, scope: Scope) -> Part:
+        if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], syntax.Node):
             return self.value(node.parts[0], scope)
         texts = [part if isinstance(part, Text) else self.text(part, scope) for part in node.parts]
         whole = joined(texts, node.at)
@@ -171,24 +171,24 @@ class Evaluator:
         self.reading.count(scope.source, node.at, len(whole.runs))
         return Part(whole, node.at)
 
-    def repeat(self, node: hcl.Repeat, scope: Scope) -> Part:
+    def repeat(self, node: syntax.Repeat, scope: Scope) -> Part:
         texts = [self.text(node.body, inner) for inner in self.rounds(node, scope)]
         return Part(joined(texts, node.at), node.at)
 
-    def condition(self, node: hcl.Condition, scope: Scope) -> Part:
+    def condition(self, node: syntax.Condition, scope: Scope) -> Part:
         return self.value(node.yes if self.decide(node.test, scope) else node.no, scope)
 
-    def array(self, node: hcl.Tuple, scope: Scope) -> Part:
+    def array(self, node: syntax.Tuple, scope: Scope) -> Part:
         return Part([self.value(item, scope) for item in node.items], node.at)
 
-    def record(self, node: hcl.Object, scope: Scope) -> Part:
+    def record(self, node: syntax.Object, scope: Scope) -> Part:
         members: dict[str, Part] = {}
         for key, item in node.items:
             part = self.value(item, scope)
             members[self.text(key, scope).string] = Part(part.value, part.at, key.at)
         return Part(members, node.at)
 
-    def loop(self, node: hcl.For, scope: Scope) -> Part:
+    def loop(self, node: syntax.For, scope: Scope) -> Part:
         items: list[Part] = []
         members: dict[str, Part] = {}
         for inner in self.rounds(node, scope):
@@ -207,7 +207,7 @@ class Evaluator:
                 group.append(part)
         return Part(items if node.key is None else members, node.at)
 
-    def rounds(self, node: hcl.For | hcl.Repeat, scope: Scope) -> Iterator[Scope]:
+    def rounds(self, node: syntax.For | syntax.Repeat, scope: Scope) -> Iterator[Scope]:
         """Yield the scope of every round of a loop."""
         over = self.value(node.over, scope).value
         if isinstance(over, Unknown):
@@ -225,7 +225,7 @@ class Evaluator:
             yield scope.having(dict(zip(node.names, each, strict=True)))
 
     def instances(
-        self, attributes: Mapping[str, hcl.Node], scope: Scope
+        self, attributes: Mapping[str, syntax.Node], scope: Scope
     ) -> list[tuple[str, Mapping[str, Part]]]:
         """The instances of a block: `["key"]` or `[index]` of each, and what `each` or `count` is.
 
@@ -254,7 +254,7 @@ class Evaluator:
         """The text of a part, empty for anything else."""
         return part.value.string if isinstance(part.value, Text) else ""
 
-    def operation(self, node: hcl.Operation, scope: Scope) -> Part:
+    def operation(self, node: syntax.Operation, scope: Scope) -> Part:
         sign = node.operator
         if sign in ("&&", "||") and node.left is not None:
             holds = self.decide(node.left, scope)
@@ -275,24 +275,24 @@ class Evaluator:
         whole = type(outcome) is float and outcome.is_integer()
         return Part(int(outcome) if whole else outcome, node.at)
 
-    def splat(self, node: hcl.Splat, scope: Scope) -> Part:
+    def splat(self, node: syntax.Splat, scope: Scope) -> Part:
         over = self.value(node.of, scope)
         if isinstance(over.value, Unknown):
             raise Undecided
         items = over.value if isinstance(over.value, list) else [over]
-        each = [self.value(node.each, scope.having({hcl.ITEM: item})) for item in items]
+        each = [self.value(node.each, scope.having({syntax.ITEM: item})) for item in items]
         return Part(each, node.at)
 
     # References ----------------------------------------------------------------------------------
 
-    def reference(self, node: hcl.Node, scope: Scope) -> Part:
+    def reference(self, node: syntax.Node, scope: Scope) -> Part:
         """A name with the attributes and indices that follow it."""
-        steps: list[hcl.Attribute | hcl.Index] = []
-        while isinstance(node, hcl.Attribute | hcl.Index):
+        steps: list[syntax.Attribute | syntax.Index] = []
+        while isinstance(node, syntax.Attribute | syntax.Index):
             steps.append(node)
             node = node.of
         steps.reverse()
-        if not isinstance(node, hcl.Name):
+        if not isinstance(node, syntax.Name):
             part = self.value(node, scope)
         elif node.name in scope.names:
             part = scope.names[node.name]
@@ -305,10 +305,10 @@ class Evaluator:
         return part
 
     def root(
-        self, node: hcl.Name, steps: list[hcl.Attribute | hcl.Index], scope: Scope
-    ) -> tuple[Part, list[hcl.Attribute | hcl.Index]]:
+        self, node: syntax.Name, steps: list[syntax.Attribute | syntax.Index], scope: Scope
+    ) -> tuple[Part, list[syntax.Attribute | syntax.Index]]:
         """What a reference begins with, and the steps that are left."""
-        names = [step.name for step in steps if isinstance(step, hcl.Attribute)]
+        names = [step.name for step in steps if isinstance(step, syntax.Attribute)]
         match [node.name, *names]:
             case ["var", name, *_]:
                 return self.variable(name, node, scope), steps[1:]
@@ -323,12 +323,12 @@ class Evaluator:
                     return self.constant(text.string, scope, node.at), steps[3:]
         return Part(Unknown(node.name), node.at), steps
 
-    def member(self, of: Part, step: hcl.Attribute | hcl.Index, scope: Scope) -> Part:
+    def member(self, of: Part, step: syntax.Attribute | syntax.Index, scope: Scope) -> Part:
         """An attribute or an item of a value."""
         value = of.value
         if isinstance(value, Unknown):
             return self.deployed(value.text + self.suffix(step, scope), step, scope)
-        if isinstance(step, hcl.Attribute):
+        if isinstance(step, syntax.Attribute):
             key: Json = step.name
         else:
             key = self.json(self.value(step.key, scope), scope)
@@ -339,15 +339,15 @@ class Evaluator:
         hint = did_you_mean(key, value) if isinstance(value, dict) and type(key) is str else None
         raise self.refused(step, scope, f"there is no member {key!r}", hint)
 
-    def suffix(self, step: hcl.Attribute | hcl.Index, scope: Scope) -> str:
-        if isinstance(step, hcl.Attribute):
+    def suffix(self, step: syntax.Attribute | syntax.Index, scope: Scope) -> str:
+        if isinstance(step, syntax.Attribute):
             return f".{step.name}"
         key = self.value(step.key, scope).value
         if isinstance(key, Unknown):
             return f"[{key.text}]"
         return f"[{compact(self.json(Part(key, step.at), scope))}]"
 
-    def deployed(self, path: str, node: hcl.Node, scope: Scope) -> Part:
+    def deployed(self, path: str, node: syntax.Node, scope: Scope) -> Part:
         """A value that a deployment makes: as given, by a stand-in, or unknown."""
         given = self.reading.given_for(path)
         if given is not None:
@@ -361,7 +361,7 @@ class Evaluator:
                 return self.constant(self.reading.stand_in(path, name), scope, node.at)
         return Part(Unknown(path), node.at)
 
-    def local(self, name: str, node: hcl.Node, scope: Scope) -> Part:
+    def local(self, name: str, node: syntax.Node, scope: Scope) -> Part:
         """A local value."""
         path = f"local.{name}"
         given = self.reading.given_for(path)
@@ -372,7 +372,7 @@ class Evaluator:
             return self.missing(path, node)
         return self.followed(path, *found, node, scope)
 
-    def variable(self, name: str, node: hcl.Node, scope: Scope) -> Part:
+    def variable(self, name: str, node: syntax.Node, scope: Scope) -> Part:
         """An input variable: as given, as a tfvars file says, or its default."""
         path = f"var.{name}"
         block = self.folder.block("variable", name)
@@ -389,13 +389,13 @@ class Evaluator:
             return Part(Unknown(path), node.at)
         return self.followed(path, default, block[1], node, scope)
 
-    def missing(self, path: str, node: hcl.Node) -> Part:
+    def missing(self, path: str, node: syntax.Node) -> Part:
         message = f"no file of the folder declares {path}"
         self.reading.note("READ-17", message, None, f"${{{path}}}")
         return Part(Unknown(path), node.at)
 
     def followed(
-        self, path: str, node: hcl.Node, source: Source, at: hcl.Node, scope: Scope
+        self, path: str, node: syntax.Node, source: Source, at: syntax.Node, scope: Scope
     ) -> Part:
         """The value of what a name stands for; it seems to stand here if that is another file."""
         if path in self.following:
@@ -421,12 +421,14 @@ class Evaluator:
             return Part([self.moved(item, at, scope) for item in value], at)
         return Part(value, at)
 
-    def converted(self, value: Json, kind: hcl.Node | None, node: hcl.Node, scope: Scope) -> Json:
+    def converted(
+        self, value: Json, kind: syntax.Node | None, node: syntax.Node, scope: Scope
+    ) -> Json:
         """A given value as the type that is declared for it: texts may stand for other values."""
         if type(value) is not str or kind is None:
             return value
         convert, hint = FUNCTIONS["jsondecode"], "write it as JSON"
-        if isinstance(kind, hcl.Name):
+        if isinstance(kind, syntax.Name):
             convert = FUNCTIONS.get(f"to{kind.name}", FUNCTIONS["tostring"])
             hint = f"it is declared as a {kind.name}"
         try:
@@ -447,19 +449,19 @@ ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     ">=": operator.ge,
 }
 
-VALUES: Final[Mapping[type[hcl.Node], Callable[[Evaluator, Any, Scope], Part]]] = {
-    hcl.Attribute: Evaluator.reference,
-    hcl.Call: call,
-    hcl.Condition: Evaluator.condition,
-    hcl.For: Evaluator.loop,
-    hcl.Index: Evaluator.reference,
-    hcl.Literal: Evaluator.literal,
-    hcl.Name: Evaluator.reference,
-    hcl.Object: Evaluator.record,
-    hcl.Operation: Evaluator.operation,
-    hcl.Repeat: Evaluator.repeat,
-    hcl.Splat: Evaluator.splat,
-    hcl.Template: Evaluator.template,
-    hcl.Tuple: Evaluator.array,
+VALUES: Final[Mapping[type[syntax.Node], Callable[[Evaluator, Any, Scope], Part]]] = {
+    syntax.Attribute: Evaluator.reference,
+    syntax.Call: call,
+    syntax.Condition: Evaluator.condition,
+    syntax.For: Evaluator.loop,
+    syntax.Index: Evaluator.reference,
+    syntax.Literal: Evaluator.literal,
+    syntax.Name: Evaluator.reference,
+    syntax.Object: Evaluator.record,
+    syntax.Operation: Evaluator.operation,
+    syntax.Repeat: Evaluator.repeat,
+    syntax.Splat: Evaluator.splat,
+    syntax.Template: Evaluator.template,
+    syntax.Tuple: Evaluator.array,
 }
 """How each kind of expression is worked out."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from asl.core.document import opened, too_large
 from asl.core.source import Limits, Source
-from asl.sources.terraform import hcl, hcl_text
+from asl.sources.terraform import parser, syntax
 
 __all__ = ["Folder", "read_hcl"]
 
@@ -16,12 +16,12 @@ MAX_FILES: Final = 200
 """How many other files of a folder are looked at."""
 
 
-def read_hcl(source: Source, limits: Limits) -> hcl.Body:
+def read_hcl(source: Source, limits: Limits) -> syntax.Body:
     """What a file says; raises InvalidDocument. HCL has the bounds of YAML."""
     text = source.text or ""
     if len(text) > limits.max_yaml_bytes:
         raise too_large(source.name, limits.max_yaml_bytes)
-    return hcl_text.parse(source)
+    return parser.parse(source)
 
 
 class Folder:
@@ -33,12 +33,12 @@ class Folder:
         self.body = read_hcl(source, limits)
 
     @cached_property
-    def files(self) -> list[tuple[Source, hcl.Body]]:
+    def files(self) -> list[tuple[Source, syntax.Body]]:
         """The other files, in alphabetical order; none if the first one is no file itself."""
         return [(each, read_hcl(each, self.limits)) for each in self.others((".tf",))]
 
     @cached_property
-    def assigned(self) -> dict[str, tuple[hcl.Node, Source]]:
+    def assigned(self) -> dict[str, tuple[syntax.Node, Source]]:
         """What the files say that Terraform reads values from without being asked."""
         return {
             name: (node, source)
@@ -60,7 +60,7 @@ class Folder:
         for each in islice(names, MAX_FILES):
             yield opened(os.path.join(folder, each), limits=self.limits)._replace(format="hcl")
 
-    def blocks(self, *head: str) -> Iterator[tuple[hcl.Block, Source]]:
+    def blocks(self, *head: str) -> Iterator[tuple[syntax.Block, Source]]:
         """Yield the blocks of a kind and with labels, the first file's before those of others."""
         for block in self.body.blocks:
             if (block.kind, *block.labels) == head:
@@ -70,11 +70,11 @@ class Folder:
                 if (block.kind, *block.labels) == head:
                     yield block, source
 
-    def block(self, *head: str) -> tuple[hcl.Block, Source] | None:
+    def block(self, *head: str) -> tuple[syntax.Block, Source] | None:
         """The first of these blocks."""
         return next(self.blocks(*head), None)
 
-    def local(self, name: str) -> tuple[hcl.Node, Source] | None:
+    def local(self, name: str) -> tuple[syntax.Node, Source] | None:
         """What a local value is."""
         for block, source in self.blocks("locals"):
             if name in block.body.attributes:

@@ -5,7 +5,8 @@ Each takes and gives JSON values; ValueError and TypeError say that the argument
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_interface, ip_network
 from itertools import chain, product
 from math import ceil, floor, prod
 from posixpath import basename, dirname, normpath
@@ -15,11 +16,55 @@ from urllib.parse import quote_plus
 from orjson import loads
 
 from asl.core.values import Json, compact
-from asl.sources.terraform import networks
 from asl.sources.terraform.formatting import format_text, matched, matches, replaced, text_of
-from asl.sources.terraform.yaml_writing import written
 
-__all__ = ["FUNCTIONS", "METERED", "PAIRING", "text_of"]
+__all__ = [
+    "FUNCTIONS",
+    "METERED",
+    "PAIRING",
+    "cidr_host",
+    "cidr_netmask",
+    "cidr_subnet",
+    "cidr_subnets",
+    "encode_yaml",
+    "text_of",
+]
+
+_BLOCK = re.compile(r"\S(?:(?s:.*)\S)?\n?")
+"""A text that keeps its blanks when it is written line by line."""
+
+
+def encode_yaml(value: Json) -> str:
+    """The text of a value, with the end of its last line."""
+    return "".join(f"{line}\n" for line in _lines(value))
+
+
+def _lines(value: Json) -> Iterator[str]:
+    if type(value) is dict and value:
+        for key in sorted(value):
+            yield from _member(f"{compact(key)}:", value[key])
+    elif type(value) is list and value:
+        for item in value:
+            first, *others = _lines(item)
+            yield f"- {first}"
+            yield from (f"  {line}" if line else line for line in others)
+    elif type(value) is str and "\n" in value and _BLOCK.fullmatch(value):
+        yield "|" if value.endswith("\n") else "|-"
+        yield from (f"  {line}" if line else line for line in value.removesuffix("\n").split("\n"))
+    else:
+        yield compact(value)
+
+
+def _member(key: str, value: Json) -> Iterator[str]:
+    lines = list(_lines(value))
+    if type(value) in (dict, list) and value:
+        yield key
+        inner = "  " if type(value) is dict else ""  # the items of a list stand below its key
+        yield from (f"{inner}{line}" if line else line for line in lines)
+    else:
+        yield f"{key} {lines[0]}"
+        yield from lines[1:]
+
 
 MAX_ITEMS: Final = 10_000
 """How many items a function may make of few."""
@@ -152,6 +197,64 @@ def _transposed(lists: dict[str, list[str]]) -> dict[str, Json]:
     return {name: sorted(key for key in lists if name in lists[key]) for name in names}
 
 
+def _network(prefix: str) -> tuple[int, int, int]:
+    """The first address of a prefix, how many bits are given, and how many there are."""
+    if "/" not in prefix:
+        raise ValueError(f"{prefix!r} has no length")
+    network = ip_interface(prefix).network
+    return int(network.network_address), network.prefixlen, network.max_prefixlen
+
+
+def _network_text(address: int, length: int, bits: int) -> str:
+    size = bits // 8
+    return str(ip_network((address.to_bytes(size, "big"), length)))
+
+
+def cidr_host(prefix: str, number: int) -> str:
+    """`cidrhost`: the address of a host, counted from the end for a negative number."""
+    first, length, bits = _network(prefix)
+    size = 1 << (bits - length)
+    if not -size <= number < size:
+        raise ValueError(f"{prefix} has no host {number}")
+    return _network_text(first + number % size, bits, bits).partition("/")[0]
+
+
+def cidr_netmask(prefix: str) -> str:
+    """`cidrnetmask`: the mask of an IPv4 network."""
+    network = ip_interface(prefix).network
+    if network.version != 4:
+        raise ValueError("only IPv4 has masks")
+    return str(network.netmask)
+
+
+def cidr_subnet(prefix: str, more: int, number: int) -> str:
+    """`cidrsubnet`: one of the networks whose prefixes have so many bits more."""
+    first, length, bits = _network(prefix)
+    longer = length + more
+    if more < 0 or longer > bits or not 0 <= number < 1 << more:
+        raise ValueError(f"{prefix} has no network {number} with {more} bits more")
+    return _network_text(first + (number << (bits - longer)), longer, bits)
+
+
+def cidr_subnets(prefix: str, *sizes: int) -> list[Json]:
+    """`cidrsubnets`: networks one behind the other, each with its own number of bits more."""
+    first, length, bits = _network(prefix)
+    end = first + (1 << (bits - length))
+    found: list[Json] = []
+    at = first
+    for more in sizes:
+        longer = length + more
+        if more < 1 or longer > bits:
+            raise ValueError(f"{prefix} has no networks with {more} bits more")
+        size = 1 << (bits - longer)
+        at = -(-at // size) * size
+        if at + size > end:
+            raise ValueError(f"{prefix} has no room for all of them")
+        found.append(_network_text(at, longer, bits))
+        at += size
+    return found
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "abs": abs,
     "abspath": normpath,
@@ -165,10 +268,10 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "ceil": ceil,
     "chunklist": _chunks,
     "chomp": lambda text: text.rstrip("\r\n"),
-    "cidrhost": networks.host,
-    "cidrnetmask": networks.mask,
-    "cidrsubnet": networks.subnet,
-    "cidrsubnets": networks.subnets,
+    "cidrhost": cidr_host,
+    "cidrnetmask": cidr_netmask,
+    "cidrsubnet": cidr_subnet,
+    "cidrsubnets": cidr_subnets,
     "coalesce": _coalesce,
     "coalescelist": lambda *lists: next(each for each in lists if each),
     "compact": lambda values: [value for value in values if value not in (None, "")],
@@ -238,7 +341,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "urlencode": lambda text: quote_plus(text),
     "uuidv5": _named_id,
     "values": lambda values: [values[key] for key in sorted(values)],
-    "yamlencode": written,
+    "yamlencode": encode_yaml,
     "zipmap": lambda keys, values: dict(zip(keys, values, strict=True)),
 }
 

@@ -8,8 +8,8 @@ from asl.core.diagnostics import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json
 from asl.sources.definition import Part
-from asl.sources.reading import Reading
-from asl.sources.terraform import hcl
+from asl.sources.read_context import ReadContext
+from asl.sources.terraform import syntax
 from asl.sources.text import Text
 
 __all__ = ["Evaluation", "Scope", "Undecided"]
@@ -24,7 +24,7 @@ class Scope:
     called_with: Mapping[str, Part] = field(default_factory=dict)
     """Values for the names of a template, which are written in another file."""
 
-    def written(self, node: hcl.Node) -> str:
+    def written(self, node: syntax.Node) -> str:
         """An expression as it is written, on one line."""
         return " ".join((self.source.text or "")[node.at : node.end].split())
 
@@ -41,18 +41,18 @@ class Evaluation(Protocol):
     """Works out the expressions of one folder."""
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ReadContext:
         """The values that are given, and the bounds of what is read."""
 
     def refused(
-        self, node: hcl.Node, scope: Scope, message: str, hint: str | None = None
+        self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the refusal of an expression."""
 
-    def value(self, node: hcl.Node, scope: Scope) -> Part:
+    def value(self, node: syntax.Node, scope: Scope) -> Part:
         """Return what an expression comes to; raises InvalidDocument."""
 
-    def text(self, node: hcl.Node, scope: Scope) -> Text:
+    def text(self, node: syntax.Node, scope: Scope) -> Text:
         """Return what an expression comes to within a text."""
 
     def settled(self, part: Part, scope: Scope) -> Part:

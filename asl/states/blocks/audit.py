@@ -14,8 +14,8 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, is_number, measure
 from asl.core.work import WorkExceeded
 from asl.expr.paths import parse_path
-from asl.expr.paths.replace import replaced
-from asl.expr.paths.select import select
+from asl.expr.paths.nodes import replaced
+from asl.expr.paths.selection import select
 from asl.expr.times import format_timestamp
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings

@@ -10,10 +10,10 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Profile
 from asl.core.values import Json, measure
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, tokens_of
-from asl.expr.likeness import likeness
 from asl.expr.paths import Path, parse_path
-from asl.expr.paths.places import Steps, located, without, written
+from asl.expr.paths.nodes import Steps, located, without, written
 from asl.expr.references import place
+from asl.expr.similarity import similarity
 from asl.expr.templates import SUFFIX
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings
@@ -110,7 +110,7 @@ class _Plan:
         ]
         if not self.candidates:
             pieces = list(_pieces(document))
-        pieces.sort(key=lambda piece: -likeness(query, piece[2]))
+        pieces.sort(key=lambda piece: -similarity(query, piece[2]))
         return pieces[: found.count("TopK") or TOP_K]
 
     # Summaries

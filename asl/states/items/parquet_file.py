@@ -11,7 +11,7 @@ from io import SEEK_END
 from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from asl.core.extras import install_command
+from asl.core.environment import install_command
 from asl.core.values import MAX_DEPTH, Json
 from asl.states.items.base import Fault, Outline
 from asl.states.items.packed import Unpacked

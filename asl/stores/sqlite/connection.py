@@ -14,7 +14,7 @@ from typing import Final
 from weakref import WeakSet
 from zlib import crc32
 
-from asl.core.private import create_private_file
+from asl.core.private_files import create_private_file
 from asl.stores.backend import Write
 from asl.stores.errors import CLOSED, CONTRADICTED, StoreContradicted, StoreDamaged, StoreError
 from asl.stores.sqlite.locks import IS_SUPPORTED, UNSUPPORTED, Locks

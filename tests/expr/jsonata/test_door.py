@@ -4,8 +4,8 @@ import pytest
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.delimiters import expression
 from asl.expr.jsonata import UNDEFINED, parse
+from asl.expr.query_protocol import query_source
 from tests.expr.jsonata.frames import evaluate, still
 
 
@@ -26,7 +26,7 @@ from tests.expr.jsonata.frames import evaluate, still
 )
 def test_a_whole_string_is_an_expression(text: str, source: str | None) -> None:
     """The delimiters stand at the very ends; the blanks inside do not belong to the source."""
-    assert expression(text) == source
+    assert query_source(text) == source
 
 
 @pytest.mark.parametrize(

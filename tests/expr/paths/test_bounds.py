@@ -8,9 +8,9 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.work import LIMITS
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.paths.jayway.syntax import MAX_SEGMENTS
-from asl.expr.paths.places import located
+from asl.expr.paths.nodes import located
 from asl.expr.paths.segments import Evaluation, Filter
-from asl.expr.paths.select import nodes_of
+from asl.expr.paths.selection import nodes_of
 
 
 class Frame:

@@ -13,9 +13,9 @@ from asl.dialects.contenox.writing.inputs import REACHING
 from asl.dialects.contenox.writing.meanings import Reader
 from asl.dialects.contenox.writing.templates import operand
 from asl.dialects.contenox.writing.values import Constant, Unknown, Value, reaches
-from asl.expr.delimiters import expression
 from asl.expr.glob import pieces
-from asl.expr.jsonata.syntax import parse
+from asl.expr.jsonata.parser import parse
+from asl.expr.query_protocol import query_source
 
 __all__ = ["NEVER", "condition"]
 
@@ -54,7 +54,7 @@ class _Conditions:
         if "Condition" in rule:
             self.jsonata = True
             said = rule["Condition"]
-            source = expression(said) if isinstance(said, str) else None
+            source = query_source(said) if isinstance(said, str) else None
             if isinstance(said, bool):
                 return "true" if said else NEVER
             try:

@@ -20,11 +20,11 @@ from asl.dialects.contenox.writing.values import (
     made,
     merged,
 )
-from asl.expr.delimiters import expression
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import Placeholder, template
-from asl.expr.jsonata.syntax import parse
+from asl.expr.jsonata.parser import parse
 from asl.expr.paths.syntax import parse_path
+from asl.expr.query_protocol import query_source
 from asl.expr.templates import SUFFIX
 
 __all__ = ["CAUGHT", "Reader"]
@@ -67,7 +67,7 @@ class Reader:
             return made({key: self.structure(each) for key, each in value.items()}, self.why)
         if isinstance(value, list):
             return self._listed([self.structure(each) for each in value])
-        source = expression(value) if isinstance(value, str) else None
+        source = query_source(value) if isinstance(value, str) else None
         return Constant(value) if source is None else self.query(source)
 
     def _listed(self, items: list[Value]) -> Value:

@@ -9,7 +9,7 @@ from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
 from asl.dialects.flujo.rounds import rounds_of
 from asl.dialects.queries import handed, query
 from asl.expr.flujo.forks import REDUCERS
-from asl.expr.jsonata.literals import literal
+from asl.expr.jsonata.serialization import literal
 
 __all__ = ["iteration", "parallel", "router"]
 

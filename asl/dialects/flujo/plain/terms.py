@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json
-from asl.expr.delimiters import expression
-from asl.expr.jsonata.syntax import parse
+from asl.expr.jsonata.parser import parse
+from asl.expr.query_protocol import query_source
 
 __all__ = ["INPUT", "Call", "Literal", "Members", "Operation", "Term", "Way", "term_of"]
 
@@ -65,7 +65,7 @@ INPUT: Final = Way(("input",))
 
 def term_of(value: Json) -> Term:
     """Return what a field says that the reader has written."""
-    source = expression(value) if isinstance(value, str) else None
+    source = query_source(value) if isinstance(value, str) else None
     return Literal(value) if source is None else _term(parse(source).tree)
 
 

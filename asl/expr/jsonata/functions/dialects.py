@@ -3,13 +3,26 @@
 They are there for documents that a dialect was converted to; AWS knows none of them.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, wraps
 from importlib import import_module
+from typing import Any
 
 from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.jsonata.signatures import parsed
+from asl.expr.jsonata.undefined import UNDEFINED, Value
 
-__all__ = ["PLAIN", "TABLES", "belonging", "found_in"]
+__all__ = [
+    "PLAIN",
+    "TABLES",
+    "Rows",
+    "belonging",
+    "found_in",
+    "function_names",
+    "is_function",
+    "table",
+]
 
 TABLES: Mapping[str, str] = {
     "codemie": "asl.expr.codemie.functions",
@@ -40,3 +53,53 @@ def found_in(names: Iterable[str]) -> dict[str, Native]:
     """Return those of the named functions that belong to a dialect."""
     tables = [(name, belonging(name)) for name in names]
     return {name: table[name] for name, table in tables if name in table}
+
+
+def function_names(like: str) -> tuple[str, ...]:
+    """Return the built-in functions, and those of the dialect whose prefix a name has."""
+    return (*NATIVES, *belonging(like))
+
+
+def is_function(name: str, *, of_dialects: bool) -> bool:
+    """Return whether a query may call a function.
+
+    Args:
+        name: The name without its `$`.
+        of_dialects: Whether functions that belong to a dialect are allowed.
+    """
+    return name in NATIVES or (of_dialects and name in belonging(name))
+
+
+Rows = Mapping[str, tuple[str, Callable[..., Any], int]]
+"""Signature, function and number of arguments by name."""
+
+
+def table(prefix: str, rows: Rows) -> dict[str, Native]:
+    """Return the functions of a dialect by their names in a query."""
+    return {f"{prefix}_{name}": _native(f"{prefix}_{name}", *row) for name, row in rows.items()}
+
+
+def _native(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
+    required = sum(not each.pattern.endswith("?") for each in parsed(signature))
+
+    @wraps(call)
+    def called(*arguments: Value) -> Value:
+        for each in arguments:
+            if each is UNDEFINED or (isinstance(each, list) and type(each) is not list):
+                break
+        else:
+            return call(*arguments)
+        while arguments and arguments[-1] is UNDEFINED:
+            arguments = arguments[:-1]
+        if len(arguments) < required or UNDEFINED in arguments[:required]:
+            return UNDEFINED
+        return call(*map(_listed, arguments))
+
+    return Native(name, signature, called, arity)
+
+
+def _listed(value: Value) -> Value:
+    """Return the list of a sequence: what a path has found becomes part of a result."""
+    if isinstance(value, list) and type(value) is not list:
+        return [None if each is UNDEFINED else each for each in value]
+    return value

@@ -8,7 +8,7 @@ from typing import Any
 
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions import arrays, aws, numbers, objects, strings
-from asl.expr.jsonata.pictures import decimals, integers, moments
+from asl.expr.jsonata.pictures import datetimes, decimals, integers
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.transforms import copied
 from asl.expr.jsonata.undefined import Value
@@ -71,7 +71,7 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "base64decode": ("<s-:s>", strings.base64decode, 1),
     "decodeUrlComponent": ("<s-:s>", strings.decode_url_component, 1),
     "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
-    "fromMillis": ("<n-s?s?:s>", moments.from_millis, 3),
+    "fromMillis": ("<n-s?s?:s>", datetimes.from_millis, 3),
     "map": ("<af>", arrays.mapped, 2),
     "reverse": ("<a:a>", arrays.reverse, 1),
     "filter": ("<af>", arrays.filtered, 2),
@@ -86,7 +86,7 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "each": ("<o-f:a>", objects.each, 2),
     "sift": ("<o-f?:o>", objects.sift, 2),
     "clone": ("<(oa)-:o>", _clone, 1),
-    "toMillis": ("<s-s?:n>", moments.to_millis, 2),
+    "toMillis": ("<s-s?:n>", datetimes.to_millis, 2),
     "parseInteger": ("<s-s:n>", integers.parse_integer, 2),
     "partition": ("<x?n?:a<a>>", aws.partition, 2),
     "parse": ("<s-:x>", aws.parse, 1),
@@ -101,8 +101,8 @@ _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
     "assert": ("<bs?:x>", objects.insist, 2, False),
     "append": ("<xx:a>", arrays.append, 2, True),
     "keys": ("<x-:a<s>>", objects.keys, 1, True),
-    "now": ("<s?s?:s>", moments.now, 2, True),
-    "millis": ("<:n>", moments.millis, 0, True),
+    "now": ("<s?s?:s>", datetimes.now, 2, True),
+    "millis": ("<:n>", datetimes.millis, 0, True),
     "range": ("<n?n?n?:a<n>>", aws.span, 3, True),
     "random": ("<n?:n>", aws.random, 1, True),
     "uuid": ("<:s>", aws.uuid, 0, True),

@@ -9,8 +9,8 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.numbers import rounded
 from asl.expr.jsonata.pictures import LONGEST
 from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.serialization import double
 from asl.expr.jsonata.undefined import UNDEFINED, Value
-from asl.expr.jsonata.writing import double
 
 MOST_DECIMALS = 100
 """How many decimals a number is written with at most."""

@@ -9,8 +9,8 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite, normal
 from asl.expr.jsonata.pictures import LONGEST
 from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.serialization import double, written
 from asl.expr.jsonata.undefined import UNDEFINED, Value
-from asl.expr.jsonata.writing import double, written
 
 _FEW = """
 Zero One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen

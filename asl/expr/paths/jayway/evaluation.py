@@ -9,8 +9,17 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from asl.core.values import Json, excerpt
-from asl.expr.paths.jayway.failures import ROOT, PathFailure, PathInvalid, PathNotFound, Trail
-from asl.expr.paths.jayway.fragments import MULTIPLE, listed, no_array, written
+from asl.expr.paths.jayway.failures import (
+    MULTIPLE,
+    ROOT,
+    PathFailure,
+    PathInvalid,
+    PathNotFound,
+    Trail,
+    listed,
+    no_array,
+    written,
+)
 from asl.expr.paths.jayway.syntax import is_definite
 from asl.expr.paths.segments import (
     Computed,

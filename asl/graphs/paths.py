@@ -1,10 +1,10 @@
 """The ways through a machine, or anything that has steps and ends."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
-__all__ = ["first_ways"]
+__all__ = ["first_paths", "strongly_connected"]
 
 FRUITLESS: Final = 100_000
 """So many steps in a row that lead to no end are looked at: there may be as many as one likes."""
@@ -17,7 +17,7 @@ def _once(step: object) -> int:
     return 1
 
 
-def first_ways(
+def first_paths(
     start: N,
     onwards: Callable[[N], Iterable[tuple[S, N | None]]],
     limit: int,
@@ -66,3 +66,45 @@ def _ways(
         if fruitless > FRUITLESS:
             yield None
             return
+
+
+def strongly_connected(
+    starts: Iterable[str], further: Mapping[str, list[str]]
+) -> Iterator[tuple[list[str], bool]]:
+    """Yield all that is reached from *starts*, in groups that lead back to each other.
+
+    Each is told whether it is a loop: a state alone is one if it leads to itself. A group comes
+    after all to which it leads. Takes as many steps as there are states and transitions.
+    """
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_states: list[str] = []
+    grouped: set[str] = set()
+    for start in starts:
+        way: list[tuple[str, Iterator[str]]] = []
+        entered = None if start in number else start
+        while entered is not None or way:
+            if entered is not None:
+                number[entered] = lowest[entered] = len(number)
+                open_states.append(entered)
+                way.append((entered, iter(further.get(entered, ()))))
+            name, onwards = way[-1]
+            entered = None
+            for each in onwards:
+                if each not in number:
+                    entered = each
+                    break
+                if each not in grouped:
+                    lowest[name] = min(lowest[name], number[each])
+            if entered is not None:
+                continue
+            way.pop()
+            if way:
+                above = way[-1][0]
+                lowest[above] = min(lowest[above], lowest[name])
+            if lowest[name] == number[name]:
+                group = [open_states.pop()]
+                while group[-1] != name:
+                    group.append(open_states.pop())
+                grouped.update(group)
+                yield group, len(group) > 1 or name in further.get(name, ())

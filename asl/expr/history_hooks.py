@@ -9,21 +9,21 @@ from typing import Final, TypeAlias
 
 from asl.core.values import Json
 
-__all__ = ["TELLERS", "Teller", "teller"]
+__all__ = ["HOOK_MODULES", "HistoryHook", "history_hook"]
 
-Teller: TypeAlias = Callable[
+HistoryHook: TypeAlias = Callable[
     [str, str, Collection[str], Json], Iterator[tuple[str, dict[str, Json]]]
 ]
 """What tells of a state that is entered, see `asl.program.Told`."""
 
-TELLERS: Final[Mapping[str, str]] = {"Flujo": "asl.expr.flujo.hops"}
-"""The module of a dialect by its member of `Metadata`; its `teller` makes one of that."""
+HOOK_MODULES: Final[Mapping[str, str]] = {"Flujo": "asl.expr.flujo.hops"}
+"""The module of a dialect by its member of `Metadata`; its `history_hook` makes one of that."""
 
 
-def teller(metadata: Json) -> Teller | None:
+def history_hook(metadata: Json) -> HistoryHook | None:
     """Return what tells of the states of a document, None where there is nothing to tell."""
     for name in metadata if isinstance(metadata, dict) else ():
-        if name in TELLERS:
-            found: Teller | None = import_module(TELLERS[name]).teller(metadata[name])
+        if name in HOOK_MODULES:
+            found: HistoryHook | None = import_module(HOOK_MODULES[name]).teller(metadata[name])
             return found
     return None

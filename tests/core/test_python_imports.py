@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from asl.core.errors import AslError
-from asl.core.imports import MissingModule, check_import, import_object
+from asl.core.python_imports import MissingModule, check_import, import_object
 
 Write = Callable[[dict[str, str]], Path]
 

@@ -13,7 +13,7 @@ from json import JSONDecoder
 from typing import Any, Final
 
 from asl.expr.jsonata.analysis import Parsed
-from asl.expr.parsed import Reference
+from asl.expr.query_protocol import Reference
 
 __all__ = ["Node", "lifted", "paired", "placed", "read"]
 

@@ -1,7 +1,7 @@
 """The words of drawings."""
 
+from asl.graphs.labels import cut, told_apart
 from asl.graphs.model import graph_of
-from asl.graphs.words import cut, told_apart
 
 LONG = "$states.input.order.delivery.address.country = "
 

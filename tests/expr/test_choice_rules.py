@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from asl.core.errors import StateError
 from asl.core.profile import Missing
+from asl.expr.choice_rules import OPERATORS, Operand, compile_rule
 from asl.expr.frame import Evaluate
 from asl.expr.paths import Use, compile_path, parse_path
-from asl.expr.rules import OPERATORS, Operand, compile_rule
 
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z"""

@@ -1,19 +1,33 @@
 """What one reading carries along: values given and made up, files, remarks and limits."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from asl.core import json_text, yaml_text
 from asl.core.diagnostics import Finding, InvalidDocument, did_you_mean
-from asl.core.document import clipped, invalid, opened
+from asl.core.document import Document, clipped, invalid, opened, too_large
 from asl.core.errors import DocumentNotFound
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
 from asl.core.work import WorkExceeded, WorkMeter
+from asl.core.yaml_schema import Schema
 from asl.sources.text import Text
 
-__all__ = ["ACCOUNT", "PARTITION", "REGION", "Note", "Reading", "as_text", "repository_of"]
+__all__ = [
+    "ACCOUNT",
+    "DUPLICATE",
+    "PARTITION",
+    "REGION",
+    "Note",
+    "ReadContext",
+    "as_text",
+    "read_template",
+    "remarks",
+    "repository_of",
+]
 
 PARTITION, REGION, ACCOUNT = "aws", "us-east-1", "111111111111"
 """Where a workflow seems to be deployed."""
@@ -30,7 +44,7 @@ class Note:
 
 
 @dataclass(slots=True)
-class Reading:
+class ReadContext:
     """One call of `load`: the values that the caller gives, and what was said about the rest."""
 
     given: Mapping[str, Json]
@@ -169,3 +183,37 @@ def repository_of(folder: str) -> str:
 def as_text(value: Json) -> str:
     """What is inserted for a value: a string is itself, everything else its JSON."""
     return value if type(value) is str else compact(value)
+
+
+DUPLICATE = "V-TOP-01"
+"""The code of a fault that deployment tools accept: of equal keys the last one counts."""
+
+
+def read_template(source: Source, limits: Limits, schema: Schema) -> tuple[Document, list[Fault]]:
+    """Read a template and the faults that concern only some of its parts.
+
+    Raises InvalidDocument for a text without a value.
+    """
+    text = source.text
+    assert text is not None
+    if source.format == "yaml":
+        if len(text.encode()) > limits.max_yaml_bytes:
+            raise too_large(source.name, limits.max_yaml_bytes, "write large documents as JSON")
+        value, span, faults = yaml_text.loads(text, limits, schema)
+        if faults and value is None:
+            raise invalid(source, faults)
+        return Document(value, source, _spans=[span]), faults
+    value, faults = json_text.loads(text, limits)
+    if not faults:
+        return Document(value, source), faults
+    if any(fault.code != DUPLICATE for fault in faults):
+        raise invalid(source, faults)
+    return Document(json.loads(text), source, _spans=[json_text.scan(text, limits)[0]]), faults
+
+
+def remarks(source: Source, faults: Iterable[Fault]) -> Iterator[Note]:
+    """Yield a note for each fault that keeps no definition from being read."""
+    for fault in faults:
+        line = source.place(fault.offset).line
+        taken = ", the last one counts" if fault.code == DUPLICATE else ""
+        yield Note("READ-19", f"line {line} of the template: {fault.message}{taken}", fault.hint)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from asl.core.values import Json, compact
 
-__all__ = ["likeness", "words"]
+__all__ = ["similarity", "words"]
 
 _WORD = re.compile(r"\w+")
 
@@ -16,7 +16,7 @@ def words(value: Json) -> list[str]:
     return [*map(str.casefold, _WORD.findall(value if type(value) is str else compact(value)))]
 
 
-def likeness(query: str, value: Json) -> float:
+def similarity(query: str, value: Json) -> float:
     """Return how alike a query and a value are, from 0 to 1: the cosine of their words."""
     one, other = Counter(words(query)), Counter(words(value))
     common = sum(count * other[word] for word, count in one.items())

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from asl.core.errors import ExpressionFault
-from asl.expr.jsonata import plain
+from asl.expr.jsonata import fast_parser
 from asl.expr.jsonata.analysis import Parsed, bound_in, references
 from asl.expr.jsonata.context import context_reads
 from asl.expr.jsonata.faults import fault, places
@@ -35,7 +35,7 @@ def parse(source: str, java: bool = False) -> Parsed:
     operators that nest too deeply for the stack.
     """
     bounded(source)
-    return plain.read(source) or by_library(source, java)
+    return fast_parser.read(source) or by_library(source, java)
 
 
 def bounded(source: str) -> None:

@@ -10,7 +10,7 @@ from asl.core.diagnostics import InvalidDocument
 from asl.core.document import invalid
 from asl.core.source import Fault, Source
 from asl.core.values import MAX_DIGITS, Json
-from asl.sources.terraform.hcl import (
+from asl.sources.terraform.syntax import (
     ITEM,
     Attribute,
     Block,

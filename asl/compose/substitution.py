@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from asl.compose.placeholders import RULE, Part, Reference, escaped, member, parse, sole, unescaped
 from asl.compose.shapes import DOCUMENT, Place, Shape
-from asl.compose.texts import RULE, Part, Reference, escaped, member, parse, sole, unescaped
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
-from asl.expr.delimiters import expression
+from asl.expr.query_protocol import query_source
 from asl.expr.templates import SUFFIX
 
 __all__ = ["MAX_INSERTED", "Argument", "Filling", "Open", "TooLarge"]
@@ -118,7 +118,7 @@ class Filling:
 
     def _text(self, text: str, pointer: str, place: Place, language: str) -> Json:
         computed = place in (Place.SETTING, Place.PAYLOAD, Place.TEXT)
-        if computed and language == "JSONata" and expression(text) is not None:
+        if computed and language == "JSONata" and query_source(text) is not None:
             place = Place.EXPRESSION
         filled = self._filled(text, pointer, place)
         if self.data and computed and _evaluated(filled, language):
@@ -200,7 +200,7 @@ def _length(value: Json) -> int:
 def _evaluated(value: Json, language: str) -> bool:
     """Whether anything in a value would be evaluated in a field that is a template."""
     if type(value) is str:
-        return language == "JSONata" and expression(value) is not None
+        return language == "JSONata" and query_source(value) is not None
     if type(value) is list:
         return any(_evaluated(item, language) for item in value)
     if type(value) is dict:

@@ -1,5 +1,6 @@
 """Numbers and JSON text as JavaScript writes them, whatever the value is."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from json.encoder import encode_basestring
@@ -15,6 +16,7 @@ __all__ = [
     "TooLong",
     "Writer",
     "double",
+    "literal",
     "quoted",
     "stringified",
     "with_exponent",
@@ -158,3 +160,16 @@ class Writer:
             self.put(("," if index else "") + (inner if self.indent else "") + prefix)
             self.write(item, inner)
         self.put((line if self.indent and members else "") + brackets[1])
+
+
+def literal(value: object) -> str:
+    """Return a JSON value as JSONata writes it."""
+    if isinstance(value, str):
+        written = encode_basestring(value)
+        return written if "'" in value else f"'{written[1:-1]}'".replace('\\"', '"')
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items())
+        return f"{{{pairs}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return json.dumps(value)

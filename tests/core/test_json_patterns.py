@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asl.core.patterns import matches, mismatches
+from asl.core.json_patterns import matches, mismatches
 
 ANY: Any = {"$any": True}
 

@@ -80,3 +80,18 @@ class ParsedQuery(Protocol):
 
     def certain_failures(self) -> list[CertainFailure]:
         """Return the parts that fail for any data."""
+
+
+DELIMITERS = ("{%", "%}")
+"""What an expression begins and ends with, blanks before or after them not being allowed."""
+
+
+def query_source(text: str) -> str | None:
+    """The source between the delimiters, without the blanks around it; None for other strings.
+
+    `" {% 1 %} "` is an ordinary string (AWS, recorded).
+    """
+    opening, closing = DELIMITERS
+    if len(text) < 4 or not text.startswith(opening) or not text.endswith(closing):
+        return None
+    return text[2:-2].strip()

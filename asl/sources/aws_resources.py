@@ -1,0 +1,53 @@
+"""What a deployment makes of the resources that workflows call: their names, ARNs and addresses.
+
+As CloudFormation documents what `Ref` and `Fn::GetAtt` return, by the type of the resource.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from asl.sources.read_context import ACCOUNT, PARTITION, REGION
+
+__all__ = ["ACTIVITY", "FUNCTION", "MACHINE", "RESOURCES", "ResourceType"]
+
+FUNCTION: Final = f"arn:{PARTITION}:lambda:{REGION}:{ACCOUNT}:function:"
+MACHINE: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:stateMachine:"
+ACTIVITY: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:activity:"
+_QUEUES: Final = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
+
+
+class ResourceType(NamedTuple):
+    """One type of resources."""
+
+    name: str | None
+    """The property that names one."""
+    arn: str
+    """How its ARN begins; its name completes it."""
+    ref: str | None = None
+    """How what `Ref` gives begins: '' where it is the name, None where it is the ARN."""
+    others: Mapping[str, str] = {}
+    """How the values of attributes begin that are neither the name nor the ARN."""
+    called: bool = False
+    """Whether a stand-in without a name of its own has that of the template."""
+
+
+def _arn(service: str, kind: str = "") -> str:
+    return f"arn:{PARTITION}:{service}:{REGION}:{ACCOUNT}:{kind}"
+
+
+RESOURCES: Final[Mapping[str, ResourceType]] = {
+    "AWS::DynamoDB::Table": ResourceType("TableName", _arn("dynamodb", "table/"), ""),
+    "AWS::ECS::Cluster": ResourceType("ClusterName", _arn("ecs", "cluster/"), ""),
+    "AWS::Events::EventBus": ResourceType("Name", _arn("events", "event-bus/"), ""),
+    "AWS::Lambda::Alias": ResourceType(None, FUNCTION, called=True),
+    "AWS::Lambda::Function": ResourceType("FunctionName", FUNCTION, "", called=True),
+    "AWS::Lambda::Version": ResourceType(None, FUNCTION, called=True),
+    "AWS::S3::Bucket": ResourceType("BucketName", f"arn:{PARTITION}:s3:::", ""),
+    "AWS::SNS::Topic": ResourceType("TopicName", _arn("sns")),
+    "AWS::SQS::Queue": ResourceType("QueueName", _arn("sqs"), _QUEUES, {"QueueUrl": _QUEUES}),
+    "AWS::Serverless::Function": ResourceType("FunctionName", FUNCTION, "", called=True),
+    "AWS::Serverless::SimpleTable": ResourceType("TableName", _arn("dynamodb", "table/"), ""),
+    "AWS::Serverless::StateMachine": ResourceType("Name", MACHINE, called=True),
+    "AWS::StepFunctions::Activity": ResourceType("Name", ACTIVITY, called=True),
+    "AWS::StepFunctions::StateMachine": ResourceType("StateMachineName", MACHINE, called=True),
+}
