@@ -20,7 +20,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents.compiling import compile
 from asl.documents.loading import document_of
-from asl.effects.aws_services import own_agent
+from asl.effects.aws_services import aws_service_agent
 from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.delivery import delivery_of, named_sink
 from asl.effects.middleware import Middleware
@@ -201,7 +201,7 @@ def bind(
         bindings.get("agents"),
         bindings.get("resources"),
         bindings.get("mocks"),
-        partial(own_agent, services),
+        partial(aws_service_agent, services),
         bindings.get("tools"),
         aws=program is not None and program.profile.aws,
     )

@@ -10,7 +10,7 @@ from asl.agents.scripted import ScriptedAgent
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.effects.clock import Clock
-from asl.effects.task_tokens import Kept, TaskTokens, Wait
+from asl.effects.task_tokens import AnswerRecorder, TaskTokens, TokenWait
 from asl.engine.agent import Call
 
 __all__ = ["Outside"]
@@ -24,7 +24,9 @@ class Outside(TaskTokens):
         self.scripts = {state: ScriptedAgent(script) for state, script in scripts.items()}
 
     @contextmanager
-    def waiting(self, call: Call, clock: Clock, kept: Kept | None = None) -> Iterator[Wait]:
+    def waiting(
+        self, call: Call, clock: Clock, kept: AnswerRecorder | None = None
+    ) -> Iterator[TokenWait]:
         """Keep a token open; meanwhile its script runs."""
         script = self.scripts.get(call.state_name)
         with super().waiting(call, clock, kept) as wait:
@@ -40,7 +42,7 @@ class Outside(TaskTokens):
                 task.cancel()
 
     def offer(
-        self, activity: str, wait: Wait, payload: Json, begun: Callable[[str | None], object]
+        self, activity: str, wait: TokenWait, payload: Json, begun: Callable[[str | None], object]
     ) -> None:
         """Let a worker have a task at once, if the state has a script."""
         super().offer(activity, wait, payload, begun)

@@ -11,15 +11,15 @@ from asl.core.values import Json, handed_over, plain_copy, received
 from asl.effects.agent_turn import AgentTurn
 from asl.effects.caller import Account, BudgetGate
 from asl.effects.middleware import Effect, Proceed, effect_of
-from asl.effects.persistence import Keeping
+from asl.effects.persistence import Persistence
 from asl.effects.policy_levels import needs_consent
-from asl.effects.progress_reporter import Reports
+from asl.effects.progress_reporter import ProgressReporter
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import ServiceAgent
 from asl.effects.streaming import Stream
 from asl.effects.task_tokens import TaskTokens
 from asl.effects.threads import Slot, run_in_thread
-from asl.effects.time_limits import has_passed, punctual
+from asl.effects.time_limits import await_in_time, has_expired
 from asl.engine.agent import Agent, Call, Find, ToolBroker
 from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named, portable
 from asl.engine.frame import Frame
@@ -132,7 +132,7 @@ class AgentCaller:
         return self
 
     @property
-    def keeping(self) -> Keeping:
+    def keeping(self) -> Persistence:
         """What is told of all that has to outlive the process."""
         return self.runtime.keeping
 
@@ -324,7 +324,9 @@ class AgentCaller:
         """Return what gets an answer and passes on what is reported before it."""
         answer: Callable[..., Awaitable[Json]] = self._ask_and_end
         if "progress" in options.blocks:
-            answer = partial(Reports(self, call, options.blocks["progress"]).follow, answer)
+            answer = partial(
+                ProgressReporter(self, call, options.blocks["progress"]).follow, answer
+            )
         if "stream" in options.blocks:
             answer = partial(Stream(self, call, options.blocks["stream"]).follow, answer)
         return answer
@@ -372,10 +374,10 @@ class AgentCaller:
 
     def broker(self, call: Call) -> ToolBroker:
         """Return the tools of a call; what they need is loaded with the first of them."""
-        from asl.effects.tools.dispatcher import Broker
+        from asl.effects.tools.dispatcher import ToolDispatcher
 
         agent = call.agent
-        return Broker(self, call, agent is not None and (agent.real or agent.blocking))
+        return ToolDispatcher(self, call, agent is not None and (agent.real or agent.blocking))
 
     async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
         runtime = self.runtime
@@ -415,9 +417,9 @@ class AgentCaller:
 
                 call.attach(self, lambda: loop.call_soon_threadsafe(renew))
                 answer = self.reach(agent, payload, call)
-                return await (answer if agent.keeps_time else punctual(answer, whole, pulse))
+                return await (answer if agent.keeps_time else await_in_time(answer, whole, pulse))
         except TimeoutError:
-            if has_passed(whole):
+            if has_expired(whole):
                 cause = options.cause("answer", options.timeout)
                 raise lost(Raised("States.Timeout", cause)) from None
             if pulse.expired():

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.approval_process import ToolAsking
+from asl.effects.approval_process import ToolApprovalProcess
 from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.engine.blame import is_cancellation, is_own
 from asl.engine.turns import OpenToolCall
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Question
 from asl.states.errors import Suspended
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["DEADLINE", "REQUESTS", "TOLD", "AgentTurn"]
+__all__ = ["DEADLINE", "TOLD", "TOOL_CALL", "AgentTurn"]
 
-REQUESTS: Final = "!tool."
+TOOL_CALL: Final = "!tool."
 """Follows the key of an effect in the keys of its tool calls, and of their requests."""
 TOLD: Final = "!told"
 """Ends the key under which it is recorded which events of a turn are in the history."""
@@ -105,8 +105,8 @@ class AgentTurn:
     def _withdraw(self) -> None:
         """Close the requests of a turn that has ended: nothing depends on them any more."""
         runtime = self.caller.runtime
-        runtime.keeping.requests.withdraw(f"{self.key}{REQUESTS}", runtime.now())
-        runtime.forget_requests(f"{self.key}{REQUESTS}")
+        runtime.keeping.requests.withdraw(f"{self.key}{TOOL_CALL}", runtime.now())
+        runtime.forget_requests(f"{self.key}{TOOL_CALL}")
 
     # Records
 
@@ -191,9 +191,9 @@ class AgentTurn:
         self._open -= 1
         return decision
 
-    def _asking(self, asked: Asked) -> ToolAsking:
+    def _asking(self, asked: ApprovalRequest) -> ToolApprovalProcess:
         """Return what brings a request of the turn to its decision."""
-        return ToolAsking(self.caller, self.at, self.note, asked)
+        return ToolApprovalProcess(self.caller, self.at, self.note, asked)
 
     def _pause_if_idle(self) -> None:
         """Pause the turn soon, unless something is done until then."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, received
 from asl.effects.caller import Caller
-from asl.effects.suspension import Parking
+from asl.effects.suspension import SuspensionMonitor
 from asl.engine.agent import Agent, Call
 from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
 from asl.engine.frame import Frame
@@ -17,14 +17,14 @@ from asl.engine.written import read_error
 from asl.expr.times import format_timestamp
 from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
 from asl.states.approval_notices import Notice
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.calls import Target
 from asl.states.errors import Expired, Raised, Suspended
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Asking", "QuietAsking", "ToolAsking"]
+__all__ = ["ApprovalProcess", "BudgetApprovalProcess", "ToolApprovalProcess"]
 
 ESCALATED = "ApprovalEscalated"
 REQUESTED = "ApprovalRequested"
@@ -32,18 +32,18 @@ PATIENCE = 30.0
 """Seconds that sending one notification may take."""
 
 
-Note: TypeAlias = Callable[[str, str, dict[str, Json], float], object]
+NoteEvent: TypeAlias = Callable[[str, str, dict[str, Json], float], object]
 """Puts an event of a turn into the history: what it is about, its name, details and time."""
 
 
-class Asking:
+class ApprovalProcess:
     """One request on its way to a decision.
 
     Everything that it tells the history depends on the request and the time of the decision alone,
     so that a repetition tells the same.
     """
 
-    def __init__(self, caller: Caller, at: Frame, asked: Asked) -> None:
+    def __init__(self, caller: Caller, at: Frame, asked: ApprovalRequest) -> None:
         self.caller = caller
         self.at = at
         self.asked = asked
@@ -77,7 +77,7 @@ class Asking:
             return await self._parked(services.parking)
         raise self._suspended()
 
-    async def _parked(self, parking: Parking) -> Json:
+    async def _parked(self, parking: SuspensionMonitor) -> Json:
         """Wait for the decision while other branches have something to do."""
         caller, asked = self.caller, self.asked
         while True:
@@ -313,19 +313,19 @@ class Asking:
         return is_own(error)
 
 
-class QuietAsking(Asking):
+class BudgetApprovalProcess(ApprovalProcess):
     """A request of which the history does not tell: that of a budget, which no state makes."""
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
         """Leave the history as it is."""
 
 
-class ToolAsking(Asking):
+class ToolApprovalProcess(ApprovalProcess):
     """A request for consent to a tool call, which is part of an agent's turn."""
 
     parks = False  # the turn as a whole does
 
-    def __init__(self, caller: Caller, at: Frame, note: Note, asked: Asked) -> None:
+    def __init__(self, caller: Caller, at: Frame, note: NoteEvent, asked: ApprovalRequest) -> None:
         super().__init__(caller, at, asked)
         self.note = note
         self.time = asked.created

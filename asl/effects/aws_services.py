@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
-from asl.effects.callbacks import Answer, Polled
-from asl.effects.child_execution import Begun, Ending, Job, JobAnswer, Started
-from asl.effects.child_runner import execution_of
+from asl.effects.callbacks import ActivityService, TaskAnswerService
+from asl.effects.child_execution import Job, JobAnswer, JobEnd, PreparedExecution, StartRequest
+from asl.effects.child_runner import execute_child
 from asl.effects.runtime import MAX_NESTED, Listener, RuntimeContext
 from asl.effects.service import ServiceAgent, refusal, uuid_of
 from asl.effects.services import Services
@@ -23,7 +23,7 @@ from asl.program import Program
 from asl.states.calls import Target
 from asl.states.errors import Raised
 
-__all__ = ["Start", "own_agent"]
+__all__ = ["StartExecutionService", "aws_service_agent"]
 
 MAX_STARTED = 100_000
 """How many executions one run may start, all together."""
@@ -46,7 +46,7 @@ class _Child(NamedTuple):
     """The input as JSON text."""
 
 
-class Start:
+class StartExecutionService:
     """Starts executions of the workflows that the run knows (protocol `Service`)."""
 
     def __init__(self, services: Services, target: Target) -> None:
@@ -66,7 +66,7 @@ class Start:
         begun = runtime.keeping.children.begin_started(
             call.at,
             replace(child.program, name=workflow),
-            Started(child.name, child.data, self.express, awaited, call.at.requestor),
+            StartRequest(child.name, child.data, self.express, awaited, call.at.requestor),
         )
         if begun is None:
             raise self._taken(child, call)
@@ -100,7 +100,7 @@ class Start:
             raise Raised("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
 
-    async def _ending(self, runtime: RuntimeContext, child: _Child, job: Job, call: Call) -> Ending:
+    async def _ending(self, runtime: RuntimeContext, child: _Child, job: Job, call: Call) -> JobEnd:
         """Wait for the end of an execution, or for the answer to the token that it was given."""
         if call.token not in child.text and call.token != child.name:
             return await job.execution
@@ -118,7 +118,7 @@ class Start:
         self,
         runtime: RuntimeContext,
         child: _Child,
-        begun: Begun,
+        begun: PreparedExecution,
         call: Call,
         listener: Listener | None,
     ) -> Result:
@@ -126,7 +126,7 @@ class Start:
         if begun.result is not None:
             return begun.result
         at, id = call.at, child.workflow_id
-        result = await execution_of(
+        result = await execute_child(
             begun, runtime, at, child.name, id, express=self.express, listener=listener
         )
         if begun.journal is not None:
@@ -247,15 +247,15 @@ STARTS: Final = ("startExecution", "startSyncExecution")
 ANSWERS: Final = ("sendTaskSuccess", "sendTaskFailure", "sendTaskHeartbeat")
 
 
-def own_agent(services: Services, target: Target) -> Agent | None:
+def aws_service_agent(services: Services, target: Target) -> Agent | None:
     """Return what serves a resource that nobody else is bound to, None without such a thing."""
     if target.is_activity:
-        return None if services.tokens is None else ServiceAgent(Polled(target.name))
+        return None if services.tokens is None else ServiceAgent(ActivityService(target.name))
     own = OWN.fullmatch(target.base)
     if own is None:
         return None
     if own[1] in STARTS and services.workflows is not None:
-        return ServiceAgent(Start(services, target))
+        return ServiceAgent(StartExecutionService(services, target))
     if own[1] in ANSWERS:
-        return ServiceAgent(Answer(own[1]))
+        return ServiceAgent(TaskAnswerService(own[1]))
     return None

@@ -25,7 +25,7 @@ from asl.states.errors import Exhausted, Suspended
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Meter", "ProcessBudgets", "shared_budgets_of"]
+__all__ = ["LedgerGate", "ProcessBudgets", "shared_budgets_of"]
 
 LATER = 1.0
 """Seconds after which it is checked again whether a call of another execution has ended."""
@@ -35,7 +35,7 @@ Decide: TypeAlias = Callable[[Frame, str, Question], Awaitable[Json]]
 """Asks people about an execution: its machine, the key of the request, and the question."""
 
 
-class Meter:
+class LedgerGate:
     """Holds the calls of agents against a ledger (protocol `BudgetGate`)."""
 
     def __init__(self, caller: Caller, ledger: Ledger, decide: Decide) -> None:

@@ -9,15 +9,15 @@ from asl.core.values import Json, received
 from asl.effects.caller import Caller
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import refusal
-from asl.effects.task_tokens import TokenError, Wait
+from asl.effects.task_tokens import TokenError, TokenWait
 from asl.engine.agent import Agent, Call, Tokens
 from asl.states.errors import Raised
 from asl.states.numbers import MAX_SECONDS
 
-__all__ = ["Answer", "Callback", "Polled", "shown"]
+__all__ = ["ActivityService", "CallbackAgent", "TaskAnswerService", "visible_output"]
 
 
-class Callback(Agent):
+class CallbackAgent(Agent):
     """A handler that passes a request on, then the wait for the answer to its token."""
 
     needs_loop = True
@@ -32,7 +32,7 @@ class Callback(Agent):
         caller = self.caller
         with caller.runtime.waiting(call) as wait:
             taken = await caller.reach(self.handler, payload, call)
-            caller.runtime.advance(call.at, "Submitted", shown(taken, caller.limit))
+            caller.runtime.advance(call.at, "Submitted", visible_output(taken, caller.limit))
             if not (wait.answer.done() or self._can_end(call)):
                 raise Raised("States.Timeout", _unanswered(call))
             return await _answered(wait, call)
@@ -43,7 +43,7 @@ class Callback(Agent):
         return limited or self.handler.takes_call or self.caller.runtime.serving().answerable()
 
 
-class Polled:
+class ActivityService:
     """An activity whose workers ask for its tasks at the desk (protocol `Service`)."""
 
     def __init__(self, activity: str) -> None:
@@ -61,7 +61,7 @@ class Polled:
             return await _answered(wait, call)
 
 
-class Answer:
+class TaskAnswerService:
     """The `sendTask...` calls of AWS's SDK: a state answers another (protocol `Service`)."""
 
     def __init__(self, action: str) -> None:
@@ -87,7 +87,7 @@ class Answer:
             raise refusal(call, "Sfn", type(error).__name__, str(error)) from error
 
 
-async def _answered(wait: Wait, call: Call) -> Json:
+async def _answered(wait: TokenWait, call: Call) -> Json:
     from asyncio import timeout
 
     try:
@@ -105,7 +105,7 @@ def _unanswered(call: Call) -> str:
     )
 
 
-def shown(taken: Json, limit: int) -> dict[str, Json]:
+def visible_output(taken: Json, limit: int) -> dict[str, Json]:
     """Return what history shows of a handler's own answer, which nobody else reads."""
     try:
         return {"output": received(taken, limit, "")}

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
 from asl.core.values import Json
-from asl.effects.persistence import Keeping
+from asl.effects.persistence import Persistence
 from asl.effects.runtime import RuntimeContext
 from asl.engine.agent import Agent, Call, Find, Performer
 from asl.engine.frame import Frame
@@ -52,7 +52,7 @@ class Caller(Performer, Protocol):
         ...
 
     @property
-    def keeping(self) -> Keeping:
+    def keeping(self) -> Persistence:
         """What is told of all that has to outlive the process."""
         ...
 

@@ -1,4 +1,4 @@
-"""Executions that states start, as values, and who keeps them (protocol `Keeper`)."""
+"""Executions that states start, as values, and who keeps them (protocol `ChildStore`)."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
-from asl.effects.task_tokens import Waiting
+from asl.effects.task_tokens import OpenToken
 from asl.engine.agent import Call, Tokens
 from asl.engine.journal import Journal
 from asl.engine.result import Result
 from asl.program import Program
 from asl.states.calls import Options
-from asl.states.effects import Child
+from asl.states.effects import ChildWorkflow
 from asl.states.errors import Reported
 
 if TYPE_CHECKING:
     from asyncio import Task
 
-__all__ = ["Begun", "Ending", "Job", "JobAnswer", "Keeper", "Started", "await_job"]
+__all__ = [
+    "ChildStore",
+    "Job",
+    "JobAnswer",
+    "JobEnd",
+    "PreparedExecution",
+    "StartRequest",
+    "await_job",
+]
 
 
 def _nothing() -> None:
     """Let others at what is kept nowhere, or guarded by whoever has started it."""
 
 
-class Begun(NamedTuple):
+class PreparedExecution(NamedTuple):
     """An execution that is to go on, from its start or from where it is kept."""
 
     program: Program
@@ -43,7 +51,7 @@ class Begun(NamedTuple):
     """Lets others at it; called when it runs no more."""
 
 
-class Started(NamedTuple):
+class StartRequest(NamedTuple):
     """An execution that a state starts by name."""
 
     name: str
@@ -55,7 +63,7 @@ class Started(NamedTuple):
     """Who has started the whole."""
 
 
-class Keeper(Protocol):
+class ChildStore(Protocol):
     """Keeps the executions that a kept one starts."""
 
     @property
@@ -63,7 +71,9 @@ class Keeper(Protocol):
         """Where the task tokens of all that is kept are answered."""
         ...
 
-    def child(self, journal: Journal, key: str, child: Child, find: Callable[[], Program]) -> Begun:
+    def child(
+        self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
+    ) -> PreparedExecution:
         """Begin an execution that a state starts and waits for, or find it begun.
 
         *journal* is that of the execution that starts it, *key* that of the effect, *find* gives
@@ -71,7 +81,9 @@ class Keeper(Protocol):
         """
         ...
 
-    def started(self, journal: Journal, key: str, program: Program, child: Started) -> Begun | None:
+    def started(
+        self, journal: Journal, key: str, program: Program, child: StartRequest
+    ) -> PreparedExecution | None:
         """Do it for one that goes by a name of its own; None where another one has that."""
         ...
 
@@ -105,11 +117,11 @@ class JobAnswer(NamedTuple):
         return self.output
 
 
-Ending: TypeAlias = "Result | JobAnswer"
+JobEnd: TypeAlias = "Result | JobAnswer"
 """How the wait for a job ends."""
 
 
-async def await_job(waiting: Waiting, call: Call, job: Job) -> Ending:
+async def await_job(waiting: OpenToken, call: Call, job: Job) -> JobEnd:
     """Return the result of a job, or the answer to the token of its state if that comes first."""
     from asyncio import FIRST_COMPLETED, wait
 

@@ -11,8 +11,8 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.caller import Caller
-from asl.effects.child_execution import Begun
-from asl.effects.policy_levels import rights_of
+from asl.effects.child_execution import PreparedExecution
+from asl.effects.policy_levels import policy_levels_of
 from asl.effects.runtime import MAX_NESTED, Listener, RuntimeContext
 from asl.effects.services import Services
 from asl.engine.execution import Execution, Identity, execution_id
@@ -20,14 +20,14 @@ from asl.engine.frame import Frame
 from asl.engine.result import Result
 from asl.engine.usage import UNSPENT, Spent, amounts_of, subtract_amounts
 from asl.program import Program
-from asl.states.effects import Child
+from asl.states.effects import ChildWorkflow
 from asl.states.errors import Exhausted, Raised
 
-__all__ = ["execution_of", "run_child"]
+__all__ = ["execute_child", "run_child"]
 
 
-def execution_of(
-    begun: Begun,
+def execute_child(
+    begun: PreparedExecution,
     runtime: RuntimeContext,
     at: Frame,
     name: str,
@@ -56,7 +56,7 @@ def execution_of(
             limit=limit,
             redrives=begun.redrives,
             redriven=begun.redriven,
-            rights=rights_of(runtime, at),
+            rights=policy_levels_of(runtime, at),
         ),
         buckets=runtime.buckets,
         listener=listener,
@@ -70,7 +70,7 @@ def execution_of(
     )
 
 
-async def run_child(caller: Caller, at: Frame, child: Child) -> Json:
+async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
     """Run an execution of another workflow; return its output.
 
     Raises the error that it failed with, and Suspended while it waits for people.
@@ -119,11 +119,13 @@ def _registered(services: Services, id: str) -> Program:
     return replace(known[id], name=id)
 
 
-async def _executed(caller: Caller, at: Frame, child: Child, begun: Begun) -> Result:
+async def _executed(
+    caller: Caller, at: Frame, child: ChildWorkflow, begun: PreparedExecution
+) -> Result:
     """Run it as a task of its own; what is cut off has spent what it has."""
     made: list[Execution] = []
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
-    work = execution_of(
+    work = execute_child(
         begun,
         caller.runtime,
         at,
@@ -145,7 +147,7 @@ async def _executed(caller: Caller, at: Frame, child: Child, begun: Begun) -> Re
         raise
 
 
-def _leave(caller: Caller, at: Frame, child: Child, execution: Execution) -> None:
+def _leave(caller: Caller, at: Frame, child: ChildWorkflow, execution: Execution) -> None:
     """Count what one has spent that has not ended; nobody may go on with it.
 
     Whoever does, meets a limit that this exceeds.
@@ -160,7 +162,7 @@ def _leave(caller: Caller, at: Frame, child: Child, execution: Execution) -> Non
 def _absorb(
     caller: Caller,
     at: Frame,
-    child: Child,
+    child: ChildWorkflow,
     execution: Execution,
     done: bool = False,
     found: bool = False,
@@ -182,7 +184,7 @@ def _absorb(
         caller.meter.ledger.absorb(at, used, subtract_amounts(spent.assumed, before.assumed), found)
 
 
-def _failure(state: str, child: Child, result: Result) -> StateError:
+def _failure(state: str, child: ChildWorkflow, result: Result) -> StateError:
     """Return the error of a child that has not succeeded: its own."""
     if result.status == "TIMED_OUT":
         limit = "" if child.timeout is None else f" within {child.timeout:g} s"

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 from asl.effects.clock import Clock
 
-__all__ = ["Driver", "EventLoopWanted", "drive"]
+__all__ = ["Driver", "EventLoopRequest", "drive"]
 
 T = TypeVar("T")
 
 
-class EventLoopWanted:
+class EventLoopRequest:
     """What a coroutine yields to whoever drives it when it cannot go on without an event loop."""
 
     def __await__(self) -> Generator[Any, None, None]:

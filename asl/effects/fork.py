@@ -22,14 +22,14 @@ from asl.engine.execution import FAIR
 from asl.engine.frame import Frame
 from asl.engine.interpreter import UNFINISHED, at_once, interpret
 from asl.engine.records import ABORTED
-from asl.states.effects import ABSENT, Fan, Joined
+from asl.states.effects import ABSENT, FanIn, FanOut
 from asl.states.effects import Frame as ForkedFrame
 from asl.states.errors import Suspended
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MANY", "RARELY", "Fork", "rarely"]
+__all__ = ["MANY", "RELAXED_THRESHOLD", "Fork", "relaxed_gc"]
 
 MANY = 1000
 """Children at once from which on the garbage collector looks rarely (`asl.effects.fork`)."""
@@ -46,7 +46,7 @@ class Fork:
     def __init__(
         self,
         at: Frame,
-        fan: Fan,
+        fan: FanOut,
         runtime: RuntimeContext,
         run: Callable[[Any], Awaitable[Json]] = interpret,
     ) -> None:
@@ -88,7 +88,7 @@ class Fork:
         """How many children may run at the same time."""
         return min(self.length, self.fan.limit or inf)
 
-    async def join(self, in_event_loop: bool) -> Joined:
+    async def join(self, in_event_loop: bool) -> FanIn:
         """Run all children; raise the first failure that is not tolerated."""
         if in_event_loop:
             self.spread_soon()
@@ -111,7 +111,7 @@ class Fork:
             raise self.failure
         if self.suspended:
             raise Suspended
-        return Joined(self.values, self.failed)
+        return FanIn(self.values, self.failed)
 
     async def _work_first(self) -> None:
         try:
@@ -299,11 +299,11 @@ class Fork:
             self.failure = stop
 
 
-RARELY: Final = 50_000
+RELAXED_THRESHOLD: Final = 50_000
 """New objects between two looks: a few megabytes."""
 
 
-class _Rarely:
+class _RelaxedGC:
     """While anybody is within it, the collector of the process looks rarely.
 
     Behind the last one it looks as often as before, unless somebody else has set that meanwhile.
@@ -319,18 +319,18 @@ class _Rarely:
         with self.lock:
             self.within += 1
             usual = gc.get_threshold()[0]
-            if self.within == 1 and 0 < usual < RARELY:  # 0 is never
+            if self.within == 1 and 0 < usual < RELAXED_THRESHOLD:  # 0 is never
                 self.before = usual
-                gc.set_threshold(RARELY)
+                gc.set_threshold(RELAXED_THRESHOLD)
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.within -= 1
             if not self.within and self.before:
-                if gc.get_threshold()[0] == RARELY:
+                if gc.get_threshold()[0] == RELAXED_THRESHOLD:
                     gc.set_threshold(self.before)
                 self.before = 0
 
 
-rarely: Final = _Rarely()
+relaxed_gc: Final = _RelaxedGC()
 """Of the process, as the collector is."""

@@ -13,14 +13,14 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import STEP
 from asl.effects.agent_caller import AgentCaller
-from asl.effects.approval_process import Asking, QuietAsking
-from asl.effects.callbacks import Callback
+from asl.effects.approval_process import ApprovalProcess, BudgetApprovalProcess
+from asl.effects.callbacks import CallbackAgent
 from asl.effects.child_runner import run_child
 from asl.effects.clock import VirtualClock
-from asl.effects.fork import MANY, Fork, rarely
+from asl.effects.fork import MANY, Fork, relaxed_gc
 from asl.effects.middleware import Effect, effect_of
 from asl.effects.runtime import RuntimeContext
-from asl.effects.suspension import Parking
+from asl.effects.suspension import SuspensionMonitor
 from asl.effects.time_limits import interpret_in_time
 from asl.engine.agent import Messenger
 from asl.engine.checkpoints import Checkpoint, Names, Storage, record_of
@@ -31,28 +31,30 @@ from asl.engine.interpreter import interpret
 from asl.engine.records import WHOLE
 from asl.engine.truncation import MAX_HELD, ValueSizes, bound_records, bound_values
 from asl.engine.written import written_spending
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.effects import (
     CallEffect,
-    Child,
+    CheckpointRequest,
+    ChildWorkflow,
     DirectCalls,
-    Fan,
-    Joined,
+    FanIn,
+    FanOut,
     Question,
     Record,
-    Saving,
     ServiceCall,
 )
 from asl.states.errors import Exhausted, Raised, Suspended
 
-__all__ = ["MAX_BUILT", "LocalEffects", "bound_memory", "saved"]
+__all__ = ["MAX_BUILT", "LocalEffects", "bound_memory", "make_checkpoint"]
 
 OWN = "default"
 """The storage that is always there: with the execution itself."""
 
 
-def saved(runtime: RuntimeContext, names: Names, at: Frame, saving: Saving) -> Checkpoint:
+def make_checkpoint(
+    runtime: RuntimeContext, names: Names, at: Frame, saving: CheckpointRequest
+) -> Checkpoint:
     """Return a new checkpoint; it stands in its storage, unless that is the execution's own."""
     storage = None if saving.storage == OWN else _storage(runtime, saving.storage)
     execution = at.execution
@@ -180,7 +182,7 @@ class LocalEffects:
         agent = self.caller.find(target)
         if isinstance(agent, Messenger):
             self.runtime.close_later(agent.agent)
-            agent = Callback(self.caller, agent.agent)
+            agent = CallbackAgent(self.caller, agent.agent)
         elif not agent.own:
             self.runtime.advance(at, "Started" if target.is_activity else "Submitted", {})
         return await self.caller.invoke(at, target, request.payload, request.options, agent)
@@ -217,7 +219,7 @@ class LocalEffects:
             await self.yield_(at)
         at.now = max(when, runtime.now())
 
-    async def _park(self, parking: Parking, when: float) -> None:
+    async def _park(self, parking: SuspensionMonitor, when: float) -> None:
         """Return when the clock has reached *when*; raises Suspended once every branch waits."""
         runtime = self.runtime
         try:
@@ -243,7 +245,7 @@ class LocalEffects:
 
     # Forks
 
-    async def fan_out(self, at: Frame, fan: Fan) -> Joined:
+    async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
         """Run the children of *fan* and join them."""
         runtime = self.runtime
         self.caller.count_effect(at)
@@ -253,7 +255,7 @@ class LocalEffects:
         try:
             if fork.at_once < MANY:
                 return await fork.join(runtime.in_event_loop)
-            with rarely:
+            with relaxed_gc:
                 return await fork.join(runtime.in_event_loop)
         except Exhausted as stop:
             self._cut_off(at)
@@ -279,9 +281,9 @@ class LocalEffects:
         """Ask people: the handler of the run, or whoever answers later."""
         return await self.inquire(at, self.runtime.new_request(at, at.next_effect(), question))
 
-    async def inquire(self, at: Frame, asked: Asked) -> Json:
+    async def inquire(self, at: Frame, asked: ApprovalRequest) -> Json:
         """Bring a request to its decision."""
-        kind = QuietAsking if asked.kind == "budget" else Asking
+        kind = BudgetApprovalProcess if asked.kind == "budget" else ApprovalProcess
         asking = kind(self.caller, at, asked)
         if not self.runtime.middleware:
             return await asking.decision()
@@ -295,11 +297,11 @@ class LocalEffects:
     async def decide(self, at: Frame, key: str, question: Question) -> Json:
         """Ask people about the execution as a whole; *key* names the request among its own."""
 
-        def new() -> Asked:
+        def new() -> ApprovalRequest:
             now, execution = self.runtime.now(), at.execution
-            return Asked.make(at.execution_id, key, *question, now, execution.redrives)
+            return ApprovalRequest.make(at.execution_id, key, *question, now, execution.redrives)
 
-        async def ask(asked: Asked) -> Json:
+        async def ask(asked: ApprovalRequest) -> Json:
             return await self.inquire(at, asked)
 
         return await self.runtime.keeping.requests.decide(at, key, ask, new)
@@ -311,20 +313,20 @@ class LocalEffects:
         """The names of what the execution has saved."""
         return Names((each.id, each.name) for each in self.runtime.checkpoints)
 
-    async def checkpoint(self, at: Frame, saving: Saving) -> Json:
+    async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
         """Save the execution and return the data to go on with."""
         at.next_effect()
-        return self.saved(at, saving).data
+        return self.save_checkpoint(at, saving).data
 
-    def saved(self, at: Frame, saving: Saving) -> Checkpoint:
+    def save_checkpoint(self, at: Frame, saving: CheckpointRequest) -> Checkpoint:
         """Return a new checkpoint, which is kept."""
-        checkpoint = saved(self.runtime, self.names, at, saving)
+        checkpoint = make_checkpoint(self.runtime, self.names, at, saving)
         self.runtime.checkpoints += (checkpoint,)
         at.note(CREATED, checkpoint.record["checkpoint"])
         self.runtime.keeping.execution.put_checkpoint(checkpoint)
         return checkpoint
 
-    async def child(self, at: Frame, child: Child) -> Json:
+    async def child(self, at: Frame, child: ChildWorkflow) -> Json:
         """Run an execution of another workflow."""
         self.caller.count_effect(at)
         if not self.runtime.middleware:

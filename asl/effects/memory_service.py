@@ -22,7 +22,7 @@ from asl.expr.intrinsics.objects import merged
 from asl.expr.similarity import similarity, words
 from asl.expr.times import format_timestamp, parse_duration
 
-__all__ = ["Remembering"]
+__all__ = ["MemoryService"]
 
 DEFAULT: Final = "default"
 MAX_WORDS: Final = 256
@@ -31,7 +31,7 @@ LEAST_LOOKED_AT: Final = 100
 """How many entries are compared with a query, at least, where the memory finds them by words."""
 
 
-class Remembering(Agent):
+class MemoryService(Agent):
     """Serves the requests of Memory blocks and caches."""
 
     own = True

@@ -1,7 +1,7 @@
 """What an execution keeps of itself beside the answers of its effects, and how it finds it again.
 
 Effects are performed alike whether an execution is kept or not. Where something has to outlive the
-process, they tell the `Keeping` of the execution: `NOTHING`, or that of a journal
+process, they tell the `Persistence` of the execution: `TRANSIENT`, or that of a journal
 (`asl.effects.journaled`). It has four parts, by what they keep; each can be replaced alone.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from asl.core.values import Json
-from asl.effects.child_execution import Begun, Ending, Job, Started, await_job
-from asl.effects.task_tokens import Waiting
+from asl.effects.child_execution import Job, JobEnd, PreparedExecution, StartRequest, await_job
+from asl.effects.task_tokens import OpenToken
 from asl.engine.agent import Call
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame
@@ -20,27 +20,27 @@ from asl.engine.ledger import Ledger
 from asl.engine.usage import UNSPENT, Spent
 from asl.program import Program
 from asl.states.approval_notices import Notice
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
-from asl.states.effects import Child
+from asl.states.effects import ChildWorkflow
 
 __all__ = [
-    "NOTHING",
-    "CallKeeping",
-    "ChildKeeping",
-    "Consent",
-    "ExecutionKeeping",
-    "Keeping",
-    "NoCalls",
-    "NoChildren",
-    "NoExecution",
-    "NoRequests",
-    "RequestKeeping",
+    "TRANSIENT",
+    "CallPersistence",
+    "ChildPersistence",
+    "ConsentProcess",
+    "ExecutionPersistence",
+    "Persistence",
+    "RequestPersistence",
+    "TransientCalls",
+    "TransientChildren",
+    "TransientExecution",
+    "TransientRequests",
 ]
 
 
-class ExecutionKeeping(Protocol):
+class ExecutionPersistence(Protocol):
     """What is told of an execution as a whole: where its machines stand, and what it has spent."""
 
     def enter_event_loop(self) -> None:
@@ -76,7 +76,7 @@ class ExecutionKeeping(Protocol):
         ...
 
 
-class CallKeeping(Protocol):
+class CallPersistence(Protocol):
     """What is told of a call under way: it is kept with its answer, or when the call is paused."""
 
     async def admitted(self, at: Frame) -> None:
@@ -125,7 +125,7 @@ class CallKeeping(Protocol):
         ...
 
 
-class Consent(Protocol):
+class ConsentProcess(Protocol):
     """A request for consent to a tool call, on its way to a decision."""
 
     @property
@@ -150,14 +150,14 @@ class Consent(Protocol):
         ...
 
 
-class RequestKeeping(Protocol):
+class RequestPersistence(Protocol):
     """What is told of the requests to people."""
 
-    def told(self, asked: Asked) -> None:
+    def told(self, asked: ApprovalRequest) -> None:
         """Keep which notices were sent, and which of them failed."""
         ...
 
-    def recorded_decision(self, asked: Asked) -> Json:
+    def recorded_decision(self, asked: ApprovalRequest) -> Json:
         """Take up the decision that people have recorded elsewhere, None without one."""
         ...
 
@@ -165,8 +165,8 @@ class RequestKeeping(Protocol):
         self,
         at: Frame,
         key: str,
-        ask: Callable[[Asked], Awaitable[Json]],
-        new: Callable[[], Asked],
+        ask: Callable[[ApprovalRequest], Awaitable[Json]],
+        new: Callable[[], ApprovalRequest],
     ) -> Json:
         """Return the decision on a request about the whole execution, asked for once.
 
@@ -178,7 +178,9 @@ class RequestKeeping(Protocol):
         """
         ...
 
-    async def awaits_consent(self, key: str, asking: Callable[[Asked], Consent]) -> bool:
+    async def awaits_consent(
+        self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
+    ) -> bool:
         """Whether the turn of this key was paused, and people have not decided since.
 
         Args:
@@ -187,7 +189,9 @@ class RequestKeeping(Protocol):
         """
         ...
 
-    async def consent(self, asked: Asked, asking: Callable[[Asked], Consent]) -> Json:
+    async def consent(
+        self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+    ) -> Json:
         """Return people's consent to a tool call, asked for once."""
         ...
 
@@ -196,30 +200,34 @@ class RequestKeeping(Protocol):
         ...
 
 
-class ChildKeeping(Protocol):
+class ChildPersistence(Protocol):
     """What is told of the executions that this one starts."""
 
-    def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
+    def begin_child(
+        self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
+    ) -> PreparedExecution:
         """Begin an execution of the workflow that *find* gives, or find it begun."""
         ...
 
-    def begin_started(self, at: Frame, program: Program, child: Started) -> Begun | None:
+    def begin_started(
+        self, at: Frame, program: Program, child: StartRequest
+    ) -> PreparedExecution | None:
         """Do it for one that goes by a name of its own; None where another one has that."""
         ...
 
-    def counted(self, child: Child) -> Spent:
+    def counted(self, child: ChildWorkflow) -> Spent:
         """Return what of a child's spending was counted before it went on."""
         ...
 
-    def count(self, child: Child, spent: Spent) -> None:
+    def count(self, child: ChildWorkflow, spent: Spent) -> None:
         """Keep what of a child's spending is counted."""
         ...
 
-    def detach(self, begun: Begun) -> None:
+    def detach(self, begun: PreparedExecution) -> None:
         """Let an execution go on by itself: the state that has started it has ended without it."""
         ...
 
-    async def await_job(self, waiting: Waiting, call: Call, job: Job) -> Ending:
+    async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state.
 
         Args:
@@ -230,19 +238,19 @@ class ChildKeeping(Protocol):
         ...
 
 
-class Keeping(NamedTuple):
+class Persistence(NamedTuple):
     """What is told of an execution so that another process can go on with it."""
 
     keeps: bool
     """Whether anything is kept at all."""
-    execution: ExecutionKeeping
-    calls: CallKeeping
-    requests: RequestKeeping
-    children: ChildKeeping
+    execution: ExecutionPersistence
+    calls: CallPersistence
+    requests: RequestPersistence
+    children: ChildPersistence
 
 
-class NoExecution:
-    """Keeps nothing of an execution: it ends with its process (protocol `ExecutionKeeping`)."""
+class TransientExecution:
+    """Keeps nothing of an execution: it ends with its process (protocol `ExecutionPersistence`)."""
 
     def enter_event_loop(self) -> None:
         """Do nothing."""
@@ -270,8 +278,8 @@ class NoExecution:
         """Do nothing."""
 
 
-class NoCalls:
-    """Keeps nothing of calls (protocol `CallKeeping`)."""
+class TransientCalls:
+    """Keeps nothing of calls (protocol `CallPersistence`)."""
 
     async def admitted(self, at: Frame) -> None:
         """Do nothing."""
@@ -303,13 +311,13 @@ class NoCalls:
         """Do nothing."""
 
 
-class NoRequests:
-    """Keeps no requests (protocol `RequestKeeping`)."""
+class TransientRequests:
+    """Keeps no requests (protocol `RequestPersistence`)."""
 
-    def told(self, asked: Asked) -> None:
+    def told(self, asked: ApprovalRequest) -> None:
         """Do nothing."""
 
-    def recorded_decision(self, asked: Asked) -> Json:
+    def recorded_decision(self, asked: ApprovalRequest) -> Json:
         """Return None: nobody decides elsewhere."""
         return None
 
@@ -317,17 +325,21 @@ class NoRequests:
         self,
         at: Frame,
         key: str,
-        ask: Callable[[Asked], Awaitable[Json]],
-        new: Callable[[], Asked],
+        ask: Callable[[ApprovalRequest], Awaitable[Json]],
+        new: Callable[[], ApprovalRequest],
     ) -> Json:
         """Ask."""
         return await ask(new())
 
-    async def awaits_consent(self, key: str, asking: Callable[[Asked], Consent]) -> bool:
+    async def awaits_consent(
+        self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
+    ) -> bool:
         """Return False: the turn was never paused."""
         return False
 
-    async def consent(self, asked: Asked, asking: Callable[[Asked], Consent]) -> Json:
+    async def consent(
+        self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+    ) -> Json:
         """Ask."""
         return await asking(asked).decision()
 
@@ -335,31 +347,37 @@ class NoRequests:
         """Do nothing."""
 
 
-class NoChildren:
-    """Keeps no executions that this one starts (protocol `ChildKeeping`)."""
+class TransientChildren:
+    """Keeps no executions that this one starts (protocol `ChildPersistence`)."""
 
-    def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
+    def begin_child(
+        self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
+    ) -> PreparedExecution:
         """Begin an execution of the workflow that *find* gives."""
-        return Begun(find(), child.data)
+        return PreparedExecution(find(), child.data)
 
-    def begin_started(self, at: Frame, program: Program, child: Started) -> Begun | None:
+    def begin_started(
+        self, at: Frame, program: Program, child: StartRequest
+    ) -> PreparedExecution | None:
         """Begin an execution that goes by a name of its own."""
-        return Begun(program, child.data)
+        return PreparedExecution(program, child.data)
 
-    def counted(self, child: Child) -> Spent:
+    def counted(self, child: ChildWorkflow) -> Spent:
         """Return nothing: each child begins here."""
         return UNSPENT
 
-    def count(self, child: Child, spent: Spent) -> None:
+    def count(self, child: ChildWorkflow, spent: Spent) -> None:
         """Do nothing."""
 
-    def detach(self, begun: Begun) -> None:
+    def detach(self, begun: PreparedExecution) -> None:
         """Do nothing: here nothing outlives the execution that has started it."""
 
-    async def await_job(self, waiting: Waiting, call: Call, job: Job) -> Ending:
+    async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state."""
         return await await_job(waiting, call, job)
 
 
-NOTHING = Keeping(False, NoExecution(), NoCalls(), NoRequests(), NoChildren())
+TRANSIENT = Persistence(
+    False, TransientExecution(), TransientCalls(), TransientRequests(), TransientChildren()
+)
 """The keeping of an execution that ends with its process."""

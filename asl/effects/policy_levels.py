@@ -11,17 +11,17 @@ from collections.abc import Mapping
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.rate_limits import Counting, counting
+from asl.effects.rate_limits import CallTracking, tracking_of
 from asl.effects.runtime import RuntimeContext
-from asl.effects.tool_registry import Level
+from asl.effects.tool_registry import PolicyLevel
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.states.blocks.policy import Policy, Rules
 
-__all__ = ["needs_consent", "read_rights", "rights_of", "topmost", "written_rights"]
+__all__ = ["needs_consent", "policy_levels_of", "read_levels", "root_execution", "write_levels"]
 
 
-def topmost(execution: Execution) -> Execution:
+def root_execution(execution: Execution) -> Execution:
     """Return the execution that a machine's belongs to: a distributed Map has its own for each
     iteration."""
     while (parent := getattr(execution, "parent", None)) is not None:
@@ -29,14 +29,16 @@ def topmost(execution: Execution) -> Execution:
     return execution
 
 
-def rights_of(runtime: RuntimeContext, at: Frame, own: Rules | None = None) -> tuple[Level, ...]:
+def policy_levels_of(
+    runtime: RuntimeContext, at: Frame, own: Rules | None = None
+) -> tuple[PolicyLevel, ...]:
     """Return all policies that bind a state of a machine, the outermost first.
 
     Raises StateError for computed fields that do not fit.
     """
-    execution = topmost(at.execution)
+    execution = root_execution(at.execution)
     program = execution.program
-    outer: tuple[Level, ...] = execution.rights
+    outer: tuple[PolicyLevel, ...] = execution.rights
     default: Rules | None = None
     if program.tools is not None:
         if execution.default_tools is None:
@@ -47,7 +49,7 @@ def rights_of(runtime: RuntimeContext, at: Frame, own: Rules | None = None) -> t
         rules = None if scope.tools is None else scope.tools(execution.input, at)
         scopes.append((rules, scope.document))
     room = runtime.serving().tools
-    counts = room.counting(program.document)
+    counts = room.tracking_of(program.document)
     levels = []
     for number, (below, document) in enumerate(scopes):
         above = own if number == len(scopes) - 1 else None
@@ -64,21 +66,21 @@ def rights_of(runtime: RuntimeContext, at: Frame, own: Rules | None = None) -> t
             if each is not None
             for name, hook in each.hooks.items()
         }
-        levels.append(Level(policy, hooks, execution.workflow, counts))
+        levels.append(PolicyLevel(policy, hooks, execution.workflow, counts))
     return (*outer, *levels)
 
 
 def needs_consent(runtime: RuntimeContext, at: Frame, own: Rules | None) -> bool:
     """Return whether any tool call of an agent may need consent; *own* are its state's rules."""
-    execution, services = topmost(at.execution), runtime.services
+    execution, services = root_execution(at.execution), runtime.services
     operator = None if services is None else services.policy
     levels = () if operator is None else operator.levels
     if own is not None or execution.program.tools is not None or execution.rights or at.scopes:
-        levels = (*levels, *rights_of(runtime, at, own))
+        levels = (*levels, *policy_levels_of(runtime, at, own))
     return any(level.policy.consents for level in levels)
 
 
-def written_rights(levels: tuple[Level, ...]) -> Json:
+def write_levels(levels: tuple[PolicyLevel, ...]) -> Json:
     """Return the rights of an execution as JSON, for when it goes on without who has started it."""
     return [
         [
@@ -86,21 +88,21 @@ def written_rights(levels: tuple[Level, ...]) -> Json:
             level.policy.categories,
             level.workflow,
             bool(level.hooks),
-            list(level.counting),
+            list(level.tracking),
         ]
         for level in levels
     ]
 
 
-def read_rights(written: Json) -> tuple[Level, ...]:
+def read_levels(written: Json) -> tuple[PolicyLevel, ...]:
     """Return the rights again. Hooks cannot be asked any more: where there were any, nothing may
     be used."""
     return tuple(
-        Level(
+        PolicyLevel(
             Policy({**block, "Allowed": []} if hooked else block, categories),
             {},
             workflow,
-            Counting(*more[0]) if more else counting(block),
+            CallTracking(*more[0]) if more else tracking_of(block),
         )
         for block, categories, workflow, hooked, *more in written
     )

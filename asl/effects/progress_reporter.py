@@ -15,13 +15,13 @@ from asl.states.blocks.progress import Plan, clamped, update
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Inbox", "Reports"]
+__all__ = ["CrossThreadQueue", "ProgressReporter"]
 
-MOST = 10_000
+MAX_REPORTS = 10_000
 """Reports of progress that one call may make; what comes after them is not told."""
 
 
-class Inbox:
+class CrossThreadQueue:
     """Takes what comes from any thread, and hands it over in the thread of the execution.
 
     The order stays, and what comes while the execution is busy waits here, all together.
@@ -53,7 +53,7 @@ class Inbox:
             self.deal(waiting)
 
 
-class Reports:
+class ProgressReporter:
     """The progress of one call."""
 
     def __init__(self, caller: Caller, call: Call, plan: Plan) -> None:
@@ -61,7 +61,7 @@ class Reports:
         self.call = call
         self.plan = plan
         self.count = 0
-        self.inbox = Inbox(self._deal)
+        self.inbox = CrossThreadQueue(self._deal)
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
         """Return an answer, and tell of the progress before it."""
@@ -76,7 +76,7 @@ class Reports:
     def _take(self, percentage: Json, message: str) -> bool:
         """Take a report; whether it is a sign of life."""
         self.count += 1
-        if self.count <= MOST:
+        if self.count <= MAX_REPORTS:
             self.inbox.put((percentage, message))
         return self.plan.heartbeat
 

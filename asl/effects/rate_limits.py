@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     import asyncio
 
 __all__ = [
-    "NOTHING_COUNTS",
-    "REQUESTS",
-    "Counting",
-    "Demand",
-    "Key",
-    "Rates",
-    "counting",
-    "requests",
+    "NETWORK_REQUESTS",
+    "NO_TRACKING",
+    "CallKey",
+    "CallTracking",
+    "RateDemand",
+    "RateLimiter",
+    "network_limit",
+    "tracking_of",
 ]
 
-Key: TypeAlias = tuple[str, tuple[str, ...]]
-"""What calls count as: a workflow, and the names of a tool or `REQUESTS`."""
-REQUESTS: Final = ("", "")
+CallKey: TypeAlias = tuple[str, tuple[str, ...]]
+"""What calls count as: a workflow, and the names of a tool or `NETWORK_REQUESTS`."""
+NETWORK_REQUESTS: Final = ("", "")
 """Stands for whatever reaches the network: no tool has these names."""
 NETWORK: Final = "the network"
-APART: Final = "\n"
+SEPARATOR: Final = "\n"
 """Stands between the names of a tool on a tab."""
 STALE: Final = 3600.0
 """Seconds after which a call counts as `MaxConcurrent` no more whose process is not heard of."""
@@ -46,7 +46,7 @@ LATER: Final = 1.0
 """Seconds after which it is looked again whether a call of another run has ended."""
 
 
-class Counting(NamedTuple):
+class CallTracking(NamedTuple):
     """What of the calls of a workflow has to be remembered for the limits in its document."""
 
     window: float
@@ -55,12 +55,12 @@ class Counting(NamedTuple):
     """Whether it matters which of them are under way."""
 
 
-NOTHING_COUNTS: Final = Counting(0.0, False)
+NO_TRACKING: Final = CallTracking(0.0, False)
 
 
-def counting(part: Json) -> Counting:
+def tracking_of(part: Json) -> CallTracking:
     """Return what the limits in a document, or in a part of it, have to know."""
-    window, concurrent = NOTHING_COUNTS
+    window, concurrent = NO_TRACKING
     for key, value in part.items() if type(part) is dict else ():
         name = key.removesuffix(SUFFIX)
         if name in WINDOWS:
@@ -70,21 +70,21 @@ def counting(part: Json) -> Counting:
         elif name == "MaxConcurrent":
             concurrent = True
         elif name == "RateLimits" and type(value) is not dict:  # computed as a whole
-            return Counting(max(WINDOWS.values()), True)
-        inner = counting(value)
+            return CallTracking(max(WINDOWS.values()), True)
+        inner = tracking_of(value)
         window, concurrent = max(window, inner.window), concurrent or inner.concurrent
     for value in part if type(part) is list else ():
-        inner = counting(value)
+        inner = tracking_of(value)
         window, concurrent = max(window, inner.window), concurrent or inner.concurrent
-    return Counting(window, concurrent)
+    return CallTracking(window, concurrent)
 
 
-class Demand(NamedTuple):
+class RateDemand(NamedTuple):
     """A limit that a call is subject to, in one workflow."""
 
     workflow: str
     limit: Limit
-    around: Sequence[Key] = ()
+    around: Sequence[CallKey] = ()
     """The calls of tools that wait for this one, and do nothing meanwhile."""
 
     @property
@@ -95,7 +95,9 @@ class Demand(NamedTuple):
     def means(self, names: tuple[str, ...]) -> bool:
         """Whether calls count for the limit: those of tools, or those that reach the network."""
         of_requests = self.limit.pattern == NETWORK
-        return (names == REQUESTS) == of_requests and (of_requests or self.limit.matches(names))
+        return (names == NETWORK_REQUESTS) == of_requests and (
+            of_requests or self.limit.matches(names)
+        )
 
 
 class _Excess(NamedTuple):
@@ -120,7 +122,7 @@ class Timekeeper(Protocol):
         ...
 
 
-class Counted:
+class CountedCall:
     """A call that counts, until it has ended."""
 
     __slots__ = ("entry", "names", "tabs", "time", "timekeeper", "watched")
@@ -131,21 +133,21 @@ class Counted:
         tabs: SharedBudgets,
         entry: str,
         names: Sequence[tuple[str, ...]],
-        watched: Mapping[str, Counting],
+        watched: Mapping[str, CallTracking],
     ) -> None:
         self.timekeeper = timekeeper
         self.tabs = tabs
         """Where calls are counted."""
         self.entry = entry
         self.names = names
-        """What it counts as: its tool, and `REQUESTS` where it reaches the network."""
-        self.watched = {name: each for name, each in watched.items() if each != NOTHING_COUNTS}
+        """What it counts as: its tool, and `NETWORK_REQUESTS` where it reaches the network."""
+        self.watched = {name: each for name, each in watched.items() if each != NO_TRACKING}
         """The workflows that have limits."""
         self.time = 0.0
         """When it began."""
 
     @property
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[CallKey]:
         """What it counts as in each workflow."""
         return [(workflow, names) for workflow in self.watched for names in self.names]
 
@@ -155,7 +157,7 @@ class _Turn:
 
     __slots__ = ("demands", "keys", "woken")
 
-    def __init__(self, demands: list[Demand]) -> None:
+    def __init__(self, demands: list[RateDemand]) -> None:
         self.demands = demands
         self.keys = _queues(demands)
         self.woken: asyncio.Future[None] | None = None
@@ -165,7 +167,7 @@ class _Turn:
             self.woken.set_result(None)
 
 
-class Rates:
+class RateLimiter:
     """The calls of tools that a run makes."""
 
     def __init__(self) -> None:
@@ -183,9 +185,9 @@ class Rates:
         at: Frame,
         tool: str,
         names: Sequence[tuple[str, ...]],
-        watched: Mapping[str, Counting],
-        demands: list[Demand],
-    ) -> Counted:
+        watched: Mapping[str, CallTracking],
+        demands: list[RateDemand],
+    ) -> CountedCall:
         """Count a call as soon as it may begin; raises Raised("States.RateLimitExceeded").
 
         *tabs* is where they are counted, *watched* says what has to be known of the calls of which
@@ -193,12 +195,12 @@ class Rates:
         """
         self.number += 1
         entry = f"{at.execution_id} {at.key}#{self.number}"
-        call = Counted(timekeeper, tabs, entry, names, watched)
+        call = CountedCall(timekeeper, tabs, entry, names, watched)
         if call.watched:
             await self._admitted(call, tool, demands)
         return call
 
-    def end(self, call: Counted) -> None:
+    def end(self, call: CountedCall) -> None:
         """Take note of a call that has ended."""
         if not call.watched:
             return
@@ -208,7 +210,7 @@ class Rates:
                 self._change(call, workflow, lambda calls, entries: entries.pop(call.entry, None))
         self._wake()
 
-    async def _admitted(self, call: Counted, tool: str, demands: list[Demand]) -> None:
+    async def _admitted(self, call: CountedCall, tool: str, demands: list[RateDemand]) -> None:
         turn: _Turn | None = None
         try:
             while True:
@@ -230,7 +232,9 @@ class Rates:
                 self.waiting.remove(turn)
                 self._wake()
 
-    def _taken(self, call: Counted, demands: list[Demand], only_look: bool) -> list[_Excess]:
+    def _taken(
+        self, call: CountedCall, demands: list[RateDemand], only_look: bool
+    ) -> list[_Excess]:
         """Count a call in all workflows around it, unless there is an excess in one of them."""
         taken: list[str] = []
         for workflow in call.watched:
@@ -247,7 +251,7 @@ class Rates:
         return []
 
     def _take(
-        self, call: Counted, workflow: str, demands: list[Demand], only_look: bool
+        self, call: CountedCall, workflow: str, demands: list[RateDemand], only_look: bool
     ) -> list[_Excess]:
         found: list[_Excess] = []
 
@@ -259,26 +263,26 @@ class Rates:
                 return
             if call.watched[workflow].window:
                 for names in call.names:
-                    insort(calls.setdefault(APART.join(names), []), call.time)
+                    insort(calls.setdefault(SEPARATOR.join(names), []), call.time)
             if call.watched[workflow].concurrent:
-                entries[call.entry] = [[APART.join(each) for each in call.names], call.time]
+                entries[call.entry] = [[SEPARATOR.join(each) for each in call.names], call.time]
 
         self._change(call, workflow, act)
         return found
 
-    def _give_back(self, call: Counted, workflow: str) -> None:
+    def _give_back(self, call: CountedCall, workflow: str) -> None:
         """Count a call no more that could not be made."""
 
         def act(calls: dict[str, list[float]], entries: dict[str, list[Json]]) -> None:
             entries.pop(call.entry, None)
             for names in call.names if call.watched[workflow].window else ():
-                calls[APART.join(names)].remove(call.time)
+                calls[SEPARATOR.join(names)].remove(call.time)
 
         self._change(call, workflow, act)
 
     def _change(
         self,
-        call: Counted,
+        call: CountedCall,
         workflow: str,
         act: Callable[[dict[str, list[float]], dict[str, list[Json]]], object],
     ) -> None:
@@ -304,20 +308,20 @@ class Rates:
 
     def _excess(
         self,
-        call: Counted,
-        demand: Demand,
+        call: CountedCall,
+        demand: RateDemand,
         calls: Mapping[str, list[float]],
         entries: Mapping[str, list[Json]],
     ) -> Iterable[_Excess]:
         limit, now = demand.limit, call.time
-        times = [each for text, each in calls.items() if demand.means(tuple(text.split(APART)))]
+        times = [each for text, each in calls.items() if demand.means(tuple(text.split(SEPARATOR)))]
         for field, most in limit.most.items():
             if field == "MaxConcurrent":
                 running = [
                     entry
                     for entry, (names, since) in entries.items()
                     if since + STALE > now
-                    and any(demand.means(tuple(text.split(APART))) for text in names)
+                    and any(demand.means(tuple(text.split(SEPARATOR))) for text in names)
                 ]
                 waiting = sum(
                     workflow == demand.workflow and demand.means(names)
@@ -331,7 +335,7 @@ class Rates:
             if len(latest) >= most and latest[-most] + WINDOWS[field] > now:
                 yield _Excess(limit, field, latest[-most] + WINDOWS[field])
 
-    def _is_next(self, turn: _Turn | None, demands: list[Demand]) -> bool:
+    def _is_next(self, turn: _Turn | None, demands: list[RateDemand]) -> bool:
         """Whether nobody waits for the same who came earlier."""
         keys = _queues(demands)
         for other in self.waiting:
@@ -357,7 +361,7 @@ class Rates:
             turn.wake()
 
 
-def _queues(demands: list[Demand]) -> set[tuple[str, str]]:
+def _queues(demands: list[RateDemand]) -> set[tuple[str, str]]:
     """Return what a call waits in line for: not behind those that wait for a call around it."""
     return {
         demand.key
@@ -368,7 +372,7 @@ def _queues(demands: list[Demand]) -> set[tuple[str, str]]:
     }
 
 
-def requests(most: int) -> Limit:
+def network_limit(most: int) -> Limit:
     """Return the limit of calls in a minute that reach the network."""
     return Limit(NETWORK, lambda names: True, {"MaxPerMinute": most}, False)
 

@@ -12,14 +12,14 @@ from asl.core.errors import AslError, StateError
 from asl.core.profile import NO_QUOTAS
 from asl.core.values import Json, detached, fits
 from asl.effects.agent_caller import AgentCaller
-from asl.effects.budget_gate import Meter, shared_budgets_of
+from asl.effects.budget_gate import LedgerGate, shared_budgets_of
 from asl.effects.clock import Clock
 from asl.effects.delivery import Delivery, delivery_of
 from asl.effects.local import LocalEffects
 from asl.effects.runtime import Listener, RuntimeContext
 from asl.effects.services import Services
 from asl.effects.threads import run_in_thread
-from asl.effects.tool_enforcement import refuse_unenforceable
+from asl.effects.tool_enforcement import require_enforceable
 from asl.engine.agent import Find
 from asl.engine.document_blocks import computed_blocks, document_block
 from asl.engine.events import Event
@@ -107,7 +107,7 @@ async def execute(
     status, output, failure, cut = "SUCCEEDED", None, None, False
     try:
         if services is not None and services.boxes and not _has_begun(execution):
-            refuse_unenforceable(execution, services)
+            require_enforceable(execution, services)
         if program.settle is not None:
             _settled(execution, services)
         if program.budgeted or within is not None or services is not None:
@@ -196,9 +196,9 @@ def _go_on(effects: LocalEffects, frame: Frame, journal: Journal | None, past: P
 
 def _keep(effects: LocalEffects, frame: Frame, journal: Journal) -> None:
     """Perform each effect once, and keep its answer in a journal."""
-    from asl.effects.journaled.effects import journaled
+    from asl.effects.journaled.effects import journal_effects
 
-    frame.effects = journaled(effects, journal, frame)
+    frame.effects = journal_effects(effects, journal, frame)
 
 
 _ENDS = (StateError, Suspended, Expired)
@@ -289,7 +289,7 @@ def _watch(
         ledger.hold(ceiling)
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
-    effects.caller.meter = Meter(effects.caller, ledger, effects.decide)
+    effects.caller.meter = LedgerGate(effects.caller, ledger, effects.decide)
     effects.runtime.keeping.execution.watch(ledger)
     around = None if within is None else within.execution.ledger
     if limits.windows or limits.pool is not None:

@@ -12,12 +12,12 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.clock import Clock
-from asl.effects.driver import EventLoopWanted
+from asl.effects.driver import EventLoopRequest
 from asl.effects.middleware import Effect, Middleware, Proceed, perform
-from asl.effects.persistence import NOTHING, Keeping
+from asl.effects.persistence import TRANSIENT, Persistence
 from asl.effects.services import Services
-from asl.effects.suspension import Parking
-from asl.effects.task_tokens import Kept, Wait
+from asl.effects.suspension import SuspensionMonitor
+from asl.effects.task_tokens import AnswerRecorder, TokenWait
 from asl.engine.agent import Agent, Call, Find
 from asl.engine.awaited import Awaited
 from asl.engine.blame import is_cancellation
@@ -30,7 +30,7 @@ from asl.engine.records import ADVANCED
 from asl.engine.result import Result
 from asl.engine.usage import Spent
 from asl.program import Program
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Question
 from asl.states.errors import Exhausted, Expired, Suspended
 from asl.states.objects import Bucket, ObjectFault
@@ -113,7 +113,7 @@ class RuntimeContext:
     """Runs the executions that this one starts."""
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
-    keeping: Keeping = NOTHING
+    keeping: Persistence = TRANSIENT
     """What is told of all that has to outlive the process."""
     services: Services | None = None
     """What the run offers to its states beside agents, if anybody has asked for it."""
@@ -131,7 +131,7 @@ class RuntimeContext:
     heeds: bool
     """Whether anything may have told a part of the execution to end that its agents kept back."""
     forks: tuple[OpenFork, ...] = ()
-    pending: tuple[tuple[str, Asked], ...] = ()
+    pending: tuple[tuple[str, ApprovalRequest], ...] = ()
     """What people were asked and have not decided, each with the key of the effect that waits."""
     awaited: tuple[tuple[str, Awaited], ...] = ()
     """The same of tasks that are answered by their token while nobody runs."""
@@ -174,11 +174,13 @@ class RuntimeContext:
         return self.services
 
     @property
-    def parking(self) -> Parking | None:
+    def parking(self) -> SuspensionMonitor | None:
         """Where branches wait that need no process, None where they wait in the process."""
         return None if self.services is None else self.services.parking
 
-    def waiting(self, call: Call, kept: Kept | None = None) -> AbstractContextManager[Wait]:
+    def waiting(
+        self, call: Call, kept: AnswerRecorder | None = None
+    ) -> AbstractContextManager[TokenWait]:
         """Keep the token of a call open at the desk of the run while the block runs.
 
         What comes is kept by *kept* before anybody is thanked for it.
@@ -198,7 +200,7 @@ class RuntimeContext:
     async def event_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop, asking the driver for one at the first need."""
         if not self.in_event_loop:
-            await EventLoopWanted()
+            await EventLoopRequest()
             self.enter_event_loop()
         return _running_loop()
 
@@ -325,7 +327,7 @@ class RuntimeContext:
             (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
         )
 
-    def new_request(self, at: Frame, key: str, question: Question) -> Asked:
+    def new_request(self, at: Frame, key: str, question: Question) -> ApprovalRequest:
         """Return a new request by its key.
 
         It is made now, also where what led to it has happened long before: the time for an answer
@@ -335,7 +337,7 @@ class RuntimeContext:
         kind, body, plan = question
         if self.deadline is not None:  # when it has passed, nobody is asked any more
             plan = {**plan, "deadline": self.deadline - now}
-        return Asked.make(at.execution_id, key, kind, body, plan, now, execution.redrives)
+        return ApprovalRequest.make(at.execution_id, key, kind, body, plan, now, execution.redrives)
 
     def wait_for(self, execution: Result, key: str) -> NoReturn:
         """Pause, as an execution does whose answer the effect of the *key* awaits."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from asl.core.errors import StateError
 from asl.core.once import once
 from asl.core.values import Json
-from asl.effects.child_execution import Keeper
+from asl.effects.child_execution import ChildStore
 from asl.effects.delivery import Sinks
-from asl.effects.memory_service import Remembering
+from asl.effects.memory_service import MemoryService
 from asl.effects.middleware import Middleware
-from asl.effects.suspension import Parking
+from asl.effects.suspension import SuspensionMonitor
 from asl.effects.task_tokens import TaskTokens
-from asl.effects.tool_registry import OperatorPolicy, Toolroom
+from asl.effects.tool_registry import OperatorPolicy, ToolRegistry
 from asl.engine.agent import Agent, Find
 from asl.engine.checkpoints import Storage
 from asl.engine.memory import Memory
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from asyncio import Task
     from decimal import Decimal
 
-__all__ = ["Lacking", "Notify", "Services"]
+__all__ = ["Notify", "OnMissing", "Services"]
 
-Lacking: TypeAlias = Callable[[str], object]
+OnMissing: TypeAlias = Callable[[str], object]
 """Takes a sentence on what is not bound."""
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
 """Takes `(kind, request, details)`: a request, a reminder of it, an escalation; maybe async."""
@@ -76,13 +76,13 @@ class Services:
     sinks: Sinks = MappingProxyType({})
     """What takes the events of channels."""
 
-    parking: Parking | None = None
+    parking: SuspensionMonitor | None = None
     """Where branches wait that need no process, None where they wait in the process."""
 
-    lacking: Lacking | None = None
+    lacking: OnMissing | None = None
     """Notes that something is not bound here, None where the state fails for it."""
 
-    keeper: Keeper | None = None
+    keeper: ChildStore | None = None
     """Keeps the executions that this one starts, where it is kept itself."""
 
     policy: OperatorPolicy | None = None
@@ -128,14 +128,14 @@ class Services:
         return self.remembering
 
     @once
-    def remembering(self) -> Remembering:
+    def remembering(self) -> MemoryService:
         """What the run remembers."""
-        return Remembering(self.memory)
+        return MemoryService(self.memory)
 
     @once
-    def tools(self) -> Toolroom:
+    def tools(self) -> ToolRegistry:
         """The tools of the run, and how often they were used."""
-        return Toolroom(self.boxes)
+        return ToolRegistry(self.boxes)
 
     @once
     def desk(self) -> TaskTokens:

@@ -41,7 +41,7 @@ from asl.states.errors import Raised
 from asl.states.iteration import too_many_failed
 from asl.states.objects import Bucket, ObjectFault, StoredObject
 
-__all__ = ["StateResult", "tested"]
+__all__ = ["StateResult", "run_single_state"]
 
 UNNAMED = "StateName"
 """The name of a state that is given without one (AWS, recorded)."""
@@ -82,7 +82,7 @@ class StateResult:
         return found
 
 
-def tested(
+def run_single_state(
     document: Document,
     data: Json,
     *,
@@ -119,7 +119,9 @@ def tested(
     check_mock(subject.state, mock)
     if context is not None:
         check_context(subject.state, context)
-    trial = _Trial(subject, profile, None if mock is None else _Mock.of(mock), configuration, role)
+    trial = _SingleState(
+        subject, profile, None if mock is None else _Mock.of(mock), configuration, role
+    )
     known = detached(dict(variables))
     return trial.run(find, clock, detached(data), known, context, inspect=level != "INFO")
 
@@ -204,7 +206,7 @@ class _Retriable(BaseException):
     """The state would be run again; nothing of the workflow sees this."""
 
 
-class _Given:
+class _FixedBucket:
     """A bucket for reading (protocol `asl.states.objects.Bucket`): one content by every key."""
 
     def __init__(self, content: Json) -> None:
@@ -232,7 +234,7 @@ class _AnyBucket(dict[str, Bucket]):
         return True
 
     def __missing__(self, name: str) -> Bucket:
-        return _Given(self.reading)
+        return _FixedBucket(self.reading)
 
 
 def _record(flat: list[Any], record: Record) -> None:
@@ -245,7 +247,7 @@ def _record(flat: list[Any], record: Record) -> None:
 # The trial
 
 
-class _Tried(Execution):
+class _SingleStateExecution(Execution):
     """The execution of one state alone: it has no history in which the state could be found.
 
     So a cause that the interpreter finds does not name the event of its entry, as in the answers of
@@ -256,7 +258,7 @@ class _Tried(Execution):
     recorded = False
 
 
-class _Trial:
+class _SingleState:
     """One state, ready to be tested."""
 
     def __init__(
@@ -302,7 +304,9 @@ class _Trial:
         )
         caller = AgentCaller().init(runtime, find, self.program.profile.max_payload)
         started = runtime.now()
-        execution = _Tried().init(self.program, data, started, flat, _EXPRESS, drawn_name)
+        execution = _SingleStateExecution().init(
+            self.program, data, started, flat, _EXPRESS, drawn_name
+        )
         execution.context, execution.role = context, self.role
         execution.emit = partial(_record, flat)
         effects = LocalEffects().init(runtime, caller, execution.emit)

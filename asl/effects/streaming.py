@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, whole_text
 from asl.effects.caller import Caller
-from asl.effects.progress_reporter import Inbox
+from asl.effects.progress_reporter import CrossThreadQueue
 from asl.engine.agent import Call
 from asl.engine.blame import alone, described, is_fault
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
@@ -41,7 +41,7 @@ class Stream:
         self.call = call
         self.plan = plan
         self.shown = Shown(plan)
-        self.inbox = Inbox(self._deal)
+        self.inbox = CrossThreadQueue(self._deal)
         self.everything: list[str] = []
         """What has been said at all, where it may not be shown yet."""
         self.length = 0

@@ -16,10 +16,10 @@ from asl.states.errors import Suspended
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Parking"]
+__all__ = ["SuspensionMonitor"]
 
 
-class Parking:
+class SuspensionMonitor:
     """The waiting branches of one execution, and of all that it has started and waits for.
 
     Args:

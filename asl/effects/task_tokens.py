@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POLL",
-    "Desk",
+    "AnswerRecorder",
     "InvalidOutput",
     "InvalidToken",
-    "Kept",
+    "OpenToken",
     "TaskDoesNotExist",
     "TaskTimedOut",
+    "TaskTokenService",
     "TaskTokens",
     "TokenError",
-    "Wait",
-    "Waiting",
+    "TokenWait",
     "check_activity",
     "check_token",
     "read_output",
@@ -46,7 +46,7 @@ __all__ = [
 PATIENCE = 1.0
 POLL = 60.0
 """Seconds that a worker waits for a task before it hears that there is none, as with AWS."""
-MOST_CLOSED = 10_000
+MAX_CLOSED = 10_000
 """Closed tokens that are remembered, to say what became of them."""
 
 _TOKEN = re.compile(r"[0-9a-f]{64}")
@@ -73,7 +73,7 @@ class InvalidOutput(TokenError):
     """What was given as the answer is not JSON."""
 
 
-class Kept(Protocol):
+class AnswerRecorder(Protocol):
     """Keeps what comes for a task so that it survives the process; called on its event loop."""
 
     def keep(self, answer: Json, failure: Reported | None) -> None:
@@ -85,7 +85,7 @@ class Kept(Protocol):
         ...
 
 
-class Desk(ABC):
+class TaskTokenService(ABC):
     """What the outside says to states that wait, by the names of AWS's API and Python client."""
 
     exceptions = SimpleNamespace(
@@ -156,7 +156,7 @@ class Desk(ABC):
         """Wait for the next task of an activity: its token and payload; no token if none came."""
 
 
-class TaskTokens(Desk):
+class TaskTokens(TaskTokenService):
     """Answers to task tokens, and tasks for the workers of activities; safe from any thread.
 
     A virtual clock cannot know what other threads are about to do. It gives them `patience` real
@@ -168,9 +168,9 @@ class TaskTokens(Desk):
             raise AslError(f"patience is a number of seconds, not {patience!r}")
         self.patience = patience
         self._changed = threading.Condition()
-        self._open: dict[str, Wait] = {}
+        self._open: dict[str, TokenWait] = {}
         self._closed: dict[str, str] = {}
-        self._tasks: dict[str, deque[Wait]] = {}
+        self._tasks: dict[str, deque[TokenWait]] = {}
         self._shut = False
 
     def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
@@ -217,12 +217,14 @@ class TaskTokens(Desk):
             return token in self._open
 
     @contextmanager
-    def waiting(self, call: Call, clock: Clock, kept: Kept | None = None) -> Iterator[Wait]:
+    def waiting(
+        self, call: Call, clock: Clock, kept: AnswerRecorder | None = None
+    ) -> Iterator[TokenWait]:
         """Keep the token of a call open while the block runs, on the running event loop.
 
         What comes is kept by *kept* before anybody is thanked for it.
         """
-        wait = Wait(self, call, clock, kept)
+        wait = TokenWait(self, call, clock, kept)
         with self._changed:
             if wait.token in self._open:
                 raise AslError(
@@ -243,7 +245,7 @@ class TaskTokens(Desk):
                         tasks.remove(wait)
 
     def offer(
-        self, activity: str, wait: Wait, payload: Json, begun: Callable[[str | None], object]
+        self, activity: str, wait: TokenWait, payload: Json, begun: Callable[[str | None], object]
     ) -> None:
         """Let the next worker of *activity* have a task; *begun* hears of it on the event loop."""
         wait.payload, wait.begun = payload, begun
@@ -251,7 +253,7 @@ class TaskTokens(Desk):
             self._tasks.setdefault(activity, deque()).append(wait)
             self._changed.notify_all()
 
-    def _found(self, token: str) -> Wait:
+    def _found(self, token: str) -> TokenWait:
         if token in self._closed:
             raise TaskTimedOut(f"the task of the token {token} is closed: {self._closed[token]}")
         if token not in self._open:
@@ -265,17 +267,17 @@ class TaskTokens(Desk):
         if self._open.pop(token, None) is None:
             return
         self._closed[token] = why
-        if len(self._closed) > MOST_CLOSED:
+        if len(self._closed) > MAX_CLOSED:
             del self._closed[next(iter(self._closed))]
 
 
-class Wait:
+class TokenWait:
     """One state that waits for the answer to its token; it lives on the loop of its execution."""
 
     payload: Json = None
 
     def __init__(
-        self, desk: TaskTokens, call: Call, clock: Clock, kept: Kept | None = None
+        self, desk: TaskTokens, call: Call, clock: Clock, kept: AnswerRecorder | None = None
     ) -> None:
         from asyncio import get_running_loop
 
@@ -368,7 +370,7 @@ class Wait:
             self.clock.outside[self] = self.desk.patience
 
 
-Waiting: TypeAlias = Callable[[Call], AbstractContextManager[Wait]]
+OpenToken: TypeAlias = Callable[[Call], AbstractContextManager[TokenWait]]
 """Keeps the token of a call open while a block runs."""
 
 

@@ -16,7 +16,7 @@ from asl.engine.records import BROKEN
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["has_passed", "interpret_in_time", "punctual"]
+__all__ = ["await_in_time", "has_expired", "interpret_in_time"]
 
 
 async def interpret_in_time(runtime: RuntimeContext, frame: Frame) -> Json:
@@ -48,7 +48,7 @@ async def interpret_in_time(runtime: RuntimeContext, frame: Frame) -> Json:
 T = TypeVar("T")
 
 
-def has_passed(limit: asyncio.Timeout) -> bool:
+def has_expired(limit: asyncio.Timeout) -> bool:
     """Whether the time of a limit is over; it cannot ring while somebody holds up the loop."""
     from asyncio import get_running_loop
 
@@ -57,7 +57,7 @@ def has_passed(limit: asyncio.Timeout) -> bool:
     return limit.expired() or late
 
 
-async def punctual(
+async def await_in_time(
     answer: Awaitable[T], limit: asyncio.Timeout, pulse: asyncio.Timeout | None = None
 ) -> T:
     """Return what comes in time; raises TimeoutError for all else that comes of *answer*.
@@ -77,4 +77,4 @@ async def punctual(
 
 
 def _is_late(limit: asyncio.Timeout, pulse: asyncio.Timeout | None) -> bool:
-    return has_passed(limit) or (pulse is not None and pulse.expired())
+    return has_expired(limit) or (pulse is not None and pulse.expired())

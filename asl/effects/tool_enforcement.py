@@ -19,7 +19,7 @@ from asl.expr.templates import is_dynamic
 from asl.states.blocks.policy import Policy, categories_of, overlaid
 from asl.states.machines import scoped_states
 
-__all__ = ["refuse_unenforceable", "unenforceable"]
+__all__ = ["enforcement_gap", "require_enforceable"]
 
 WHICH: Final = (
     *("Allowed", "Denied", "AllowedCategories", "DeniedCategories"),
@@ -39,7 +39,7 @@ class _Reaches(NamedTuple):
     opens_files: bool
 
 
-def unenforceable(tool: str, agent: Agent | _Reaches, policies: Sequence[Policy]) -> str | None:
+def enforcement_gap(tool: str, agent: Agent | _Reaches, policies: Sequence[Policy]) -> str | None:
     """Return why a tool cannot be held to the hosts and files of policies, None if it can."""
     if not agent.keeps_hosts and any(each.hosts is not None for each in policies):
         return (
@@ -54,7 +54,7 @@ def unenforceable(tool: str, agent: Agent | _Reaches, policies: Sequence[Policy]
     return None
 
 
-def refuse_unenforceable(execution: Execution, services: Services) -> None:
+def require_enforceable(execution: Execution, services: Services) -> None:
     """Raise StateError if a state may use a tool that cannot be held to its policies."""
     boxes = {name: box for name, box in services.boxes.items() if isinstance(box, Listing)}
     document = execution.program.document
@@ -127,7 +127,7 @@ def _refusal(bound: str, box: Listing, policies: list[Policy]) -> str | None:
             continue
         sandboxes = [each.sandbox for each in policies if each.sandbox is not None]
         agent = _confined(sandboxes[-1]) if sandboxes else box.agent
-        why = unenforceable(bound if box.server else names[0], agent, policies)
+        why = enforcement_gap(bound if box.server else names[0], agent, policies)
         if why is not None:
             return why
     return None

@@ -7,19 +7,19 @@ from os.path import normpath, realpath
 from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json
-from asl.effects.rate_limits import Counting, Rates, counting
+from asl.effects.rate_limits import CallTracking, RateLimiter, tracking_of
 from asl.engine.tools import Offers
 from asl.expr.glob import compile_glob
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, mounts_of, overlaid
 
-__all__ = ["Level", "OperatorPolicy", "Toolroom"]
+__all__ = ["OperatorPolicy", "PolicyLevel", "ToolRegistry"]
 
 OPERATOR: Final = "operator"
 """Under this name the calls of all workflows are counted for the operator's rate limits."""
 
 
-class Level(NamedTuple):
+class PolicyLevel(NamedTuple):
     """One policy with what it is about."""
 
     policy: Policy
@@ -27,20 +27,20 @@ class Level(NamedTuple):
     """By `Before` and `After`: the hook, and what it sees."""
     workflow: str
     """Whose calls count together."""
-    counting: Counting
+    tracking: CallTracking
     """What has to be known of those calls."""
 
 
-class Toolroom:
+class ToolRegistry:
     """The tools of one run, and how often they are used."""
 
     def __init__(self, boxes: Mapping[str, Offers]) -> None:
         self.boxes = boxes
         """What tells of the tools, by the names of the bindings."""
-        self.rates = Rates()
+        self.rates = RateLimiter()
         self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
         """Policies of blocks that are constant, with those blocks, by their identities."""
-        self.countings: dict[int, tuple[Counting, Mapping[str, Json]]] = {}
+        self.countings: dict[int, tuple[CallTracking, Mapping[str, Json]]] = {}
         """What is to be known of calls, with the documents that say it, by their identities."""
 
     def policy(
@@ -58,11 +58,11 @@ class Toolroom:
             self.policies[key] = policy, (*blocks, document)
         return policy
 
-    def counting(self, document: Mapping[str, Json]) -> Counting:
+    def tracking_of(self, document: Mapping[str, Json]) -> CallTracking:
         """Return what the limits of a document have to know of the calls of its workflow."""
         found = self.countings.get(id(document))
         if found is None:
-            found = self.countings[id(document)] = counting(document), document
+            found = self.countings[id(document)] = tracking_of(document), document
         return found[0]
 
 
@@ -85,10 +85,10 @@ class OperatorPolicy:
         mounts: Sequence[str] | None = None,
         budget: Amounts | None = None,
     ) -> None:
-        self.levels: tuple[Level, ...] = ()
+        self.levels: tuple[PolicyLevel, ...] = ()
         if tools:
-            counts: Counting = counting({"DefaultTools": dict(tools)})
-            self.levels = (Level(Policy(tools, categories or {}), {}, OPERATOR, counts),)
+            counts: CallTracking = tracking_of({"DefaultTools": dict(tools)})
+            self.levels = (PolicyLevel(Policy(tools, categories or {}), {}, OPERATOR, counts),)
         self.budget = budget or None
         self.images = None if images is None else [compile_glob(each) for each in images]
         self.mounts = None if mounts is None else [realpath(each) for each in mounts]

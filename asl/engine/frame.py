@@ -16,7 +16,7 @@ from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
 from asl.states.blocks.progress import Told
-from asl.states.effects import ABSENT, Effects, Entry, Record, Run
+from asl.states.effects import ABSENT, DistributedRun, Effects, MapEntry, Record
 
 __all__ = ["NO_VARIABLES", "Frame"]
 
@@ -185,7 +185,9 @@ class Frame:
         """Take one history record; observation only."""
         return self.execution.emit
 
-    def run(self, machine: Machine, label: str, express: bool, pure: bool, tells: bool) -> Run:
+    def run(
+        self, machine: Machine, label: str, express: bool, pure: bool, tells: bool
+    ) -> DistributedRun:
         """Begin a run of a distributed Map whose children run *machine*.
 
         *pure* says that they reach no world, *tells* that what they tell follows from what they do.
@@ -471,7 +473,7 @@ def _map(frame: Frame, at: StateView) -> Json:
 
 def _item(machine: Frame) -> dict[str, Json]:
     found: dict[str, Json] = {"Index": machine.index, "Value": machine.item}
-    if type(machine.item) is Entry:
+    if type(machine.item) is MapEntry:
         found["Key"], found["Value"] = machine.item
     if machine.source:
         found["Source"] = machine.source

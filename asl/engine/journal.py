@@ -15,7 +15,7 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.record_reading import RecordReader
 from asl.engine.result import Result
 from asl.program import Program
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Record
 
 __all__ = ["STARTED", "Journal"]
@@ -39,7 +39,7 @@ class Journal(Protocol):
     """How often the execution had been redriven, and when, as each child ran that ended in a single
     stretch, by its path."""
 
-    requests: dict[str, Asked]
+    requests: dict[str, ApprovalRequest]
     """Requests found at recovery, by the key of the effect."""
     tasks: dict[str, Awaited]
     """The same of those that are answered by task token."""
@@ -97,7 +97,7 @@ class Journal(Protocol):
         """Return what stands in a record for the value of an answer, None once that is written."""
         ...
 
-    def put_request(self, asked: Asked, received: bool = False) -> None:
+    def put_request(self, asked: ApprovalRequest, received: bool = False) -> None:
         """Keep a request, or what became of an open one; with *received* its answers, too."""
         ...
 
@@ -118,11 +118,11 @@ class Journal(Protocol):
         """
         ...
 
-    def drop_request(self, asked: Asked) -> None:
+    def drop_request(self, asked: ApprovalRequest) -> None:
         """Forget a request and its answer."""
         ...
 
-    def decision(self, asked: Asked) -> Json:
+    def decision(self, asked: ApprovalRequest) -> Json:
         """Return the recorded decision on a request, None while there is none."""
         ...
 

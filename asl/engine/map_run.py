@@ -23,7 +23,7 @@ from asl.engine.usage import Spent, Used
 from asl.program import Machine
 from asl.states.blocks.audit import without
 from asl.states.blocks.progress import Tracking
-from asl.states.effects import Entry, Fan, Record, Source
+from asl.states.effects import FanOut, ItemSource, MapEntry, Record
 
 __all__ = ["MapRun"]
 
@@ -116,7 +116,7 @@ class ChildExecution(Execution):
 
 
 class MapRun:
-    """One run: its names, and its children (protocol `asl.states.effects.Run`)."""
+    """One run: its names, and its children (protocol `asl.states.effects.DistributedRun`)."""
 
     begun = 0
 
@@ -176,7 +176,7 @@ class MapRun:
             self.open[index] = frame
         return frame
 
-    def children(self, source: Source) -> Iterator[Frame]:
+    def children(self, source: ItemSource) -> Iterator[Frame]:
         """Yield a child for each item, which is its input.
 
         Children of pure states never wait, so one frame serves them all: making it anew is half of
@@ -193,14 +193,14 @@ class MapRun:
                     execution.emit = self.emit
                     count_events(execution, exact=False)
                 frame.index = execution.index = index
-                frame.data = execution.input = item.input if type(item) is Entry else item
+                frame.data = execution.input = item.input if type(item) is MapEntry else item
                 frame.now = execution.started = at.now
                 frame.item, frame.source = item, source.name
                 frame.variables, frame.drawn = NO_VARIABLES, _NOTHING_DRAWN
                 yield frame
         else:
             for index, item in enumerate(source):
-                data = item.input if type(item) is Entry else item
+                data = item.input if type(item) is MapEntry else item
                 yield self.child(index, data, item, source.name)
         source.length = index + 1
 
@@ -248,7 +248,7 @@ class MapRun:
             outer = outer.outer
         return TOLD, time, frame, visit, None, list(path), event, details
 
-    def told(self, fan: Fan, source: Source) -> Fan:
+    def told(self, fan: FanOut, source: ItemSource) -> FanOut:
         """Return a fan of which is told how each child has ended, where anybody wants to know."""
         if not self.follows:
             return fan
@@ -278,7 +278,7 @@ class MapRun:
             self._end(child, "ABORTED", {})
             aborted(child)
 
-        return Fan(
+        return FanOut(
             fan.length,
             next_child,
             fan.limit,

@@ -18,7 +18,7 @@ from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, NOTED, each_record
 from asl.engine.usage import totals
 from asl.engine.visits import visited, visited_before
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Record
 
 __all__ = ["ExecutionFailed", "Result", "Waits"]
@@ -48,7 +48,7 @@ class ExecutionFailed(AslError):
 class Waits(NamedTuple):
     """Open requests to people, and tasks that wait for the answer to their token."""
 
-    asked: "Sequence[Asked]" = ()
+    asked: "Sequence[ApprovalRequest]" = ()
     tasks: "Sequence[Awaited]" = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic, sleep
 
 from asl.core.values import Json
-from asl.effects.task_tokens import Desk, TaskDoesNotExist, TaskTimedOut
+from asl.effects.task_tokens import TaskDoesNotExist, TaskTimedOut, TaskTokenService
 from asl.engine.awaited import Awaited
 from asl.executions.kept import Kept
 from asl.states.errors import Reported
@@ -31,7 +31,7 @@ WAKE = Select(EXECUTION, ("wake",), {"number": GIVEN, "status": "PAUSED"})
 DUE = Update(EXECUTION, {"wake": GIVEN}, {"number": GIVEN, "status": "PAUSED"})
 
 
-class StoreTokens(Desk):
+class StoreTokens(TaskTokenService):
     """Answers to task tokens, and tasks for the workers of activities, of the executions in a file.
 
     Its methods are those of `asl.TaskTokens`; any thread may call them. An answer is durable when

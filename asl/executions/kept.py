@@ -26,7 +26,7 @@ from asl.engine.result import Result, Waits
 from asl.engine.written import read_spending
 from asl.executions.errors import ExecutionNotFound
 from asl.program import Program
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.blocks.streaming import CHUNK
 from asl.states.effects import Record
 from asl.stores.checkpoints import read_checkpoints
@@ -170,12 +170,12 @@ class Kept:
 
     def open(
         self, stored: Stored, *, limit: int | None = None, after: str | None = None
-    ) -> list[Asked]:
+    ) -> list[ApprovalRequest]:
         """Return what an execution, and all that it has started, ask and nobody has decided."""
         numbers = self._with_descendants(stored)
         return find_requests(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
-    def decided(self, stored: Stored) -> list[Asked]:
+    def decided(self, stored: Stored) -> list[ApprovalRequest]:
         """Return what people have decided of it, and nobody has gone on with."""
         return find_requests(self.session, UNHEARD_OF, self._with_descendants(stored))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from asl.core.values import Json, compact, detached
 from asl.executions.errors import RequestNotFound
-from asl.states.approval_answers import AnswerRefused, Verdict
-from asl.states.approval_request import Asked
+from asl.states.approval_answers import AnswerRefused, ApprovalOutcome
+from asl.states.approval_request import ApprovalRequest
 from asl.stores.executions import MAKE_DUE, name_of, top_of
 from asl.stores.log import Log
 from asl.stores.requests import (
@@ -21,7 +21,7 @@ from asl.stores.session import Session
 __all__ = ["answer", "execution_of", "request"]
 
 
-def request(session: Session, id: str) -> Asked:
+def request(session: Session, id: str) -> ApprovalRequest:
     """Return a request by its id; raises RequestNotFound."""
     found = find_requests(session, BY_ID, id)
     if not found:
@@ -59,7 +59,7 @@ def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Jso
     return None if verdict.decision is None else verdict.decision["record"]
 
 
-def _check_unchanged(session: Session, asked: Asked) -> None:
+def _check_unchanged(session: Session, asked: ApprovalRequest) -> None:
     """Raise StoreDamaged for a request that asks something else than the history says."""
     number = owner_of(session, asked.id)
     assert number is not None
@@ -68,7 +68,7 @@ def _check_unchanged(session: Session, asked: Asked) -> None:
 
 
 def _repeated(
-    session: Session, asked: Asked, given: dict[str, Json], text: str, now: float
+    session: Session, asked: ApprovalRequest, given: dict[str, Json], text: str, now: float
 ) -> Json:
     """Return the record of the decision to somebody who says again what led to it."""
     kept = answer_of(session, asked.id)
@@ -79,7 +79,7 @@ def _repeated(
     raise AnswerRefused(f"the request was {_became(asked, kept)}")
 
 
-def _became(asked: Asked, kept: Json) -> str:
+def _became(asked: ApprovalRequest, kept: Json) -> str:
     """Say what became of a request that is not open any more, and by whom."""
     if asked.status == "timeout":
         return "decided by its timeout already"
@@ -89,7 +89,9 @@ def _became(asked: Asked, kept: Json) -> str:
     return f"answered already: {record['approval']!r} by {record['approver']!r}"
 
 
-def _put_verdict(session: Session, asked: Asked, verdict: Verdict, text: str, now: float) -> None:
+def _put_verdict(
+    session: Session, asked: ApprovalRequest, verdict: ApprovalOutcome, text: str, now: float
+) -> None:
     """Keep the decision in the request, where the execution takes it up.
 
     Where approvals are still collected, only those.

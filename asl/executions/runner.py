@@ -20,7 +20,7 @@ from typing import Final
 from asl.bindings import Bindings, Bound
 from asl.core.errors import AslError, StateError
 from asl.effects.clock import Clock, WallClock, steady_seconds
-from asl.effects.suspension import Parking
+from asl.effects.suspension import SuspensionMonitor
 from asl.engine.agent import Agent, Find
 from asl.engine.result import Result
 from asl.executions.errors import ExecutionBusy
@@ -51,7 +51,7 @@ class _Live:
     """One execution that runs here (protocol `asl.executions.running.Claim`)."""
 
     def __init__(self, now: Callable[[], float], long: float) -> None:
-        self.parking = Parking(now, long)
+        self.parking = SuspensionMonitor(now, long)
         self.lacking: dict[str, None] = {}
         self.cancellation: Cancellation | None = None
         self.task: asyncio.Task[None] | None = None

@@ -15,9 +15,9 @@ from asl import __version__
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encoded, json_equal
-from asl.effects.child_execution import Begun, Started
+from asl.effects.child_execution import PreparedExecution, StartRequest
 from asl.effects.clock import Clock
-from asl.effects.fork import rarely
+from asl.effects.fork import relaxed_gc
 from asl.effects.run import execute, uncancel
 from asl.engine.blame import is_cancellation
 from asl.engine.events import FORKED
@@ -33,7 +33,7 @@ from asl.executions.forking import Entry
 from asl.executions.kept import UNSUCCESSFUL, Kept, identity_of
 from asl.executions.requirements import Names, merged, refuse_missing, used_names
 from asl.program import Program
-from asl.states.effects import ABSENT, Child
+from asl.states.effects import ABSENT, ChildWorkflow
 from asl.states.errors import Cancelled
 from asl.stores.executions import (
     BIND,
@@ -387,7 +387,7 @@ class Running:
         if claim is None:
             journal.watched = stored.number
         try:
-            with rarely:  # its history only grows
+            with relaxed_gc:  # its history only grows
                 result = await execute(
                     program,
                     data,
@@ -426,14 +426,16 @@ class Running:
             result.checkpoints = self.kept.checkpoints(stored)
         return result
 
-    # Executions that others start (protocol `asl.effects.child_execution.Keeper`)
+    # Executions that others start (protocol `asl.effects.child_execution.ChildStore`)
 
     @property
     def tokens(self) -> StoreTokens:
         """Where the task tokens of all executions are answered."""
         return StoreTokens(self.kept)
 
-    def child(self, journal: Journal, key: str, child: Child, find: Callable[[], Program]) -> Begun:
+    def child(
+        self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
+    ) -> PreparedExecution:
         """Begin an execution that a state of another one starts and waits for, or find it begun."""
         starter, kept = _of_store(journal), self.kept
         known = find_execution(self.session, child.name)
@@ -444,12 +446,14 @@ class Running:
                 child.name, program, document, child.data, False, None, starter.number
             )
             starter.put_started(key, child.name, stored.started)
-            return Begun(program, child.data, stored.started, own)
+            return PreparedExecution(program, child.data, stored.started, own)
         if known.parent != starter.number:
             raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
         return self._found(known)
 
-    def started(self, journal: Journal, key: str, program: Program, child: Started) -> Begun | None:
+    def started(
+        self, journal: Journal, key: str, program: Program, child: StartRequest
+    ) -> PreparedExecution | None:
         """Begin an execution that a state starts by name, or find it begun; None if it is not."""
         is_ours = journal.answers.pop(key + STARTED, None) is not None
         with ExitStack() as working:
@@ -469,8 +473,8 @@ class Running:
             return begun._replace(leave=working.pop_all().close)
 
     def _begin_started(
-        self, journal: StoreJournal, key: str, program: Program, child: Started
-    ) -> Begun:
+        self, journal: StoreJournal, key: str, program: Program, child: StartRequest
+    ) -> PreparedExecution:
         parent = None
         if child.awaited:
             parent, journal.may_have_started = journal.number, True
@@ -481,7 +485,7 @@ class Running:
         if not child.awaited:  # it goes on by itself, and needs what its starter had
             self.session.write(bind_as, self.session, stored.number, journal.number)
         journal.put_started(key, child.name, stored.started)
-        return Begun(program, child.data, stored.started, own)
+        return PreparedExecution(program, child.data, stored.started, own)
 
     def detach(self, journal: Journal, child: Journal) -> None:
         """Make an execution independent of the one that has started it."""
@@ -489,14 +493,14 @@ class Running:
         self.session.write(DETACH, own)
         self.session.write(bind_as, self.session, own, _of_store(journal).number)
 
-    def _elsewhere(self, name: str) -> Begun:
+    def _elsewhere(self, name: str) -> PreparedExecution:
         """Return an execution of its own that somebody else goes on with."""
         known = self.kept.get(name)
         program = self.kept.program(known)
         so_far = self.kept.result(known, program)
-        return Begun(program, so_far.execution.input, known.started, result=so_far)
+        return PreparedExecution(program, so_far.execution.input, known.started, result=so_far)
 
-    def _found(self, known: Stored) -> Begun:
+    def _found(self, known: Stored) -> PreparedExecution:
         """Return an execution as it stands, begun anew where that which has started it was."""
         kept = self.kept
         if known.status in UNSUCCESSFUL and self._redriven_since(known):
@@ -504,8 +508,10 @@ class Running:
             known = kept.get(known.name)
         program, data = kept.program(known), kept.input(known)
         if known.status in ENDED:
-            return Begun(program, data, known.started, result=kept.result(known, program))
-        return Begun(
+            return PreparedExecution(
+                program, data, known.started, result=kept.result(known, program)
+            )
+        return PreparedExecution(
             program,
             data,
             known.started,

@@ -11,7 +11,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.documents.loading import document_of, profile_of
 from asl.effects.clock import Clock
-from asl.effects.single_state import StateResult, tested
+from asl.effects.single_state import StateResult, run_single_state
 from asl.engine.execution import ROLE
 
 __all__ = ["test_state"]
@@ -50,7 +50,7 @@ def test_state(
     loaded, chosen_profile = document_of(definition), profile_of(profile)
     chosen = clock_of(clock)
     refuse_running_loop()
-    return tested(
+    return run_single_state(
         loaded,
         input,
         state=state,

@@ -19,9 +19,9 @@ __all__ = [
     "OWN_KEYS",
     "SYSTEM_USER",
     "AnswerRefused",
-    "Verdict",
+    "ApprovalOutcome",
     "check_answer",
-    "person",
+    "normalize_name",
     "sort_items",
 ]
 
@@ -55,7 +55,7 @@ class AnswerRefused(AslError):
         """Whether the time for it is over: what comes of that, comes when the execution goes on."""
 
 
-class Verdict(NamedTuple):
+class ApprovalOutcome(NamedTuple):
     """What an answer comes to: a decision, or None while more of them are needed."""
 
     decision: Json
@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
     """The approvals that are collected."""
 
 
-def person(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return the name of a person in its normal form.
 
     NFKC, without invisible characters, and with single blanks between its words.
@@ -79,7 +79,9 @@ def person(name: str) -> str:
 
 def _same_person(name: str, names: Sequence[str | None]) -> bool:
     """Whether a name is one of *names*, however they are written."""
-    return person(name).casefold() in [person(each).casefold() for each in names if each]
+    return normalize_name(name).casefold() in [
+        normalize_name(each).casefold() for each in names if each
+    ]
 
 
 # Answers
@@ -87,7 +89,7 @@ def _same_person(name: str, names: Sequence[str | None]) -> bool:
 
 def check_answer(
     body: Mapping[str, Json], answer: Json, received: list[Json], now: float, by: str
-) -> Verdict:
+) -> ApprovalOutcome:
     """Return what an answer comes to, given at *now* by somebody who is *by* if it does not say.
 
     Raises AnswerRefused for one outside of the rules.
@@ -113,7 +115,7 @@ def check_answer(
         )
     approver, comment = answer.get("approver", by), answer.get("comment")
     timestamp = answer.get("timestamp", format_timestamp(now))
-    if type(approver) is not str or not (approver := person(approver)):
+    if type(approver) is not str or not (approver := normalize_name(approver)):
         raise AnswerRefused("'approver' is the name of whoever decides")
     if comment is not None and type(comment) is not str:
         raise AnswerRefused("'comment' is a text")
@@ -139,7 +141,7 @@ def check_answer(
     needed = policy.get("requiredApprovals", 1)
     collected = _collected(received, own)
     if option == options[0] and len(collected) < needed:
-        return Verdict(None, collected)
+        return ApprovalOutcome(None, collected)
     record = {**head, **({} if verdicts is None else _agreed(body, option, verdicts, collected))}
     if needed > 1:
         record["approvals"] = [_approval(body, each) for each in collected]
@@ -150,7 +152,7 @@ def check_answer(
         decision["edited"] = dict(body["editable"]["fields"])
         for each in collected:
             decision["edited"] |= each.get("edited_content", {})
-    return Verdict(decision, collected)
+    return ApprovalOutcome(decision, collected)
 
 
 def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asl.core.values import Json
-from asl.states.approval_answers import person
+from asl.states.approval_answers import normalize_name
 from asl.states.durations import duration, unfit
 from asl.states.settings import Settings
 
@@ -59,7 +59,7 @@ def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
     Raises StateError where fewer are listed than are *needed*.
     """
     users, roles = listed.texts("Users"), listed.texts("Roles")
-    people = {person(user).casefold() for user in users or ()}
+    people = {normalize_name(user).casefold() for user in users or ()}
     if people and roles is None and needed > len(people):
         most = f"at most {len(people)}, so many may decide"
         raise unfit("Policy.RequiredApprovals", most, needed)

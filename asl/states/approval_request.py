@@ -13,12 +13,12 @@ from asl.states.approval_answers import (
     BATCH_KEYS,
     OWN_KEYS,
     AnswerRefused,
-    Verdict,
+    ApprovalOutcome,
     check_answer,
 )
 from asl.states.approval_notices import Notice, notices
 
-__all__ = ["Asked", "request_digest"]
+__all__ = ["ApprovalRequest", "request_digest"]
 
 CHANGING = frozenset({"requestId", "createdAt", "expiresAt", "escalatedTo", "digest", "execution"})
 """The keys of a request that say nothing of what is asked."""
@@ -28,7 +28,7 @@ ENDS = ("deadline", "limit")
 """The parts of a plan that depend on the moment: when the execution, or the state, times out."""
 
 
-class Asked:
+class ApprovalRequest:
     """A request that waits for people."""
 
     __slots__ = (
@@ -69,7 +69,7 @@ class Asked:
         plan: Mapping[str, Json],
         created: float,
         redrives: int,
-    ) -> "Asked":
+    ) -> "ApprovalRequest":
         """Return a new request of an execution.
 
         After a redrive the same effect may ask something else, so the id names what is asked.
@@ -144,7 +144,7 @@ class Asked:
         """SHA-256 of exactly what people see, as compact JSON."""
         return _sha256(self.shown)
 
-    def judged(self, answer: Json, now: float, by: str) -> Verdict:
+    def judged(self, answer: Json, now: float, by: str) -> ApprovalOutcome:
         """Return what an answer comes to, given at *now* by whoever it names, else by *by*.
 
         A decision has the `digest` of what was shown to whoever has taken it. Raises AnswerRefused

@@ -10,8 +10,8 @@ from asl.expr.times import parse_duration
 from asl.program import Between, Finish, Step
 from asl.states.base import Compiler, Node, StateType, text_of
 from asl.states.durations import duration
+from asl.states.effects import CheckpointRequest
 from asl.states.effects import Frame as StateFrame
-from asl.states.effects import Saving
 
 __all__ = ["CHECKPOINT", "automatic"]
 
@@ -30,7 +30,7 @@ def compile_checkpoint(compiler: Compiler, step: Step) -> None:
 
     async def work(raw: Json, frame: StateFrame) -> Json:
         data, before = effective_input(raw, frame), frame.variables
-        saving = Saving(
+        saving = CheckpointRequest(
             _name(name(data, frame)),
             _storage(storage, data, frame),
             duration("TTL", lifetime(data, frame), allow_never=True),
@@ -95,7 +95,9 @@ def automatic(written: Mapping[str, Json]) -> Between | None:
             return
         if is_due(transitions + 1, frame.now - latest):
             data = frame.data
-            saving = Saving(None, storage, lifetime, frame.step.name, lambda record: data)
+            saving = CheckpointRequest(
+                None, storage, lifetime, frame.step.name, lambda record: data
+            )
             await frame.effects.checkpoint(frame, saving)
             frame.unsaved = frame.visit, 0, frame.now
         else:

@@ -11,7 +11,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.program import Machine
 from asl.states.calls import Invocation, Lookup, Options, Part, Target
-from asl.states.effects import Fan, Frame
+from asl.states.effects import FanOut, Frame
 from asl.states.limits import Limits
 from asl.states.votes import Tally, counted
 
@@ -157,7 +157,7 @@ class Debate:
             agent = speakers[index]
             return frame.child(index, self.machines[agent], self._turn(agent, number, total))
 
-        joined = await frame.effects.fan_out(frame, Fan(len(speakers), child))
+        joined = await frame.effects.fan_out(frame, FanOut(len(speakers), child))
         for agent, answer in zip(speakers, joined.values, strict=True):
             self._took(agent, number, answer)
 

@@ -15,7 +15,7 @@ from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
 from asl.states.blocks.progress import compile_following, counted
 from asl.states.calls import Invocation, Target
-from asl.states.effects import ABSENT, Fan, Frame, Joined, Run, Source
+from asl.states.effects import ABSENT, DistributedRun, FanIn, FanOut, Frame, ItemSource
 from asl.states.errors import Suspended
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import (
@@ -75,7 +75,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 await _ask(frame, handler, source)
             failures = _Failures(source, allowed, results, run, tells=not compiler.profile.aws)
             children = _children(run, source, selector, effective, batched, failures.weights)
-            fan = Fan(
+            fan = FanOut(
                 None,
                 lambda index: next(children, None),
                 min(most or MOST_CHILDREN, MOST_CHILDREN),
@@ -109,7 +109,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     return work
 
 
-async def _run_all(frame: Frame, fan: Fan, failures: "_Failures", results: Results) -> Joined:
+async def _run_all(frame: Frame, fan: FanOut, failures: "_Failures", results: Results) -> FanIn:
     """Run the children to their end, and complete the results whatever becomes of them."""
     try:
         joined = await frame.effects.fan_out(frame, fan)
@@ -139,8 +139,8 @@ async def _ask(frame: Frame, handler: Target, dataset: Dataset) -> None:
 
 
 def _children(
-    run: Run,
-    source: Source,
+    run: DistributedRun,
+    source: ItemSource,
     selector: Evaluate | None,
     effective: Json,
     batched: Batched | None,
@@ -156,20 +156,22 @@ def _children(
 
 
 def _in_batches(
-    run: Run, source: Source, batches: Iterator[Json], weights: dict[int, int]
+    run: DistributedRun, source: ItemSource, batches: Iterator[Json], weights: dict[int, int]
 ) -> Iterator[Frame]:
     for index, batch in enumerate(batches):
         weights[index] = len(batch["Items"])
         yield run.child(index, batch, ABSENT, source.name)
 
 
-def _selected(run: Run, source: Source, inputs: Iterator[tuple[Json, Json]]) -> Iterator[Frame]:
+def _selected(
+    run: DistributedRun, source: ItemSource, inputs: Iterator[tuple[Json, Json]]
+) -> Iterator[Frame]:
     for index, (item, data) in enumerate(inputs):
         yield run.child(index, data, item, source.name)
 
 
 def _inputs(
-    run: Run, source: Source, selector: Evaluate | None, effective: Json
+    run: DistributedRun, source: ItemSource, selector: Evaluate | None, effective: Json
 ) -> Iterator[tuple[Json, Json]]:
     """Yield each item and the input of its iteration."""
     index = -1
@@ -193,7 +195,13 @@ class _Failures:
     """Counts what failed, and says when it is too much."""
 
     def __init__(
-        self, source: Source, allowed: Tolerance, results: Results, run: Run, *, tells: bool
+        self,
+        source: ItemSource,
+        allowed: Tolerance,
+        results: Results,
+        run: DistributedRun,
+        *,
+        tells: bool,
     ) -> None:
         self.source = source
         self.allowed = allowed

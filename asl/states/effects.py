@@ -19,20 +19,20 @@ from asl.states.objects import Bucket
 __all__ = [
     "ABSENT",
     "CallEffect",
-    "Child",
+    "CheckpointRequest",
+    "ChildWorkflow",
     "DirectCalls",
+    "DistributedRun",
     "Effects",
-    "Entry",
-    "Fan",
+    "FanIn",
+    "FanOut",
     "Frame",
-    "Joined",
+    "ItemSource",
+    "MapEntry",
     "Question",
     "Record",
-    "Run",
     "Runtime",
-    "Saving",
     "ServiceCall",
-    "Source",
 ]
 
 ABSENT: Json = object()
@@ -66,7 +66,7 @@ class ServiceCall(NamedTuple):
 CallEffect: TypeAlias = Invocation | Handover | Lookup | ServiceCall
 
 
-class Child(NamedTuple):
+class ChildWorkflow(NamedTuple):
     """An execution of another workflow that a state starts and waits for."""
 
     workflow: str
@@ -78,7 +78,7 @@ class Child(NamedTuple):
     """Seconds that it may take, None for no limit but its own."""
 
 
-class Saving(NamedTuple):
+class CheckpointRequest(NamedTuple):
     """What a machine saves of itself, so that its execution can be resumed there."""
 
     name: str | None
@@ -247,7 +247,9 @@ class Frame(ExpressionFrame, Protocol):
         """Return the frame of a machine that this one forks."""
         ...
 
-    def run(self, machine: Machine, label: str, express: bool, pure: bool, tells: bool) -> Run:
+    def run(
+        self, machine: Machine, label: str, express: bool, pure: bool, tells: bool
+    ) -> DistributedRun:
         """Begin a run of a distributed Map whose children run *machine*.
 
         *pure* says that they reach no world, *tells* that what they tell follows from all they do.
@@ -283,7 +285,7 @@ class Frame(ExpressionFrame, Protocol):
 # Forks
 
 
-class Entry(NamedTuple):
+class MapEntry(NamedTuple):
     """One member of an object over which a Map runs."""
 
     key: str
@@ -295,7 +297,7 @@ class Entry(NamedTuple):
         return {"Key": self.key, "Value": self.value}
 
 
-class Source(Protocol):
+class ItemSource(Protocol):
     """The items of a distributed Map, drawn one by one."""
 
     name: str
@@ -310,7 +312,7 @@ class Source(Protocol):
         ...
 
 
-class Fan:
+class FanOut:
     """Children that one state starts. They are made when a worker takes them, never before."""
 
     __slots__ = (
@@ -356,7 +358,7 @@ class Fan:
         return self.series is None and self.limit != 1 and self.length not in (0, 1)
 
 
-class Joined:
+class FanIn:
     """What a fan came to: values in order, `ABSENT` for each tolerated failure.
 
     They are not there where the fan took them itself.
@@ -369,7 +371,7 @@ class Joined:
         self.failed = failed
 
 
-class Run(Protocol):
+class DistributedRun(Protocol):
     """One run of a distributed Map: its name, and the executions that are its children."""
 
     arn: str
@@ -387,14 +389,14 @@ class Run(Protocol):
         """Return the frame of a child execution, standing at its start."""
         ...
 
-    def children(self, source: Source) -> Iterator[Frame]:
+    def children(self, source: ItemSource) -> Iterator[Frame]:
         """Yield a child for each item, which is its input; pure ones share a frame.
 
         At its end the length of the source is known.
         """
         ...
 
-    def told(self, fan: Fan, source: Source) -> Fan:
+    def told(self, fan: FanOut, source: ItemSource) -> FanOut:
         """Return a fan of which is told how each child has ended, where anybody wants to know."""
         ...
 
@@ -482,18 +484,18 @@ class Effects(Protocol[F]):
         """
         ...
 
-    def child(self, at: F, child: Child) -> Awaitable[Json]:
+    def child(self, at: F, child: ChildWorkflow) -> Awaitable[Json]:
         """Run another workflow as an execution of its own and return its output.
 
         Raises the error that it failed with, Suspended while it waits for people.
         """
         ...
 
-    def fan_out(self, at: F, fan: Fan) -> Awaitable[Joined]:
+    def fan_out(self, at: F, fan: FanOut) -> Awaitable[FanIn]:
         """Run the children of *fan*; the first failure beyond the tolerated ones is raised."""
         ...
 
-    def checkpoint(self, at: F, saving: Saving) -> Awaitable[Json]:
+    def checkpoint(self, at: F, saving: CheckpointRequest) -> Awaitable[Json]:
         """Save the execution and return the data to go on with."""
         ...
 

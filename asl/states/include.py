@@ -9,7 +9,7 @@ from asl.expr.frame import constant
 from asl.program import Machine, Scope, Step
 from asl.states.base import Compiler, Node, StateType, mentions, text_of
 from asl.states.blocks.progress import Tracking, tracking_of_document
-from asl.states.effects import Fan, Frame
+from asl.states.effects import FanOut, Frame
 
 
 def compile_include(compiler: Compiler, step: Step) -> None:
@@ -40,7 +40,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
             made.scope, made.filled = scope, machine.filled
             return made
 
-        joined = await frame.effects.fan_out(frame, Fan(1, child))
+        joined = await frame.effects.fan_out(frame, FanOut(1, child))
         return joined.values[0]
 
     def track(data: Json, frame: Any) -> Tracking | None:

@@ -11,7 +11,7 @@ from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType, expression_text
 from asl.states.blocks import inserts_of
 from asl.states.blocks.progress import compile_following, compile_tracking, counted
-from asl.states.effects import ABSENT, Fan, Frame
+from asl.states.effects import ABSENT, FanOut, Frame
 from asl.states.iteration import (
     TOLERATING,
     compile_concurrency,
@@ -88,7 +88,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         at_once = int(limit(effective, frame))
         items = items_of(effective, frame)
         frame.execution.take_items(len(items))
-        fan = Fan(
+        fan = FanOut(
             len(items),
             _children(frame, machine, items, selector, effective),
             _at_once(at_once, most),

@@ -9,7 +9,7 @@ from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks import inserts_of
 from asl.states.blocks.progress import compile_following, compile_tracking, counted
-from asl.states.effects import Fan, Frame
+from asl.states.effects import FanOut, Frame
 
 
 def compile_parallel(compiler: Compiler, step: Step) -> None:
@@ -26,7 +26,7 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
         def child(index: int) -> Frame:
             return frame.child(index, branches[index], shared)
 
-        joined = await frame.effects.fan_out(frame, Fan(len(branches), child))
+        joined = await frame.effects.fan_out(frame, FanOut(len(branches), child))
         if follows:
             counted(frame, len(branches), 0)
         return joined.values

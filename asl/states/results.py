@@ -13,7 +13,7 @@ import orjson
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, excerpt
 from asl.states.base import Compiler
-from asl.states.effects import Frame, Run
+from asl.states.effects import DistributedRun, Frame
 from asl.states.objects import Bucket, ObjectFault
 
 __all__ = ["Opened", "Results", "compile_results"]
@@ -57,7 +57,7 @@ class Results(Protocol):
         ...
 
 
-Opened: TypeAlias = Callable[[Run], Results]
+Opened: TypeAlias = Callable[[DistributedRun], Results]
 """Opens the results of a run."""
 
 
@@ -151,7 +151,12 @@ class Written:
     """Results in files of a bucket; raises StateError("States.ResultWriterFailed")."""
 
     def __init__(
-        self, run: Run, bucket: Bucket, name: str, prefix: str, config: Mapping[str, Json]
+        self,
+        run: DistributedRun,
+        bucket: Bucket,
+        name: str,
+        prefix: str,
+        config: Mapping[str, Json],
     ) -> None:
         self.run = run
         self.bucket = bucket
@@ -282,7 +287,7 @@ def compile_results(compiler: Compiler) -> Callable[[Json, Frame], Opened]:
     return opened_by
 
 
-def _written(run: Run, frame: Frame, place: Json, config: Mapping[str, Json]) -> Results:
+def _written(run: DistributedRun, frame: Frame, place: Json, config: Mapping[str, Json]) -> Results:
     given = place if type(place) is dict else {}
     name, prefix = given.get("Bucket"), given.get("Prefix", "")
     if type(name) is not str or type(prefix) is not str:

@@ -7,7 +7,7 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
 from asl.states.base import Compiler
 from asl.states.batches import batches
-from asl.states.effects import Entry, Frame, Run, Source
+from asl.states.effects import DistributedRun, Frame, ItemSource, MapEntry
 from asl.states.items import members
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import compile_items
@@ -19,7 +19,7 @@ Batched: TypeAlias = Callable[[Iterator[Json]], Iterator[Json]]
 """Inputs of single items to inputs of batches."""
 
 
-def compile_source(compiler: Compiler) -> Callable[[Json, Frame], Source]:
+def compile_source(compiler: Compiler) -> Callable[[Json, Frame], ItemSource]:
     """Compile where the items of a run come from, by the effective input."""
     return _reader(compiler) if "ItemReader" in compiler.state else _state_data(compiler)
 
@@ -41,12 +41,12 @@ class StateData:
         """Nothing is open."""
 
 
-def _state_data(compiler: Compiler) -> Callable[[Json, Frame], Source]:
+def _state_data(compiler: Compiler) -> Callable[[Json, Frame], ItemSource]:
     items_of = compile_items(compiler, objects=True)
     return lambda effective, frame: StateData(items_of(effective, frame))
 
 
-def _reader(compiler: Compiler) -> Callable[[Json, Frame], Source]:
+def _reader(compiler: Compiler) -> Callable[[Json, Frame], ItemSource]:
     reader, profile = compiler.state["ItemReader"], compiler.profile
     arguments = compiler.within("ItemReader").payload()
     config = compiler.within("ItemReader", "ReaderConfig")
@@ -54,7 +54,7 @@ def _reader(compiler: Compiler) -> Callable[[Json, Frame], Source]:
     least = 0 if compiler.jsonata else -NO_BOUND
     most = number(config, "MaxItems", least, numerals=profile.aws)
 
-    def source(effective: Json, frame: Frame) -> Source:
+    def source(effective: Json, frame: Frame) -> ItemSource:
         return Dataset(
             reader,
             arguments(effective, frame),
@@ -85,9 +85,14 @@ def compile_batcher(compiler: Compiler) -> Callable[[Json, Frame], Batched] | No
 
 
 def input_of(
-    selector: Evaluate | None, effective: Json, run: Run, index: int, item: Json, source: str
+    selector: Evaluate | None,
+    effective: Json,
+    run: DistributedRun,
+    index: int,
+    item: Json,
+    source: str,
 ) -> Json:
     """Return the input of the iteration of one item."""
     if selector is not None:
         return selector(effective, run.selected(index, item, source))
-    return item.input if type(item) is Entry else item
+    return item.input if type(item) is MapEntry else item

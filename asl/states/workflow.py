@@ -8,7 +8,7 @@ from asl.core.values import Json, type_name
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType, text_of
 from asl.states.durations import duration
-from asl.states.effects import Child, Frame
+from asl.states.effects import ChildWorkflow, Frame
 
 
 def compile_workflow_state(compiler: Compiler, step: Step) -> None:
@@ -25,7 +25,7 @@ def compile_workflow_state(compiler: Compiler, step: Step) -> None:
         if type(workflow) is not str or not workflow:
             found = "an empty text" if workflow == "" else type_name(workflow)
             raise StateError("States.Runtime", f"WorkflowId is a name, not {found}")
-        child = Child(
+        child = ChildWorkflow(
             workflow,
             frame.child_name,
             payload(raw, frame) if given is None else given(data, frame),

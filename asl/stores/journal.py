@@ -18,7 +18,7 @@ from asl.engine.record_writing import tells_next, written_whole
 from asl.engine.records import STRETCH, TOLD, WHOLE_PATH
 from asl.engine.result import Result
 from asl.program import Program
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Record
 from asl.states.errors import Cancelled
 from asl.stores import live, requests
@@ -106,7 +106,7 @@ class StoreJournal(Log):
         """How many steps there were at first."""
         self.positions: dict[str, Json] = {}
         self.answers: dict[str, Json] = {}
-        self.requests: dict[str, Asked] = {}
+        self.requests: dict[str, ApprovalRequest] = {}
         self.tasks: dict[str, Awaited] = {}
         self.recorded: dict[str, int] = {}
         self.began: dict[str, Json] = {}
@@ -248,7 +248,7 @@ class StoreJournal(Log):
 
     # Requests
 
-    def put_request(self, asked: Asked, received: bool = False) -> None:
+    def put_request(self, asked: ApprovalRequest, received: bool = False) -> None:
         """Keep a request, or what became of an open one; with *received* its answers, too."""
         self.may_have_asked = True
         requests.put_request(self.store, self.number, asked, received)
@@ -282,12 +282,12 @@ class StoreJournal(Log):
         self._decided.discard(id)
         return is_new
 
-    def drop_request(self, asked: Asked) -> None:
+    def drop_request(self, asked: ApprovalRequest) -> None:
         """Forget a request and its answer."""
         requests.drop_request(self.store, asked.id)
         self.drop_answer(asked.key)
 
-    def decision(self, asked: Asked) -> Json:
+    def decision(self, asked: ApprovalRequest) -> Json:
         """Return the recorded decision on a request, None while there is none.
 
         People may decide in another process at any time.

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from asl.core.values import Json, encoded
 from asl.engine.awaited import Awaited
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.stores.errors import StoreDamaged
 from asl.stores.session import Session
 from asl.stores.statements import (
@@ -155,7 +155,7 @@ def find_requests(
     limit: int | None = None,
     after: str | None = None,
     damaged: list[str] | None = None,
-) -> list[Asked]:
+) -> list[ApprovalRequest]:
     """Return the requests of people that a query asks for, in the order they were made.
 
     Args:
@@ -239,12 +239,12 @@ def _whole(
             damaged.append(f"the request {row[0]} is damaged: {damage.what}")
 
 
-def _read_request(session: Session, row: Row) -> Asked:
+def _read_request(session: Session, row: Row) -> ApprovalRequest:
     id, key, kind, status, created, body, received, told, whole = row
     session.check(whole == 1, f"the request {id}")
     with session.reading(f"the request {id}"):
         shown, plan = session.values.unpack(body)
-        asked = Asked(id, key, kind, shown, plan, created)
+        asked = ApprovalRequest(id, key, kind, shown, plan, created)
         asked.status, asked.told = status, told
         asked.received = session.values.unpack(received)
         session.check(asked.is_well_formed, f"what the request {id} asks")
@@ -294,7 +294,7 @@ def answered_ids(session: Session) -> list[str]:
 # Writing
 
 
-def put_request(session: Session, number: int, asked: Asked, received: bool) -> None:
+def put_request(session: Session, number: int, asked: ApprovalRequest, received: bool) -> None:
     """Keep a request of an execution to people, or what became of an open one.
 
     Approvals may come meanwhile by another process; *received* puts those that came here.

@@ -495,7 +495,7 @@ def test_threads_that_ask_first_get_one_memory(monkeypatch: pytest.MonkeyPatch) 
     from asl.effects.services import Services
 
     services = Services()
-    both, made = threading.Barrier(2), memory_service.Remembering
+    both, made = threading.Barrier(2), memory_service.MemoryService
 
     def slow(given: Any) -> Any:
         both.wait(30)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.effects.fork import MANY, RARELY, rarely
+from asl.effects.fork import MANY, RELAXED_THRESHOLD, relaxed_gc
 
 EACH: Any = {
     "StartAt": "Each",
@@ -55,9 +55,9 @@ def watched(document: Any, length: int, fails: bool = False) -> set[int]:
 
 def test_of_thousands_at_once(usual: int) -> None:
     """Afterwards it is as before, also behind a failure."""
-    assert watched(EACH, MANY) == {RARELY}
+    assert watched(EACH, MANY) == {RELAXED_THRESHOLD}
     assert often() == usual
-    assert watched(EACH, MANY, fails=True) == {RARELY}
+    assert watched(EACH, MANY, fails=True) == {RELAXED_THRESHOLD}
     assert often() == usual
 
 
@@ -70,22 +70,22 @@ def test_of_fewer_nothing_changes(usual: int) -> None:
 
 def test_the_last_one_puts_it_back(usual: int) -> None:
     """Forks may lie within each other, or end in any order."""
-    rarely.__enter__()
-    rarely.__enter__()
-    rarely.__exit__()
-    assert often() == RARELY
-    rarely.__exit__()
+    relaxed_gc.__enter__()
+    relaxed_gc.__enter__()
+    relaxed_gc.__exit__()
+    assert often() == RELAXED_THRESHOLD
+    relaxed_gc.__exit__()
     assert often() == usual
 
 
-@pytest.mark.parametrize("given", [0, RARELY + 1])
+@pytest.mark.parametrize("given", [0, RELAXED_THRESHOLD + 1])
 def test_what_others_have_set_stays(given: int) -> None:
     """Whether before or meanwhile; 0 is never."""
     gc.set_threshold(given)
-    with rarely:
+    with relaxed_gc:
         assert often() == given
     assert often() == given
     gc.set_threshold(700)
-    with rarely:
+    with relaxed_gc:
         gc.set_threshold(given)
     assert often() == given

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.effects.task_tokens import MOST_CLOSED
+from asl.effects.task_tokens import MAX_CLOSED
 
 ARN = "arn:aws:states:::sqs:sendMessage"
 ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:Sign"
@@ -356,10 +356,10 @@ def test_two_executions_of_one_name_cannot_wait_at_one_desk(tokens: asl.TaskToke
 
 def test_a_desk_forgets_old_tokens(tokens: asl.TaskTokens) -> None:
     """A desk that lives long does not grow."""
-    for number in range(MOST_CLOSED + 10):
+    for number in range(MAX_CLOSED + 10):
         tokens._open[f"{number:064}"] = object()  # type: ignore[assignment]
         tokens._close(f"{number:064}", "it was answered already")
-    assert len(tokens._closed) == MOST_CLOSED
+    assert len(tokens._closed) == MAX_CLOSED
     with pytest.raises(tokens.exceptions.TaskDoesNotExist):
         tokens.send_task_heartbeat("0" * 64)
 

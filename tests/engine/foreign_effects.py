@@ -14,13 +14,13 @@ from asl.core.errors import StateError
 from asl.states.calls import Handover, Invocation, Lookup
 from asl.states.effects import (
     CallEffect,
-    Child,
-    Fan,
+    CheckpointRequest,
+    ChildWorkflow,
+    FanIn,
+    FanOut,
     Frame,
-    Joined,
     Question,
     Record,
-    Saving,
     ServiceCall,
 )
 from asl.states.objects import Bucket, ObjectFault
@@ -108,11 +108,11 @@ class ForeignEffects:
         at.count_effect()
         return {"record": {"approval": "approve"}, "goto": None}
 
-    async def child(self, at: Frame, child: Child) -> Any:
+    async def child(self, at: Frame, child: ChildWorkflow) -> Any:
         at.count_effect()
         return {"ran": child.workflow, "with": child.data}
 
-    async def fan_out(self, at: Frame, fan: Fan) -> Joined:
+    async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
         at.count_effect()
         at.begin_fork()
         results: dict[int, Any] = {}
@@ -127,9 +127,9 @@ class ForeignEffects:
         at.now = self.runtime.time
         if failures:
             raise failures[0]
-        return Joined([results[index] for index in range(fan.length)], 0)
+        return FanIn([results[index] for index in range(fan.length)], 0)
 
-    async def checkpoint(self, at: Frame, saving: Saving) -> Any:
+    async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Any:
         at.count_effect()
         self.saved.append(saving.name)
         return saving.leave({"checkpoint": {"id": "1"}})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.states.approval_answers import person
+from asl.states.approval_answers import normalize_name
 
 PEOPLE = [
     "ann", "ann ", " ann", "\tann", "an\u200bn", "ann\u200d", "\ufeffann", "a\u00adnn", "Ann",
@@ -53,7 +53,7 @@ def test_listed_twice_is_one_approver() -> None:
 def test_a_name_of_nothing_visible_is_refused() -> None:
     result = answered(asking(), {"approval": "approve", "approver": "\u200b \u3164"})
     assert result.error == "States.InvalidApproval"
-    assert person("\u200b ") == ""
+    assert normalize_name("\u200b ") == ""
 
 
 def test_an_answer_replaces_no_value_of_the_data() -> None:

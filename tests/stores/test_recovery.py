@@ -215,7 +215,7 @@ def test_a_late_position_keeps_what_its_visit_has_done(
         return parameters
 
     def run(worth: int, die_at: int | None = None) -> Any:
-        monkeypatch.setattr("asl.effects.journaled.log.WORTH", worth)
+        monkeypatch.setattr("asl.effects.journaled.log.MIN_WEIGHT", worth)
         store = Store(tmp_path / "it.db", synchronous="OFF", agents={"Work": work})
         live = partial(store.run, document, INPUT, name="it")
         return lived(store, live, die_at, "effect.done")

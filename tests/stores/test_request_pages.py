@@ -11,7 +11,7 @@ import asl
 from asl.cli.main import cli
 from asl.engine.awaited import Awaited
 from asl.executions import RequestNotFound, Store
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.stores.backend import Connection
 from asl.stores.memory import MemoryBackend
 from asl.stores.requests import PAGE, put_request, put_task
@@ -43,7 +43,7 @@ def fill(store: Store) -> Callable[[int], None]:
         for index in range(count):
             id = f"{index * 7919 % count:06}"
             created, key = float(index // 7), f"/M@0.0[{index}]/Ask@0.0"
-            asked = Asked(id, key, "approval", {**shown, "requestId": id}, {}, created)
+            asked = ApprovalRequest(id, key, "approval", {**shown, "requestId": id}, {}, created)
             put_request(session, number, asked, True)
             task = Awaited(f"t{id}", key, "activity", ACTIVITY, "Do", {}, created, None, None)
             put_task(session, number, task)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.callbacks import Polled, shown
+from asl.effects.callbacks import ActivityService, visible_output
 from asl.effects.caller import Caller
-from asl.effects.child_execution import Ending, Job, JobAnswer
+from asl.effects.child_execution import Job, JobAnswer, JobEnd
 from asl.effects.clock import WallClock
-from asl.effects.journaled.results import JournaledAnswers
+from asl.effects.journaled.results import JournaledResults
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import ServiceAgent
-from asl.effects.task_tokens import Wait
+from asl.effects.task_tokens import TokenWait
 from asl.engine.agent import Agent, Call, Messenger
 from asl.engine.awaited import TOKEN, Awaited
 from asl.engine.frame import Frame
@@ -30,16 +30,16 @@ from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspen
 if TYPE_CHECKING:
     from asyncio import Future
 
-__all__ = ["JournaledTasks", "KeptJob", "KeptTask", "kept_agent", "task_of"]
+__all__ = ["DurableCallback", "DurableJob", "JournaledCallbacks", "durable_agent", "new_callback"]
 
 LOOK = 1.0
 """Seconds between two looks at what other processes have answered, where this one waits."""
 
 
-class JournaledTasks:
+class JournaledCallbacks:
     """The tasks of an execution whose answers come by token, as its journal has them."""
 
-    def __init__(self, answers: JournaledAnswers) -> None:
+    def __init__(self, answers: JournaledResults) -> None:
         self.answers = answers
         self.journal, self.runtime = answers.journal, answers.runtime
 
@@ -68,13 +68,13 @@ class JournaledTasks:
                 self.journal.put_outcome(task)
 
 
-class KeptTask:
+class DurableCallback:
     """A task that a journal keeps, on its way to its answer."""
 
     ended: float | None = None
     """When its answer came or its time was over, None for just now."""
 
-    def __init__(self, tasks: JournaledTasks, task: Awaited, options: Options | None) -> None:
+    def __init__(self, tasks: JournaledCallbacks, task: Awaited, options: Options | None) -> None:
         self.journal, self.runtime = tasks.journal, tasks.runtime
         self.task = task
         self.options = options
@@ -97,7 +97,7 @@ class KeptTask:
             raise HeartbeatMissed(options.cause("sign of life", options.heartbeat))
         raise Raised("States.Timeout", options.cause("answer", options.timeout))
 
-    async def heard(self, wait: Wait) -> Json:
+    async def heard(self, wait: TokenWait) -> Json:
         """Return the answer; raises Suspended where nobody of this run gives it."""
         from asyncio import sleep
 
@@ -149,12 +149,12 @@ class KeptTask:
         self.journal.put_sign(self.task)
 
 
-class KeptCallback(Agent):
+class DurableCallbackAgent(Agent):
     """A handler that passes a request on, once, and the wait for the answer to its token."""
 
     needs_loop = keeps_time = True
 
-    def __init__(self, caller: Caller, kept: KeptTask, handler: Agent) -> None:
+    def __init__(self, caller: Caller, kept: DurableCallback, handler: Agent) -> None:
         self.caller = caller
         self.kept = kept
         self.handler = handler
@@ -167,7 +167,9 @@ class KeptCallback(Agent):
         with runtime.waiting(call, kept) as wait:
             known = task.taken is not None
             if not (known or kept.given()):
-                details = shown(await caller.reach(self.handler, payload, call), caller.limit)
+                details = visible_output(
+                    await caller.reach(self.handler, payload, call), caller.limit
+                )
             runtime.advance(call.at, "Submitted", details)
             if known:
                 kept.given()  # a limit that has passed is no matter of the event loop's timers
@@ -178,13 +180,13 @@ class KeptCallback(Agent):
             return await kept.heard(wait)
 
 
-class KeptPolled:
+class DurableActivity:
     """An activity whose workers ask for its tasks, at the desk of the run or of the store.
 
     It is a service (protocol `Service`).
     """
 
-    def __init__(self, kept: KeptTask, activity: str) -> None:
+    def __init__(self, kept: DurableCallback, activity: str) -> None:
         self.kept = kept
         self.activity = activity
         self.told = False
@@ -219,23 +221,25 @@ class KeptPolled:
             self.kept.runtime.advance(call.at, "Started", details, task.taken)
 
 
-def kept_agent(caller: Caller, kept: KeptTask, target: Messenger | Polled) -> Agent:
+def durable_agent(
+    caller: Caller, kept: DurableCallback, target: Messenger | ActivityService
+) -> Agent:
     """Return who brings a kept task to its answer."""
     if isinstance(target, Messenger):
-        return KeptCallback(caller, kept, target.agent)
+        return DurableCallbackAgent(caller, kept, target.agent)
     if kept.task.kind == TOKEN:  # it was handed over: nobody is called
-        return KeptCallback(caller, kept, ServiceAgent(target))
-    return ServiceAgent(KeptPolled(kept, target.activity), keeps_time=True)
+        return DurableCallbackAgent(caller, kept, ServiceAgent(target))
+    return ServiceAgent(DurableActivity(kept, target.activity), keeps_time=True)
 
 
-class KeptJob:
+class DurableJob:
     """A job of an execution in a journal: any process may answer, while nobody runs, too."""
 
-    def __init__(self, kept: KeptTask, job: Job) -> None:
+    def __init__(self, kept: DurableCallback, job: Job) -> None:
         self.kept = kept
         self.execution = job.execution
 
-    async def ending(self, call: Call) -> Ending:
+    async def ending(self, call: Call) -> JobEnd:
         """Return the result of the job, or the answer; raises what ends the state in their place.
 
         A job that waits lets its state wait, too: both leave the process.
@@ -258,7 +262,7 @@ class KeptJob:
         except Reported as failure:
             return JobAnswer(None, failure)
 
-    async def _either(self, token: Wait) -> None:
+    async def _either(self, token: TokenWait) -> None:
         """Return when the job has ended or waits, or the answer has come."""
         from asyncio import wait
 
@@ -279,7 +283,7 @@ def _keep_time() -> None:
     """Do nothing: a kept task counts the time since a sign of life by itself."""
 
 
-def task_of(at: Frame, request: Handover, kind: str, created: float) -> Awaited:
+def new_callback(at: Frame, request: Handover, kind: str, created: float) -> Awaited:
     """Return a new request that is answered by its token."""
     target, options = request.target, request.options
     limits = (None, None) if options is None else (options.timeout, options.heartbeat)

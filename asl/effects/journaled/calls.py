@@ -8,7 +8,7 @@ from asl.core.errors import lost
 from asl.core.values import Json
 from asl.effects.agent_turn import DEADLINE, TOLD
 from asl.effects.journaled.log import log_of
-from asl.effects.journaled.results import JournaledAnswers
+from asl.effects.journaled.results import JournaledResults
 from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.journal import STARTED
@@ -24,7 +24,7 @@ __all__ = ["JournaledCalls"]
 class JournaledCalls:
     """Keeps the calls of an execution in its journal (protocol `CallKeeping`)."""
 
-    def __init__(self, answers: JournaledAnswers) -> None:
+    def __init__(self, answers: JournaledResults) -> None:
         self.answers = answers
         self.journal, self.execution = answers.journal, answers.execution
         self.runtime = answers.runtime

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from asl.effects.child_execution import Begun, Ending, Job, Keeper, Started
-from asl.effects.journaled.callbacks import JournaledTasks, KeptJob, KeptTask, task_of
-from asl.effects.journaled.results import JournaledAnswers
-from asl.effects.task_tokens import Waiting
+from asl.effects.child_execution import ChildStore, Job, JobEnd, PreparedExecution, StartRequest
+from asl.effects.journaled.callbacks import (
+    DurableCallback,
+    DurableJob,
+    JournaledCallbacks,
+    new_callback,
+)
+from asl.effects.journaled.results import JournaledResults
+from asl.effects.task_tokens import OpenToken
 from asl.engine.agent import Call
 from asl.engine.awaited import TOKEN
 from asl.engine.frame import Frame
@@ -15,7 +20,7 @@ from asl.engine.usage import UNSPENT, Spent
 from asl.engine.written import read_spent, written_spent
 from asl.program import Program
 from asl.states.calls import Handover
-from asl.states.effects import Child
+from asl.states.effects import ChildWorkflow
 
 __all__ = ["JournaledChildren"]
 
@@ -23,48 +28,54 @@ __all__ = ["JournaledChildren"]
 class JournaledChildren:
     """Keeps what an execution starts in the store of its journal (protocol `ChildKeeping`)."""
 
-    def __init__(self, answers: JournaledAnswers, tasks: JournaledTasks) -> None:
+    def __init__(self, answers: JournaledResults, tasks: JournaledCallbacks) -> None:
         self.journal, self.runtime = answers.journal, answers.runtime
         self.tasks = tasks
 
-    def begin_child(self, at: Frame, child: Child, find: Callable[[], Program]) -> Begun:
+    def begin_child(
+        self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
+    ) -> PreparedExecution:
         """Begin it, or find it where an earlier process has begun it."""
         return self._keeper.child(self.journal, at.key, child, find)
 
-    def begin_started(self, at: Frame, program: Program, child: Started) -> Begun | None:
+    def begin_started(
+        self, at: Frame, program: Program, child: StartRequest
+    ) -> PreparedExecution | None:
         """Begin it once, or find it; None where another execution has its name."""
         return self._keeper.started(self.journal, at.key, program, child)
 
-    def counted(self, child: Child) -> Spent:
+    def counted(self, child: ChildWorkflow) -> Spent:
         """Return what of a child's spending was counted before it went on."""
         written = self.journal.answers.get(_counted(child))
         return UNSPENT if written is None else read_spent(written)
 
-    def count(self, child: Child, spent: Spent) -> None:
+    def count(self, child: ChildWorkflow, spent: Spent) -> None:
         """Keep what of a child's spending is counted."""
         self.journal.put_answer(_counted(child), written_spent(spent))
 
-    def detach(self, begun: Begun) -> None:
+    def detach(self, begun: PreparedExecution) -> None:
         """Let a job go on by itself: the state that has started it has ended without it."""
         assert begun.journal is not None  # where this one is kept, so is what it starts
         self._keeper.detach(self.journal, begun.journal)
 
-    async def await_job(self, waiting: Waiting, call: Call, job: Job) -> Ending:
+    async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state, once and for all."""
         request = Handover(call.target, job.payload, job.options)
-        task = task_of(call.at, request, TOKEN, job.began)
+        task = new_callback(call.at, request, TOKEN, job.began)
         task.beat = None  # a job need not give signs of life, but may
         task = await self.tasks.opened(call.at, task)
         with self.tasks.settling(task):
-            return await KeptJob(KeptTask(self.tasks, task, job.options), job).ending(call)
+            return await DurableJob(DurableCallback(self.tasks, task, job.options), job).ending(
+                call
+            )
 
     @property
-    def _keeper(self) -> Keeper:
+    def _keeper(self) -> ChildStore:
         keeper = self.runtime.serving().keeper
         assert keeper is not None  # whoever keeps an execution keeps what it starts
         return keeper
 
 
-def _counted(child: Child) -> str:
+def _counted(child: ChildWorkflow) -> str:
     """Return the key under which it is kept what of a child's spending is counted."""
     return f"!child.{child.name.rpartition('.')[2]}"

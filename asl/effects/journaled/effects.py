@@ -7,18 +7,23 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.approval_process import Asking
-from asl.effects.callbacks import Polled
+from asl.effects.approval_process import ApprovalProcess
+from asl.effects.callbacks import ActivityService
 from asl.effects.caller import Account
-from asl.effects.journaled.callbacks import JournaledTasks, KeptTask, kept_agent, task_of
+from asl.effects.journaled.callbacks import (
+    DurableCallback,
+    JournaledCallbacks,
+    durable_agent,
+    new_callback,
+)
 from asl.effects.journaled.calls import JournaledCalls
 from asl.effects.journaled.children import JournaledChildren
-from asl.effects.journaled.execution import JournaledMachines, keep_terms
+from asl.effects.journaled.execution import JournaledExecution, record_terms
 from asl.effects.journaled.log import MachineLog, log_of
-from asl.effects.journaled.requests import UNHEARD, JournaledRequests
-from asl.effects.journaled.results import PATIENCE, JournaledAnswers
+from asl.effects.journaled.requests import FAILED_NOTICES, JournaledRequests
+from asl.effects.journaled.results import PATIENCE, JournaledResults
 from asl.effects.local import LocalEffects
-from asl.effects.persistence import Keeping
+from asl.effects.persistence import Persistence
 from asl.effects.service import ServiceAgent
 from asl.engine.agent import Messenger
 from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
@@ -26,21 +31,21 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.program import Step
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.effects import (
     CallEffect,
-    Child,
+    CheckpointRequest,
+    ChildWorkflow,
     DirectCalls,
-    Fan,
-    Joined,
+    FanIn,
+    FanOut,
     Question,
     Record,
-    Saving,
     ServiceCall,
 )
 
-__all__ = ["JournaledEffects", "journaled"]
+__all__ = ["JournaledEffects", "journal_effects"]
 
 
 class JournaledEffects:
@@ -57,9 +62,9 @@ class JournaledEffects:
     def __init__(
         self,
         inner: LocalEffects,
-        answers: JournaledAnswers,
+        answers: JournaledResults,
         requests: JournaledRequests,
-        tasks: JournaledTasks,
+        tasks: JournaledCallbacks,
         record: Callable[[Record], object],
     ) -> None:
         self.inner = inner
@@ -166,16 +171,16 @@ class JournaledEffects:
         """Return when the clock has reached *when*; what was awaited before is not again."""
         await self.answers.once(at, "sleep", self.inner.timer, when)
 
-    async def child(self, at: Frame, child: Child) -> Json:
+    async def child(self, at: Frame, child: ChildWorkflow) -> Json:
         """Run an execution of another workflow, which is kept beside this one."""
         return await self.answers.once(at, "workflow", self.inner.child, child)
 
-    async def checkpoint(self, at: Frame, saving: Saving) -> Json:
+    async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
         """Save the execution, once; the checkpoint is durable with what follows it."""
         made: list[Checkpoint] = []
 
         async def perform(at: Frame) -> Json:
-            made.append(self.inner.saved(at, saving))
+            made.append(self.inner.save_checkpoint(at, saving))
             return made[0].record
 
         record = await self.answers.once(at, "checkpoint", perform)
@@ -190,7 +195,7 @@ class JournaledEffects:
             self.answers.put_position(at, log)
             await self.journal.commit(self.answers.shares)
 
-    async def fan_out(self, at: Frame, fan: Fan) -> Joined:
+    async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
         """Run the children of *fan*, each from where it stood; what follows begins at the join.
 
         Those that may run together do, also where nobody waits: so they share their commits.
@@ -198,7 +203,7 @@ class JournaledEffects:
         if fan.together:
             await self.runtime.event_loop()
         log, run, before = log_of(at), self.inner.fan_out, self.answers.kept
-        joined: Joined | None = None
+        joined: FanIn | None = None
 
         async def join(at: Frame) -> None:
             nonlocal joined
@@ -224,7 +229,7 @@ class JournaledEffects:
         if known is not None and self.requests.is_replaced(known, asked):
             answer = known = None
         if known is not None:
-            known.unheard = dict(journal.answers.pop(asked.key + UNHEARD, ()))
+            known.unheard = dict(journal.answers.pop(asked.key + FAILED_NOTICES, ()))
         if answer is None and known is not None:
             answer = journal.decision(known)  # it may have been given since the journal was read
         if answer is not None:
@@ -250,9 +255,9 @@ class JournaledEffects:
         finally:
             journal.put_request(asked, asked.received is not before)
 
-    async def _decided(self, at: Frame, asked: Asked, answer: Json) -> Json:
+    async def _decided(self, at: Frame, asked: ApprovalRequest, answer: Json) -> Json:
         """Give a decision that is there, and tell the history again what led to it."""
-        asking = Asking(self.caller, at, asked)
+        asking = ApprovalProcess(self.caller, at, asked)
         asked.told = 2**62  # nobody needs to be told any more
         await asking.begin()
         over = await asking.catch_up(answer[1])
@@ -276,7 +281,7 @@ class JournaledEffects:
             return await self.inner.call(at, request)
         return await self._awaited(at, request, agent)
 
-    def _answers(self, target: Target, task: Awaited | None) -> Messenger | Polled | None:
+    def _answers(self, target: Target, task: Awaited | None) -> Messenger | ActivityService | None:
         """Return who gives the answer by token, None where the call itself is answered.
 
         Elsewhere these are the workers of an activity that nobody is bound to, and the same holds
@@ -286,21 +291,23 @@ class JournaledEffects:
             agent = self.caller.find(target)
         except StateError:
             if target.is_activity or (task is not None and task.taken is not None):
-                return Polled(target.name)
+                return ActivityService(target.name)
             raise
         if isinstance(agent, Messenger):
             return agent
         polled = agent.service if isinstance(agent, ServiceAgent) else None
-        return polled if isinstance(polled, Polled) else None
+        return polled if isinstance(polled, ActivityService) else None
 
-    async def _awaited(self, at: Frame, request: Handover, agent: Messenger | Polled) -> Json:
+    async def _awaited(
+        self, at: Frame, request: Handover, agent: Messenger | ActivityService
+    ) -> Json:
         options = request.options
         kind = TOKEN if isinstance(agent, Messenger) else ACTIVITY
-        task = await self.tasks.opened(at, task_of(at, request, kind, self.runtime.now()))
+        task = await self.tasks.opened(at, new_callback(at, request, kind, self.runtime.now()))
         if options is not None:
             options.began = task.created
-        kept = KeptTask(self.tasks, task, options)
-        answers = kept_agent(self.caller, kept, agent)
+        kept = DurableCallback(self.tasks, task, options)
+        answers = durable_agent(self.caller, kept, agent)
         try:
             with self.tasks.settling(task):
                 return await self.caller.invoke(
@@ -310,7 +317,7 @@ class JournaledEffects:
             at.now = self.runtime.now() if kept.ended is None else kept.ended
 
 
-def journaled(inner: LocalEffects, journal: Journal, frame: Frame) -> JournaledEffects:
+def journal_effects(inner: LocalEffects, journal: Journal, frame: Frame) -> JournaledEffects:
     """Let an execution be kept: return effects that perform each effect once.
 
     Args:
@@ -318,10 +325,10 @@ def journaled(inner: LocalEffects, journal: Journal, frame: Frame) -> JournaledE
         journal: Where the execution is kept.
         frame: Its top machine.
     """
-    keep_terms(journal, frame.execution)
-    answers = JournaledAnswers(journal, frame.execution, inner.caller)
-    machines = JournaledMachines(answers, inner, frame)
-    requests, tasks = JournaledRequests(answers), JournaledTasks(answers)
+    record_terms(journal, frame.execution)
+    answers = JournaledResults(journal, frame.execution, inner.caller)
+    machines = JournaledExecution(answers, inner, frame)
+    requests, tasks = JournaledRequests(answers), JournaledCallbacks(answers)
     children = JournaledChildren(answers, tasks)
-    inner.runtime.keeping = Keeping(True, machines, JournaledCalls(answers), requests, children)
+    inner.runtime.keeping = Persistence(True, machines, JournaledCalls(answers), requests, children)
     return JournaledEffects(inner, answers, requests, tasks, machines.emit)

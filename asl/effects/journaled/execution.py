@@ -9,7 +9,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.clock import WallClock
 from asl.effects.journaled.log import MachineLog, log_of
-from asl.effects.journaled.results import BEGAN, JournaledAnswers
+from asl.effects.journaled.results import BEGAN, JournaledResults
 from asl.effects.local import LocalEffects
 from asl.effects.time_limits import interpret_in_time
 from asl.engine.checkpoints import Checkpoint, Names
@@ -37,10 +37,10 @@ from asl.states.effects import Record
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
-from asl.effects.policy_levels import read_rights, written_rights
+from asl.effects.policy_levels import read_levels, write_levels
 from asl.effects.prices import FixedPrices
 
-__all__ = ["JournaledMachines", "keep_terms"]
+__all__ = ["JournaledExecution", "record_terms"]
 
 SHOWN = 0.05
 """Seconds in which what agents say is gathered before it is shown."""
@@ -48,13 +48,13 @@ LOOK = 0.5
 """Seconds between two looks at whether the execution is to be cancelled."""
 
 
-class JournaledMachines:
+class JournaledExecution:
     """Keeps an execution in its journal (protocol `ExecutionKeeping`)."""
 
     _looking: TimerHandle | None = None
     _showing: TimerHandle | None = None
 
-    def __init__(self, answers: JournaledAnswers, effects: LocalEffects, frame: Frame) -> None:
+    def __init__(self, answers: JournaledResults, effects: LocalEffects, frame: Frame) -> None:
         """Keep the execution of its top machine, and go on from what is there."""
         self.answers = answers
         journal = self.journal = answers.journal
@@ -294,7 +294,7 @@ RIGHTS = "!rights"
 """The key under which the tool policies are kept that bind an execution from outside."""
 
 
-def keep_terms(journal: Journal, execution: Execution) -> None:
+def record_terms(journal: Journal, execution: Execution) -> None:
     """Record the rights and the prices of an execution, or find those with which it began."""
     _keep_rights(journal, execution)
     _keep_prices(journal, execution)
@@ -306,9 +306,9 @@ def _keep_rights(journal: Journal, execution: Execution) -> None:
     if not execution.rights and known is None:
         return
     if not execution.rights:
-        execution.identity = execution.identity._replace(rights=read_rights(known))
+        execution.identity = execution.identity._replace(rights=read_levels(known))
     elif known is None:
-        journal.put_answer(RIGHTS, written_rights(execution.rights))
+        journal.put_answer(RIGHTS, write_levels(execution.rights))
 
 
 def _keep_prices(journal: Journal, execution: Execution) -> None:

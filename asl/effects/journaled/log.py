@@ -15,9 +15,9 @@ from asl.engine.record_writing import tells_next, written_record
 from asl.engine.records import EXITED
 from asl.states.effects import Record
 
-__all__ = ["WORTH", "MachineLog", "log_of"]
+__all__ = ["MIN_WEIGHT", "MachineLog", "log_of"]
 
-WORTH = 4096
+MIN_WEIGHT = 4096
 """Bytes of answers up to which no position is taken: they are gone through again at once."""
 LONG = 32
 """Characters from which on a text is not repeated in the records behind it."""
@@ -67,12 +67,12 @@ class MachineLog:
         that it began."""
         self.began = not path
         """Whether it is known when the machine began; of the top one the execution knows."""
-        self.least = WORTH
+        self.least = MIN_WEIGHT
         """How much they must weigh before it is worth to see whether a position is smaller."""
 
     def stands(self) -> None:
         """Know that a position was put, which makes past what was before."""
-        self.weight, self.least = 0, WORTH
+        self.weight, self.least = 0, MIN_WEIGHT
 
     def answered(self, latest: tuple[int, int] | None, value: Json) -> None:
         """Know of the last answer, so that the records behind it may refer to its value."""

@@ -6,34 +6,34 @@ from collections.abc import Awaitable, Callable
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.effects.agent_turn import REQUESTS
-from asl.effects.journaled.results import JournaledAnswers
-from asl.effects.persistence import Consent
+from asl.effects.agent_turn import TOOL_CALL
+from asl.effects.journaled.results import JournaledResults
+from asl.effects.persistence import ConsentProcess
 from asl.engine.frame import Frame
 from asl.engine.written import written_error
-from asl.states.approval_request import Asked
+from asl.states.approval_request import ApprovalRequest
 
-__all__ = ["UNHEARD", "JournaledRequests"]
+__all__ = ["FAILED_NOTICES", "JournaledRequests"]
 
-UNHEARD = "!"
+FAILED_NOTICES = "!"
 """Ends the key of a request under which it is kept which notices could not be sent."""
 
 
 class JournaledRequests:
     """Keeps the requests of an execution in its journal (protocol `RequestKeeping`)."""
 
-    def __init__(self, answers: JournaledAnswers) -> None:
+    def __init__(self, answers: JournaledResults) -> None:
         self.answers = answers
         self.journal, self.execution = answers.journal, answers.execution
         self.runtime = answers.runtime
 
-    def told(self, asked: Asked) -> None:
+    def told(self, asked: ApprovalRequest) -> None:
         """Keep which notices were sent: what the history says of them depends on it."""
         if asked.told in asked.unheard:
-            self.journal.put_answer(asked.key + UNHEARD, list(asked.unheard.items()))
+            self.journal.put_answer(asked.key + FAILED_NOTICES, list(asked.unheard.items()))
         self.journal.put_request(asked)
 
-    def recorded_decision(self, asked: Asked) -> Json:
+    def recorded_decision(self, asked: ApprovalRequest) -> Json:
         """Take up the decision on a request that another process has recorded, None without one."""
         decided = self.journal.decision(asked)
         if decided is not None:
@@ -44,8 +44,8 @@ class JournaledRequests:
         self,
         at: Frame,
         key: str,
-        ask: Callable[[Asked], Awaitable[Json]],
-        new: Callable[[], Asked],
+        ask: Callable[[ApprovalRequest], Awaitable[Json]],
+        new: Callable[[], ApprovalRequest],
     ) -> Json:
         """Return the decision on a request about the whole execution, asked for once."""
         journal = self.journal
@@ -65,19 +65,21 @@ class JournaledRequests:
         finally:
             journal.put_request(asked)
 
-    def is_replaced(self, known: Asked, asked: Asked) -> bool:
+    def is_replaced(self, known: ApprovalRequest, asked: ApprovalRequest) -> bool:
         """Whether a redrive has changed what is asked; then no answer to the former counts."""
         if not self.execution.redrives or known.content_digest == asked.content_digest:
             return False
         self.journal.drop_request(known)
         return True
 
-    async def awaits_consent(self, key: str, asking: Callable[[Asked], Consent]) -> bool:
+    async def awaits_consent(
+        self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
+    ) -> bool:
         """Whether the turn of this key was paused, and people have not decided since."""
-        waiting: dict[str, list[Asked]] = {}
+        waiting: dict[str, list[ApprovalRequest]] = {}
         for name, asked in self.journal.requests.items():
             use = name.rpartition(".")[0]
-            if name.startswith(key + REQUESTS) and self.journal.answers.get(use) is None:
+            if name.startswith(key + TOOL_CALL) and self.journal.answers.get(use) is None:
                 waiting.setdefault(use, []).append(asked)
         services = self.runtime.services
         handler = services is not None and services.approvals is not None
@@ -94,16 +96,18 @@ class JournaledRequests:
         self.runtime.pending += tuple((each.key, each) for group in undecided for each in group)
         return True
 
-    def _is_decided(self, asked: Asked) -> bool:
+    def _is_decided(self, asked: ApprovalRequest) -> bool:
         answers = self.journal.answers
         return asked.key in answers or self.journal.decision(asked) is not None
 
-    async def _is_over(self, asking: Consent) -> bool:
+    async def _is_over(self, asking: ConsentProcess) -> bool:
         """Whether the time for a decision is over; what is due until then happens."""
         await asking.begin()
         return await asking.catch_up(self.runtime.now()) is not None
 
-    async def consent(self, asked: Asked, asking: Callable[[Asked], Consent]) -> Json:
+    async def consent(
+        self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+    ) -> Json:
         """Ask people for consent to a tool call, once; the request is durable beforehand."""
         journal, key = self.journal, asked.key
         known, answer = journal.requests.get(key), journal.answers.get(key)
@@ -115,7 +119,7 @@ class JournaledRequests:
             await journal.commit(self.answers.shares)
         else:
             asked = known
-            asked.unheard = dict(journal.answers.get(key + UNHEARD, ()))
+            asked.unheard = dict(journal.answers.get(key + FAILED_NOTICES, ()))
             answer = answer or journal.decision(asked)
             if answer is not None:
                 if journal.take_up(asked.id):

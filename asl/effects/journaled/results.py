@@ -32,7 +32,7 @@ from asl.engine.written import (
 from asl.states.blocks.progress import Told
 from asl.states.errors import Suspended
 
-__all__ = ["FAIL_POINTS", "PATIENCE", "ForeignAnswer", "JournaledAnswers"]
+__all__ = ["FAIL_POINTS", "PATIENCE", "JournalMismatch", "JournaledResults"]
 
 FAIL_POINTS = (
     "effect.ready",
@@ -52,11 +52,11 @@ BEGAN = "!"
 """Ends the key under which the beginning of a machine is kept that has no history."""
 
 
-class ForeignAnswer(AslError):
+class JournalMismatch(AslError):
     """The journal holds the answer to another question: the document was changed, or is not it."""
 
 
-class JournaledAnswers:
+class JournaledResults:
     """Performs effects once, and keeps what came of them and of child machines.
 
     Args:
@@ -199,7 +199,7 @@ class JournaledAnswers:
         """Return or raise what is in the journal."""
         of, now, value, error, *more = answer
         if of != kind:
-            raise ForeignAnswer(
+            raise JournalMismatch(
                 f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
             )
         at.seen_usage(read_usage(more[0]) if more else Usage())

@@ -21,7 +21,7 @@ from asl.core.python_imports import code_folders
 from asl.effects.tools.bounds import CallBounds
 from asl.states.errors import Raised
 
-__all__ = ["watching"]
+__all__ = ["enforce_bounds"]
 
 _WATCHED: ContextVar[CallBounds | None] = ContextVar("asl_bounds", default=None)
 _watches = False
@@ -44,7 +44,7 @@ HARMLESS: Final = ("/dev/null", "/dev/urandom", "/dev/random")
 
 
 @contextmanager
-def watching(bounds: CallBounds) -> Iterator[None]:
+def enforce_bounds(bounds: CallBounds) -> Iterator[None]:
     """Hold what Python code does in this context, and in threads that it starts, to bounds.
 
     Code that means harm can get around this: a function is trusted, its arguments are not.

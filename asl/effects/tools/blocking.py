@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.values import Json
 from asl.effects.runtime import RuntimeContext
-from asl.effects.tools.outcomes import ended
+from asl.effects.tools.outcomes import call_ended
 from asl.engine.tools import Tools
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Asked", "BlockingTools"]
+__all__ = ["BlockingTools", "ThreadRequests"]
 
 
-class Asked:
+class ThreadRequests:
     """What threads have asked for during a call of an agent, and not got yet."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class BlockingTools:
         runtime: What the execution runs on.
     """
 
-    def __init__(self, tools: Tools, asked: Asked, runtime: RuntimeContext) -> None:
+    def __init__(self, tools: Tools, asked: ThreadRequests, runtime: RuntimeContext) -> None:
         self._tools = tools
         self._asked = asked
         self._runtime = runtime
@@ -49,7 +49,7 @@ class BlockingTools:
     def call(self, name: str, arguments: Json = None) -> Json:
         """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
         if self._asked.over:
-            raise ended(name)
+            raise call_ended(name)
         return self._done(self._tools.call(name, arguments))
 
     def names(self) -> list[str]:

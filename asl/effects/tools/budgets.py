@@ -15,10 +15,10 @@ from asl.engine.tools import Offer
 from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
 from asl.states.errors import Raised
 
-__all__ = ["ToolAccounts"]
+__all__ = ["ToolBudgets"]
 
 
-class ToolAccounts:
+class ToolBudgets:
     """Holds the tools of one call of an agent against the ledger, where there is one."""
 
     def __init__(self, caller: Caller, call: Call, policies: CallPolicies, log: ToolLog) -> None:

@@ -15,19 +15,24 @@ from typing import Any, TypeVar
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import NotJson, StateError, cause_for, lost
 from asl.core.values import Json, compact, received
-from asl.effects.agent_turn import REQUESTS
+from asl.effects.agent_turn import TOOL_CALL
 from asl.effects.budget_gate import shared_budgets_of
 from asl.effects.caller import Caller
 from asl.effects.middleware import Effect, effect_of, perform
-from asl.effects.rate_limits import REQUESTS as NETWORK_REQUESTS
-from asl.effects.rate_limits import Counted
-from asl.effects.time_limits import has_passed, punctual
-from asl.effects.tools.audit_hook import watching
-from asl.effects.tools.blocking import Asked, BlockingTools
+from asl.effects.rate_limits import NETWORK_REQUESTS, CountedCall
+from asl.effects.time_limits import await_in_time, has_expired
+from asl.effects.tools.audit_hook import enforce_bounds
+from asl.effects.tools.blocking import BlockingTools, ThreadRequests
 from asl.effects.tools.bounds import CallBounds
-from asl.effects.tools.budgets import ToolAccounts
+from asl.effects.tools.budgets import ToolBudgets
 from asl.effects.tools.hooks import ToolHooks
-from asl.effects.tools.outcomes import ToolOutcome, ended, failed, named, rejected
+from asl.effects.tools.outcomes import (
+    ToolOutcome,
+    call_ended,
+    normalize_failure,
+    rejection_failure,
+    tool_failure,
+)
 from asl.effects.tools.policies import CallPolicies
 from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Agent, Call
@@ -40,12 +45,12 @@ from asl.engine.turns import OpenToolCall, PausableTurn, TurnPlace
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Exhausted, Raised
 
-__all__ = ["Broker"]
+__all__ = ["ToolDispatcher"]
 
 T = TypeVar("T")
 
 
-class Broker:
+class ToolDispatcher:
     """The tools of one call of an agent (protocol `asl.engine.tools.Tools`)."""
 
     def __init__(self, caller: Caller, call: Call, real: bool) -> None:
@@ -56,12 +61,12 @@ class Broker:
         self.room = caller.runtime.serving().tools
         self.policies = CallPolicies(caller, call)
         self.log = ToolLog(caller, call, self.policies)
-        self.accounts = ToolAccounts(caller, call, self.policies, self.log)
+        self.accounts = ToolBudgets(caller, call, self.policies, self.log)
         self.hooks = ToolHooks(caller, call, self.policies, self.log)
         self.under_way = 0
         self.made: dict[str, int] = {}
         """How often the same was asked for, by what was asked for."""
-        self.asked = Asked()
+        self.asked = ThreadRequests()
         """What threads have asked for and not got yet."""
         self.known: dict[str, Offer] = {}
         """The tools of the run that were found, by their names."""
@@ -71,8 +76,8 @@ class Broker:
     async def offered(self, boxes: list[Offers] | None = None) -> list[Offer]:
         """Return what may be used of *boxes*, or of the tools that the document names."""
         if boxes is None:
-            named = any(level.policy.allowed is not None for level in self.policies.levels)
-            return await self._registered() if named else []
+            names_tools = any(level.policy.allowed is not None for level in self.policies.levels)
+            return await self._registered() if names_tools else []
         return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
 
     async def _told(self, box: Offers) -> list[Offer]:
@@ -121,7 +126,7 @@ class Broker:
         try:
             offers = [] if box is None else await self._in_time(name, lambda: self._told(box))
         except StateError as error:
-            failure = named(name, error)
+            failure = normalize_failure(name, error)
             self.log.refuse(name, arguments, str(failure.name), str(failure.cause))
             raise failure from cause_for(failure, error)
         self.known |= {offer.names[0]: offer for offer in offers}
@@ -138,7 +143,7 @@ class Broker:
     async def use(self, offer: Offer, arguments: Json) -> Json:
         """Use a tool that was offered; raises Raised, whatever goes wrong."""
         if self.asked.over:
-            raise ended(offer.name)
+            raise call_ended(offer.name)
         if self.real and self.caller.runtime.in_event_loop:
             self._waits()
         try:
@@ -180,7 +185,7 @@ class Broker:
     ) -> Json:
         """Use a tool within a turn, unless it was used before the turn was paused."""
         tool = offer.names[0]
-        name = f"{REQUESTS}{digest(*self._identity(tool, arguments, turn.number))[:24]}"
+        name = f"{TOOL_CALL}{digest(*self._identity(tool, arguments, turn.number))[:24]}"
         known = turn.recorded(name)
         outcome = ToolOutcome(TurnPlace(turn, use), name)
         if known is not None:
@@ -225,7 +230,7 @@ class Broker:
                 self.outer.at,
                 tool,
                 counted,
-                self.policies.counting,
+                self.policies.tracking,
                 demands,
             )
         try:
@@ -263,7 +268,7 @@ class Broker:
                 raise Raised(error.name, error.cause) from None
             record = decision["record"]
             if record["approval"] != question.body["options"][0]:
-                raise rejected(tool, record)
+                raise rejection_failure(tool, record)
 
     async def _performed(
         self,
@@ -271,7 +276,7 @@ class Broker:
         agent: Agent,
         bounds: CallBounds,
         arguments: Json,
-        counts: Counted,
+        counts: CountedCall,
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> Json:
@@ -285,7 +290,7 @@ class Broker:
             await self.hooks.after(tool, arguments, result, reservation, outcome)
             return result
         except StateError as error:
-            failure = named(tool, error)
+            failure = normalize_failure(tool, error)
             told |= {"error": failure.name, "cause": failure.cause}
             if error.usage is not None:
                 self.accounts.count(reservation, dict(error.usage), outcome)
@@ -324,9 +329,9 @@ class Broker:
 
         try:
             async with timeout(seconds) as limit:
-                return await punctual(ask(), limit)
+                return await await_in_time(ask(), limit)
         except TimeoutError:
-            if not has_passed(limit):
+            if not has_expired(limit):
                 raise
             text = f"tool {tool!r}: no answer within {seconds:g} s"
             raise lost(Raised("Agent.ToolError", text)) from None
@@ -338,7 +343,7 @@ class Broker:
         tool, caller = offer.names[0], self.caller
         if agent.holds:
             caller.runtime.close_later(agent)
-        watched = watching(bounds) if bounds and agent.watched else nullcontext()
+        watched = enforce_bounds(bounds) if bounds and agent.watched else nullcontext()
 
         async def reach(effect: Effect) -> Json:
             with watched:
@@ -362,7 +367,7 @@ class Broker:
                 raise
             if bounds.refusal is not None:
                 raise bounds.refusal from cause_for(bounds.refusal, raised)
-            raise failed(tool, failure) from raised
+            raise tool_failure(tool, failure) from raised
         finally:
             call.end()
 
@@ -371,7 +376,7 @@ class Broker:
         tool: str,
         arguments: Json,
         bounds: CallBounds,
-        counts: Counted,
+        counts: CountedCall,
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> Call:

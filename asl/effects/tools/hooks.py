@@ -5,7 +5,7 @@ from __future__ import annotations
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.caller import Caller
-from asl.effects.tools.outcomes import FINAL, ToolOutcome
+from asl.effects.tools.outcomes import OWN_NAMES, ToolOutcome
 from asl.effects.tools.policies import CallPolicies
 from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Call
@@ -42,7 +42,7 @@ class ToolHooks:
                 except StateError as error:
                     why = error.cause or error
                     cause = f"tool {tool!r}: the hook before it has blocked it: {why}"
-                    kept = error.name if error.name == "States.BudgetExceeded" else FINAL[0]
+                    kept = error.name if error.name == "States.BudgetExceeded" else OWN_NAMES[0]
                     raise Raised(kept, cause) from error
 
     async def after(

@@ -13,7 +13,14 @@ from asl.engine.usage import UNKNOWN, add_amounts, read_amounts, write_amounts
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.errors import Raised
 
-__all__ = ["FINAL", "ToolOutcome", "ended", "failed", "named", "rejected"]
+__all__ = [
+    "OWN_NAMES",
+    "ToolOutcome",
+    "call_ended",
+    "normalize_failure",
+    "rejection_failure",
+    "tool_failure",
+]
 
 
 class ToolOutcome:
@@ -54,27 +61,27 @@ class ToolOutcome:
             self.told["result"] = self.result
 
 
-FINAL: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
+OWN_NAMES: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
 """The failures of a tool that keep their names; all others are `Agent.ToolError`."""
 REJECTED: Final = "Agent.ToolRejected"
 """The failure of a tool call that people have rejected; the agent may go on without it."""
 
 
-def named(tool: str, error: StateError) -> Raised:
+def normalize_failure(tool: str, error: StateError) -> Raised:
     """Return the failure of a tool by the name that the specification has for it."""
-    if error.name in FINAL:
+    if error.name in OWN_NAMES:
         return error if isinstance(error, Raised) else Raised(error.name, error.cause)
     if error.name == "Agent.ToolError" and str(error.cause).startswith(f"tool {tool!r}:"):
         return Raised(error.name, error.cause)
     return Raised("Agent.ToolError", bounded_text(f"tool {tool!r}: {error}"))
 
 
-def ended(tool: str) -> Raised:
+def call_ended(tool: str) -> Raised:
     """Return the failure of a tool that is asked for when nobody waits for the agent any more."""
     return Raised("Agent.ToolError", f"tool {tool!r}: the call of the agent has ended")
 
 
-def rejected(tool: str, record: Mapping[str, Json]) -> Raised:
+def rejection_failure(tool: str, record: Mapping[str, Json]) -> Raised:
     """Return the failure of a call that people have rejected."""
     said = f": {record['comment']}" if record["comment"] else ""
     who, option = record["approver"], record["approval"]
@@ -82,6 +89,6 @@ def rejected(tool: str, record: Mapping[str, Json]) -> Raised:
     return Raised(REJECTED, cause)
 
 
-def failed(tool: str, error: BaseException) -> Raised:
+def tool_failure(tool: str, error: BaseException) -> Raised:
     """Return the failure of a tool that has raised what is no failure by itself."""
     return Raised("Agent.ToolError", f"tool {tool!r}: {described(error)}")

@@ -11,18 +11,17 @@ from asl.core.errors import NotJson, StateError
 from asl.core.schemas import faults
 from asl.core.values import Json, fits, handed_over, received
 from asl.effects.caller import Caller
-from asl.effects.policy_levels import rights_of, topmost
-from asl.effects.rate_limits import REQUESTS as NETWORK_REQUESTS
-from asl.effects.rate_limits import Counting, Demand, requests
-from asl.effects.tool_enforcement import unenforceable
-from asl.effects.tool_registry import Level
+from asl.effects.policy_levels import policy_levels_of, root_execution
+from asl.effects.rate_limits import NETWORK_REQUESTS, CallTracking, RateDemand, network_limit
+from asl.effects.tool_enforcement import enforcement_gap
+from asl.effects.tool_registry import PolicyLevel
 from asl.effects.tools.bounds import CallBounds
 from asl.engine.agent import Agent, Call
 from asl.engine.tools import Offer
 from asl.states.blocks.policy import parse_size
 from asl.states.errors import Raised
 
-__all__ = ["CallPolicies", "sanitized"]
+__all__ = ["CallPolicies", "sanitize"]
 
 ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 UNSEEN: Final = re.compile(
@@ -32,14 +31,14 @@ UNSEEN: Final = re.compile(
 """Controls and characters that nobody sees; line breaks and tabs stay."""
 
 
-def sanitized(value: Json) -> Json:
+def sanitize(value: Json) -> Json:
     """Return a value whose texts hold nothing that is not seen."""
     if type(value) is str:
         return UNSEEN.sub("", ESCAPES.sub("", value))
     if type(value) is list:
-        return [sanitized(each) for each in value]
+        return [sanitize(each) for each in value]
     if type(value) is dict:
-        return {sanitized(key): sanitized(each) for key, each in value.items()}
+        return {sanitize(key): sanitize(each) for key, each in value.items()}
     return value
 
 
@@ -56,9 +55,9 @@ class CallPolicies:
         self.room = caller.runtime.serving().tools
 
     @cached_property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[PolicyLevel, ...]:
         """The policies, the outermost first."""
-        own = rights_of(self.caller.runtime, self.outer.at, self.outer.tool_rules)
+        own = policy_levels_of(self.caller.runtime, self.outer.at, self.outer.tool_rules)
         operator = self.caller.runtime.serving().policy
         return own if operator is None else (*operator.levels, *own)
 
@@ -122,7 +121,7 @@ class CallPolicies:
                 agent = await agent.confined(settings, tool)
             finally:
                 self.caller.runtime.clock.real_ends()
-        why = unenforceable(tool, agent, [level.policy for level in self.levels])
+        why = enforcement_gap(tool, agent, [level.policy for level in self.levels])
         if why is not None:
             raise Raised("States.Permissions", why)
         return agent, bounds
@@ -141,22 +140,22 @@ class CallPolicies:
         return needed[-1]
 
     @cached_property
-    def counting(self) -> dict[str, Counting]:
+    def tracking(self) -> dict[str, CallTracking]:
         """What has to be known of the calls of the workflows around: there may be limits."""
         at = self.outer.at
-        own = topmost(at.execution)
-        found = {own.workflow: self.room.counting(own.program.document)}
-        return found | {level.workflow: level.counting for level in self.levels}
+        own = root_execution(at.execution)
+        found = {own.workflow: self.room.tracking_of(own.program.document)}
+        return found | {level.workflow: level.tracking for level in self.levels}
 
-    def demands(self, counted: list[tuple[str, ...]]) -> Iterator[Demand]:
+    def demands(self, counted: list[tuple[str, ...]]) -> Iterator[RateDemand]:
         """Yield the limits that a call is subject to."""
         for level in self.levels:
             for limit in level.policy.limits:
                 if limit.matches(counted[0]):
-                    yield Demand(level.workflow, limit, self.outer.tool_keys)
+                    yield RateDemand(level.workflow, limit, self.outer.tool_keys)
             most = level.policy.requests
             if most is not None and NETWORK_REQUESTS in counted:
-                yield Demand(level.workflow, requests(most), self.outer.tool_keys)
+                yield RateDemand(level.workflow, network_limit(most), self.outer.tool_keys)
 
     def cleaned(self, offer: Offer, result: Json) -> Json:
         """Return the answer as the agent may see it; raises Raised for one that is wrong."""
@@ -164,7 +163,7 @@ class CallPolicies:
         for level in self.levels:
             for check in level.policy.checks(offer.names, "Output"):
                 if check.get("Sanitize") is True:
-                    result = sanitized(result)
+                    result = sanitize(result)
                 if "MaxSize" in check:
                     most = _size(check["MaxSize"])
                     if not fits(result, most):

@@ -16,7 +16,7 @@ from asl.states.errors import Raised
 
 __all__ = ["ToolLog"]
 
-MAX_TOLD: Final = 200
+MAX_DETAILED: Final = 200
 """Calls of one agent call whose arguments and answers the history tells; of more only the names."""
 
 
@@ -85,10 +85,10 @@ class ToolLog:
         shown: dict[str, Json] = {"tool": tool[:200]}
         levels = {level.policy.level for level in self.policies.levels} or {"standard"}
         self.told += 1
-        if self.told <= MAX_TOLD and levels & {"standard", "full"} and arguments is not None:
+        if self.told <= MAX_DETAILED and levels & {"standard", "full"} and arguments is not None:
             shown["arguments"] = arguments
         shown |= outcome.told
-        if "result" in shown and (self.told > MAX_TOLD or "full" not in levels):
+        if "result" in shown and (self.told > MAX_DETAILED or "full" not in levels):
             del shown["result"]
         at = self.outer.at
         if outcome.place is None:

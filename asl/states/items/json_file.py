@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
-from asl.states.effects import Entry
+from asl.states.effects import MapEntry
 from asl.states.items.base import Fault, Outline, parsed
 from asl.states.items.json_stream import JsonStream
 
@@ -38,9 +38,9 @@ def read_json(file: BinaryIO, form: Outline) -> Iterator[Json]:
     raise Fault(NO_ITEMS)
 
 
-def members(value: dict[str, Json]) -> Iterator[Entry]:
+def members(value: dict[str, Json]) -> Iterator[MapEntry]:
     """Yield the members of an object as items."""
-    return (Entry(key, member) for key, member in value.items())
+    return (MapEntry(key, member) for key, member in value.items())
 
 
 def _found(value: Json, pointer: str) -> Json:
@@ -68,7 +68,7 @@ def _streamed(stream: JsonStream, form: Outline) -> Iterator[Json]:
         raise Fault(NO_ITEMS)
     for key in _each(stream):
         value = _value(stream)
-        yield value if key is None else Entry(key, value)
+        yield value if key is None else MapEntry(key, value)
         stream.begin_item()
     if not form.pointer and stream.peek():
         stream.refuse("the text goes on behind its end")

@@ -104,7 +104,7 @@ class Agent:
 def live(life: Life) -> dict[str, Any]:
     """Go on with all executions of a scene until they end, wait for people, or the process dies."""
     scene, clock = SCENES[life.scene], VirtualClock(life.clock)
-    log.WORTH = scene.worth
+    log.MIN_WEIGHT = scene.worth
     agent = Agent(life.log, clock, scene.spends)
     work = agent.answer if scene.sleeps else agent.answer_at_once
     store = Store(

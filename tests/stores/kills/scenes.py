@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asl import StateError
-from asl.effects.journaled.log import WORTH
+from asl.effects.journaled.log import MIN_WEIGHT
 
 Json = Any
 
@@ -167,8 +167,8 @@ SCENES = {
     scene.name: scene
     for scene in (
         Scene("whole", machine(*PARTS), (whole_input(1),)),
-        Scene("group", machine(*PARTS), tuple(whole_input(n) for n in range(3)), worth=WORTH),
-        Scene("free", machine(*PARTS), (whole_input(1),), worth=WORTH, spends=False),
+        Scene("group", machine(*PARTS), tuple(whole_input(n) for n in range(3)), worth=MIN_WEIGHT),
+        Scene("free", machine(*PARTS), (whole_input(1),), worth=MIN_WEIGHT, spends=False),
         Scene("wide", BUDGETED, (whole_input(1),)),
         Scene("chain", CHAIN, ({"n": 0},), sleeps=False),
     )
