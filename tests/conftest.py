@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.bundled import SHARED
 
         os.environ[SHARED] = _cache_folder(config)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """For `-m quick`, do not import modules without quick tests: it takes longer than they do."""
+    if config.getoption("markexpr") != "quick" or not collection_path.match("test_*.py"):
+        return None
+    return "pytest.mark.quick" not in collection_path.read_text(encoding="utf-8") or None
 
 
 def _cache_folder(config: pytest.Config) -> str:

@@ -7,6 +7,8 @@ import pytest
 
 import asl
 
+pytestmark = pytest.mark.quick
+
 PASS = {"Type": "Pass", "Result": {"a": 1}, "ResultPath": "$.b", "Next": "Then"}
 TASK = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "End": True}
 MACHINE = {"StartAt": "One", "States": {"One": {"Type": "Wait", "Seconds": "soon", "End": True}}}

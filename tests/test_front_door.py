@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 import asl
 
+pytestmark = pytest.mark.quick
+
 PASS = {"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": True}}}
 ASK = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Agent": "A", "End": True}}}
 WAIT = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 90_000, "End": True}}}

@@ -16,6 +16,8 @@ from asl.agents.aws_lambda import function_failure
 from asl.agents.file import load_bindings
 from asl.agents.function import LambdaSettings, function_agent
 
+pytestmark = pytest.mark.quick
+
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:Charge"
 DIRECT = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": ARN, "End": True}}}
 INVOKE = {

@@ -13,6 +13,8 @@ from asl.agents.file import InvalidAgents, load_bindings
 
 from .workflows import task
 
+pytestmark = pytest.mark.quick
+
 
 def written(folder: Path, text: str, name: str = "agents.yaml") -> Path:
     file = folder / name

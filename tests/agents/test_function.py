@@ -15,6 +15,8 @@ from asl.agents.function import function_agent, named_function
 
 from .workflows import caught, for_each, retried, task
 
+pytestmark = pytest.mark.quick
+
 
 def plain(parameters: Any) -> Any:
     return {"got": parameters}

@@ -11,6 +11,8 @@ from asl.states.calls import Target
 
 from .workflows import task
 
+pytestmark = pytest.mark.quick
+
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:Charge"
 
 

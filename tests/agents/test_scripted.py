@@ -9,6 +9,8 @@ from asl.agents.scripted import check_script
 
 from .workflows import caught, for_each, retried, task
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("script", "output"),

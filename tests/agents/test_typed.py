@@ -16,6 +16,8 @@ from asl.agents.tool import Tool
 
 from .workflows import caught, task
 
+pytestmark = pytest.mark.quick
+
 if TYPE_CHECKING:
     from nowhere import Unknown
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import asl
 from tests.examples import examples
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 
 

@@ -6,6 +6,8 @@ import pytest
 
 import asl
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 
 

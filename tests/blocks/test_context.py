@@ -19,6 +19,8 @@ from asl.expr.paths.selection import select
 
 from ..agents.servers import serving
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 
 

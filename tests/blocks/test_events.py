@@ -11,6 +11,8 @@ import asl
 from asl.effects import delivery
 from tests.deaths import Died
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 EVENTS = {
     "Channels": {"log": {"Type": "file", "Format": "json"}, "web": {"Type": "webhook"}},

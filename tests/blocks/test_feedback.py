@@ -9,6 +9,8 @@ import pytest
 import asl
 from asl.engine.memory import ProcessMemory
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 FIELDS = [{"Name": "stars", "Type": "rating", "Scale": [0, 3]}, {"Name": "why"},
           {"Name": "again", "Type": "boolean"}, {"Name": "n", "Type": "number"}]  # fmt: skip

@@ -7,6 +7,8 @@ import pytest
 
 import asl
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 
 

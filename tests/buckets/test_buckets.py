@@ -12,6 +12,8 @@ from asl.buckets import as_bucket, bound
 from asl.core.errors import AslError
 from asl.states.objects import Bucket, ObjectFault
 
+pytestmark = pytest.mark.quick
+
 
 def folder(tmp_path: Path) -> Bucket:
     return as_bucket("b", tmp_path)

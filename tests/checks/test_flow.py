@@ -9,6 +9,8 @@ from asl.checks import flow
 from asl.checks.workflow import Workflow, taken_apart
 from asl.core.profile import DEFAULT
 
+pytestmark = pytest.mark.quick
+
 Ways = dict[str, list[tuple[str, str | None]]]
 """State -> the states that may follow, with the variable assigned on the way."""
 

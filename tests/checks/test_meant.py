@@ -7,6 +7,8 @@ import pytest
 from asl.checks import check
 from asl.core.document import read
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 
 TASK = {"Type": "Task", "Agent": "A", "End": True}

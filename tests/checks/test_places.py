@@ -8,6 +8,8 @@ from asl.checks import check
 from asl.core.diagnostics import Diagnostic
 from asl.core.document import read
 
+pytestmark = pytest.mark.quick
+
 TEXT = """{
   "StartAt": "Ask",
   "States": {

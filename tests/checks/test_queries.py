@@ -13,6 +13,8 @@ from asl.core.diagnostics import Diagnostic, Severity
 from asl.core.document import read
 from asl.core.profile import AWS, DEFAULT
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 
 S = "/States/S"

@@ -10,6 +10,8 @@ from asl.core.codes import all_codes
 from asl.core.document import read
 from asl.core.profile import DEFAULT
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 Case = tuple[str, Json, str, Json]
 

@@ -7,6 +7,8 @@ import pytest
 
 from .conftest import PASS, WRONG, Asl
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("words", "code"),

@@ -7,6 +7,8 @@ import pytest
 
 from .conftest import HELLO, PASS, Asl
 
+pytestmark = pytest.mark.quick
+
 
 def test_the_output_is_the_only_thing_on_standard_output(asl: Asl) -> None:
     """A run prints its output as one line of JSON and exits with 0."""

@@ -9,6 +9,8 @@ import pytest
 import asl
 from asl.compose.lock import registered
 
+pytestmark = pytest.mark.quick
+
 PART = {"StartAt": "P", "States": {"P": {"Type": "Pass", "Result": "part", "End": True}}}
 
 

@@ -7,10 +7,12 @@ import json
 import re
 from collections import Counter
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from asl.conformance import Case, run_suite
 from asl.core.environment import data_folder
+from tests.bundled import bundled as read_bundled
 
 FOLDER = data_folder("conformance")
 SCHEMA = json.loads((FOLDER / "case.schema.json").read_text(encoding="utf-8"))
@@ -41,6 +43,13 @@ def test_every_case_states_a_fact(bundled: list[Case]) -> None:
 def test_every_suite_has_a_title(bundled: list[Case]) -> None:
     """Reports group the bundled cases by suite."""
     assert all(case.suite for case in bundled)
+
+
+@pytest.mark.quick
+def test_our_interpreter_passes_a_sample() -> None:
+    """Every second case of every eighth file holds."""
+    report = run_suite(read_bundled(each=8)[::2])
+    assert [(each.case.id, each.reasons) for each in (*report.failed, *report.skipped)] == []
 
 
 def test_our_interpreter_passes(bundled: list[Case]) -> None:

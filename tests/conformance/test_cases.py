@@ -9,6 +9,8 @@ from asl.conformance import InvalidSuite, load_suite
 from asl.core.diagnostics import InvalidDocument
 from asl.core.errors import DocumentNotFound
 
+pytestmark = pytest.mark.quick
+
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 
 

@@ -11,6 +11,8 @@ from asl.cli.main import cli
 from asl.conformance import Case, coverage_of, run_suite, watched
 from asl.conformance.coverage import Covered, Missed
 
+pytestmark = pytest.mark.quick
+
 ROUTED = {
     "StartAt": "Ask",
     "States": {

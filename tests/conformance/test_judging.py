@@ -6,6 +6,8 @@ import pytest
 
 from asl.conformance import Case, judge
 
+pytestmark = pytest.mark.quick
+
 DONE = {"status": "SUCCEEDED", "output": {"a": 1}, "visited": ["A"], "elapsed": 1.5}
 FAILED = {"status": "FAILED", "error": "Oops", "cause": "why"}
 USED = {**DONE, "usage": {"cost": 0.5, "tokens": 3, "byState": {}, "byModel": {}}}

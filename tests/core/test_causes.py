@@ -9,6 +9,8 @@ import asl
 from asl.core.errors import StateError, cause_for, causes
 from asl.states.errors import HeartbeatMissed
 
+pytestmark = pytest.mark.quick
+
 TASK = {
     "StartAt": "A",
     "States": {"A": {"Type": "Task", "Agent": "A", "HeartbeatSeconds": 5, "End": True}},

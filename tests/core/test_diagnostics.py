@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from asl.core.diagnostics import Finding, InvalidDocument, Report, Severity, did_you_mean, place
 from asl.core.document import read
 
+pytestmark = pytest.mark.quick
+
 TEXT = """\
 {
   "StartAt": "A",

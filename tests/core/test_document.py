@@ -18,6 +18,8 @@ from asl.core.pointers import escape
 from asl.core.source import Limits, Place
 from asl.core.values import MAX_DEPTH, compact, json_equal
 
+pytestmark = pytest.mark.quick
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 JSON = st.recursive(
     st.none()

@@ -12,6 +12,8 @@ from asl.core.document import read
 from asl.core.render.formats import RENDERERS, render_github, render_json, render_sarif
 from asl.core.render.text import WIDTH, render_text
 
+pytestmark = pytest.mark.quick
+
 TEXT = """\
 {
   "StartAt": "A",

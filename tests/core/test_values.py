@@ -29,6 +29,8 @@ from asl.core.values import (
     type_name,
 )
 
+pytestmark = pytest.mark.quick
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 

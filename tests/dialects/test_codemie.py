@@ -10,6 +10,8 @@ from click.testing import CliRunner
 import asl
 from asl.cli.main import cli
 
+pytestmark = pytest.mark.quick
+
 HEAD = "assistants:\n  - {id: a, system_prompt: x}\n"
 PARTING = (
     HEAD

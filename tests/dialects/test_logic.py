@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
 from asl.dialects.logic import simplified
+
+pytestmark = pytest.mark.quick
 
 TESTS = [
     *({"Variable": path, "IsPresent": True} for path in ("$.a", "$.b")),

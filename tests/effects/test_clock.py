@@ -13,6 +13,8 @@ import asl
 from asl.effects import clock
 from asl.engine.agent import Agent
 
+pytestmark = pytest.mark.quick
+
 
 class Threaded(Agent):
     """An agent whose library works in the event loop's own threads."""

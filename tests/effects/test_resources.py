@@ -7,6 +7,8 @@ import pytest
 import asl
 from asl.states.calls import Target
 
+pytestmark = pytest.mark.quick
+
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:F"
 SEND = "arn:aws:states:::sqs:sendMessage"
 ACTIVITY = "arn:aws:states:us-east-1:123456789012:activity:A"

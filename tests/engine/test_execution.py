@@ -4,8 +4,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import pytest
+
 import asl
 from asl.engine.execution import Execution
+
+pytestmark = pytest.mark.quick
 
 
 def test_threads_that_ask_at_once_learn_of_one_name() -> None:

@@ -9,6 +9,8 @@ import asl
 from asl.compiler import compile_workflow
 from asl.core.profile import AWS
 
+pytestmark = pytest.mark.quick
+
 LAMBDA = "arn:aws:states:::lambda:invoke"
 FUNCTION = "arn:aws:lambda:us-east-1:111111111111:function:f"
 ACTIVITY = "arn:aws:states:us-east-1:111111111111:activity:a"

@@ -12,6 +12,8 @@ from asl.engine.interpreter import begin, interpret
 from tests.engine import foreign_effects
 from tests.engine.foreign_effects import ForeignEffects, drive
 
+pytestmark = pytest.mark.quick
+
 CALL = {"Type": "Task", "Agent": "Echo"}
 
 

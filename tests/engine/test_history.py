@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 import asl
 from asl.engine import interpreter
 
+pytestmark = pytest.mark.quick
+
 LOOP = {
     "StartAt": "More",
     "States": {

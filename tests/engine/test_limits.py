@@ -7,6 +7,8 @@ import pytest
 import asl
 from asl.core.profile import AWS, DEFAULT
 
+pytestmark = pytest.mark.quick
+
 LOOP = {
     "StartAt": "A",
     "States": {

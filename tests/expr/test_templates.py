@@ -13,6 +13,8 @@ from asl.expr.frame import Evaluate
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.templates import compile_template, dynamic_fields, template_faults
 
+pytestmark = pytest.mark.quick
+
 FRAME: Any = SimpleNamespace(now=0.0, variables={"x": [1]})
 
 

@@ -19,6 +19,8 @@ from asl.expr.times import (
     shifted,
 )
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),

@@ -12,6 +12,8 @@ import asl
 
 from .test_drawing import machines
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 DOCUMENT: Json = {
     "Comment": "Reviews files",

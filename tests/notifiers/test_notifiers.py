@@ -12,6 +12,8 @@ import asl
 from asl.executions import Store
 from asl.notifiers import CHANNELS, bound
 
+pytestmark = pytest.mark.quick
+
 ASK = {"Type": "Approval", "Prompt": "Publish {{ $.t }}?", "ResultPath": "$", "End": True}
 ONE = {"StartAt": "Ask", "States": {"Ask": ASK}}
 

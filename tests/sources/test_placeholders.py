@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 import asl
 from asl.core.diagnostics import Severity
 
+pytestmark = pytest.mark.quick
+
 JSON = """{
   "StartAt": "A",
   "States": {

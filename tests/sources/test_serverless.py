@@ -10,6 +10,8 @@ from asl.core.document import Document
 from asl.core.source import Limits
 from asl.sources import load
 
+pytestmark = pytest.mark.quick
+
 FN = "arn:aws:lambda:us-east-1:111111111111:function:"
 HEAD = """\
 service: shop

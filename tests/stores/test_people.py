@@ -7,6 +7,8 @@ import pytest
 import asl
 from asl.states.approval_answers import normalize_name
 
+pytestmark = pytest.mark.quick
+
 PEOPLE = [
     "ann", "ann ", " ann", "\tann", "an\u200bn", "ann\u200d", "\ufeffann", "a\u00adnn", "Ann",
     "ＡＮＮ", "ann\ufe0f", "a\u2060nn", "ann\u202e", "ann\u3164", "ann\u00a0", "ann\x00",

@@ -20,6 +20,8 @@ from asl.telemetry import Telemetry
 
 from ..agents.servers import serving
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 
 

@@ -12,6 +12,8 @@ from asl.agents import McpServer, ProcessAgent, Tool
 
 from .workflows import answer, task, told, use
 
+pytestmark = pytest.mark.quick
+
 Json = Any
 MCP = [sys.executable, "-S", str(Path(__file__).parents[1] / "agents" / "lean_mcp.py"), "things"]
 TOOLS = {"echo": {"echo": True}, "other": {"return": 2}}

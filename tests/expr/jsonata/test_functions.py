@@ -6,6 +6,8 @@ from asl.core.values import Json
 from asl.expr.jsonata import UNDEFINED, parse
 from tests.expr.jsonata.frames import evaluate, still
 
+pytestmark = pytest.mark.quick
+
 
 def facts(rows: dict[str, Json]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("source", "value"), rows.items(), ids=list(rows))

@@ -6,6 +6,8 @@ from asl.core.values import Json
 from asl.expr.jsonata import UNDEFINED
 from tests.expr.jsonata.frames import evaluate
 
+pytestmark = pytest.mark.quick
+
 ORDERS = [
     {"id": 1, "who": "Ann", "total": 30, "lines": [{"sku": "a", "n": 2}, {"sku": "b", "n": 1}]},
     {"id": 2, "who": "Bob", "total": 10, "lines": [{"sku": "a", "n": 5}]},

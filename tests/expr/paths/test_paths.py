@@ -12,6 +12,8 @@ from asl.core.profile import Missing
 from asl.core.values import compact
 from asl.expr.paths import Use, compile_path, parse_path, parse_reference_path
 
+pytestmark = pytest.mark.quick
+
 DATA = {
     "a": {"b": [10, 20, 30, 40]},
     "users": [{"name": "Ada", "age": 36}, {"name": "Bob"}, {"name": "Cy", "age": 9}],
