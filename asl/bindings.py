@@ -36,7 +36,7 @@ from asl.engine.memory import Memory
 from asl.program import Program
 from asl.states.numbers import amount
 from asl.states.objects import Bucket
-from asl.stores.folder import Folder
+from asl.stores.checkpoint_folder import CheckpointFolder
 
 __all__ = [
     "NO_INPUT",
@@ -343,10 +343,10 @@ def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, 
 
 def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
     """Return the storages of checkpoints; `file` is a folder of the user, if nothing else."""
-    storages: dict[str, Storage] = {"file": Folder()}
+    storages: dict[str, Storage] = {"file": CheckpointFolder()}
     for name, storage in (checkpoints or {}).items():
         if isinstance(storage, str) or hasattr(storage, "__fspath__"):
-            storages[name] = Folder(storage)
+            storages[name] = CheckpointFolder(storage)
         elif hasattr(storage, "__setitem__"):
             storages[name] = storage
         else:

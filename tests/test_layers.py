@@ -72,7 +72,7 @@ MAY_BE_HEAVY = {
     "asl.agents.program": {"asyncio"},
     "asl.cli.worker": {"asyncio"},
     "asl.executions.runner": {"asyncio"},
-    "asl.stores.commit": {"asyncio"},
+    "asl.stores.group_commit": {"asyncio"},
     "asl.cli": {"click"},
     "asl.expr.jsonata.library": {"jsonata"},
 }
@@ -295,7 +295,7 @@ LATE = {
     "asl.sources.terraform": "a reader of HCL, with the functions of the language",
     "asl.states.distributed": "distributed Maps, and the readers of their data",
     "asl.stores": "rows of a table by the form of a location; sqlite3",
-    "asl.stores.commit": "asyncio: needed where an event loop is running",
+    "asl.stores.group_commit": "asyncio: needed where an event loop is running",
     "asl.stores.sqlite": "sqlite3",
     "asl.telemetry": "opentelemetry",
 }

@@ -52,6 +52,6 @@ def command(
             return Exit.USAGE
         if heartbeat:
             return Exit.OK
-        name = store.top(store.execution_of(token))
+        name = store.root(store.execution_of(token))
         streams.say(f"asl: answered; {continue_command(store, 'resume', name)} goes on with it")
     return Exit.OK

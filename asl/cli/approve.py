@@ -121,7 +121,7 @@ def command(
         except AnswerRefused as refusal:
             if not refusal.late:
                 raise
-            go_on = continue_command(store, "resume", store.top(name))
+            go_on = continue_command(store, "resume", store.root(name))
             raise AslError(f"the answer comes too late; {go_on} goes on without it") from None
         policy = store.request(request["requestId"]).get("policy", {})
         go_on = "a worker" if store.workers() else continue_command(store, "resume", name)
@@ -155,7 +155,7 @@ def _first(request: dict[str, Json]) -> str:
 def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Json]:
     """Return the request that is meant, which must be clear."""
     open_ones = store.pending(name)
-    decided = store.decided(name)  # the same answer twice is one
+    decided = store.answered_requests(name)  # the same answer twice is one
     if request_id is not None:
         return _named(store, name, request_id, [*open_ones, *decided])
     asked = open_ones or decided
@@ -185,7 +185,7 @@ def _named(
     if meant:
         raise AslError(f"several requests of {name} end in {request_id!r}:{_listed(meant)}")
     try:
-        known = store.top(store.execution_of(request_id)) == store.top(name)
+        known = store.root(store.execution_of(request_id)) == store.root(name)
     except RequestNotFound:
         known = False
     if not known:

@@ -7,8 +7,8 @@ import click
 from asl.cli import streams
 from asl.cli.exits import Exit
 from asl.cli.stores import STORE, opened
-from asl.stores.backends import backend_at
 from asl.stores.errors import StoreDamaged
+from asl.stores.registry import open_backend
 
 __all__ = ["command"]
 
@@ -38,7 +38,7 @@ def command(store_file: str | None, release: bool) -> Exit:
                 count += 1
                 streams.line(fault)
     except StoreDamaged as damage:  # it cannot even be opened
-        found = backend_at(str(damage.place), "FULL").faults()
+        found = open_backend(str(damage.place), "FULL").faults()
         for fault in [*found, damage.what]:
             count += 1
             streams.line(f"the file: {fault}")

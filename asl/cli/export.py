@@ -25,7 +25,7 @@ def command(executions: tuple[str, ...], store_file: str | None) -> Exit:
     """
     damaged: list[str] = []
     with opened(store_file) as store:
-        names = [store.top(found(store, each).name) for each in executions] or None
+        names = [store.root(found(store, each).name) for each in executions] or None
         for line in store.export(names, damaged=damaged):
             streams.result(streams.as_text(line))
     sys.stdout.flush()

@@ -59,10 +59,10 @@ def command(
         ids = [each["requestId"] for each in asked] + [each["taskToken"] for each in awaited]
         requests = [_named(store, each) for each in asked[:limit]]
         due = set(store.due())
-        tops = [store.top(request["execution"]) for request in requests]
+        tops = [store.root(request["execution"]) for request in requests]
         go_on = {name: continue_command(store, "resume", name) for name in {*tops} & due}
         shown = awaited[: limit - len(requests)]
-        tasks = [(store.top(task["execution"]), task) for task in shown]
+        tasks = [(store.root(task["execution"]), task) for task in shown]
     for each in damaged:
         streams.say(f"asl: {each}; {command_for('doctor')} says more", style="red")
     for name, request in zip(tops, requests, strict=True):

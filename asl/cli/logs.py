@@ -54,7 +54,7 @@ def _pause(store: "Store", name: str) -> None:
     """Wait a little; raises where nobody will ever go on by itself."""
     if isinstance(store.path, Path) and not store.path.exists():
         raise AslError(f"{store.path} is not there any more")
-    if store.left_behind(name):
+    if store.is_interrupted(name):
         raise _LeftBehindError
     time.sleep(PAUSE)
 

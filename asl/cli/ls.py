@@ -57,7 +57,7 @@ def command(
         left = {
             each.name: continue_command(store, "resume", each.name)
             for each in rows
-            if each.status == "RUNNING" and store.left_behind(each.name)
+            if each.status == "RUNNING" and store.is_interrupted(each.name)
         }
     if not rows:
         streams.say("asl: there are no executions" + (f" that are {status}" if status else ""))

@@ -27,7 +27,7 @@ def command(execution: str, store_file: str | None, document: str | None, given:
     """
     corrected = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
-        name = store.top(found(store, execution).name)
+        name = store.root(found(store, execution).name)
         given.record(store)
         with streams.aside(), missing_bindings_hinted(store, "redrive", name):
             result = store.redrive(name, document=corrected, **given.bindings(store.program(name)))

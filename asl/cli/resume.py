@@ -51,7 +51,7 @@ def command(
         return _all_due(store_file, given)
     other = None if document is None else read_document(document, AS_IT_IS)
     with opened(store_file) as store:
-        name = store.top(found(store, execution).name)
+        name = store.root(found(store, execution).name)
         given.record(store)
         with streams.aside(), missing_bindings_hinted(store, "resume", name):
             result = store.resume(
@@ -69,7 +69,7 @@ def _all_due(store_file: str | None, given: Given) -> Exit:
     code = Exit.OK
     with opened(store_file) as store:
         given.record(store)
-        for name in [*store.due(), *store.all_left_behind()]:
+        for name in [*store.due(), *store.interrupted()]:
             try:
                 with streams.aside(), missing_bindings_hinted(store, "resume", name):
                     result = store.resume(name, **given.bindings(store.program(name)))

@@ -90,11 +90,11 @@ def _described(store: "Store", stored: "Stored") -> Iterator[str]:
     """Yield what is known of an execution; only of one that has not succeeded from its history."""
     result = store.result(stored.name, with_history=False)
     standing = None if result.ok else Standing(store.events(stored.name))
-    decided = store.decided(stored.name) if stored.status == "PAUSED" else []
-    due = stored.status == "PAUSED" and store.top(stored.name) in store.due()
+    decided = store.answered_requests(stored.name) if stored.status == "PAUSED" else []
+    due = stored.status == "PAUSED" and store.root(stored.name) in store.due()
     go_on = continue_command(store, "resume", stored.name)
-    nobody = stored.status == "RUNNING" and store.left_behind(stored.name)
-    below = store.started_by(stored.name)
+    nobody = stored.status == "RUNNING" and store.is_interrupted(stored.name)
+    below = store.descendants(stored.name)
     yield from _summary(result, standing, below, decided, due, nobody, go_on)
     yield ""
 

@@ -56,7 +56,7 @@ STORE = click.option(
 
 def default_store() -> Path:
     """Return the store that is used where none is named: that of the variable, or of the user."""
-    from asl.stores.folder import state_folder
+    from asl.stores.checkpoint_folder import state_folder
 
     return Path(os.environ.get(VARIABLE) or os.path.join(state_folder(), "runs.db"))
 

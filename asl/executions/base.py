@@ -8,12 +8,11 @@ from typing import Self, cast
 from asl.bindings import Bindings, check_forms
 from asl.effects.clock import Clock
 from asl.effects.driver import Driver
-from asl.executions.kept import Kept
-from asl.executions.running import Running
+from asl.executions.execution_reader import ExecutionReader
+from asl.executions.executor import Executor
 from asl.stores.backend import StoreBackend
 from asl.stores.executions import Stored
-from asl.stores.opened import Opened
-from asl.stores.session import Session
+from asl.stores.session import Session, ThreadSessions
 
 __all__ = ["StoreBase"]
 
@@ -30,10 +29,10 @@ class StoreBase:
     def __init__(self, backend: StoreBackend, clock: Clock, bindings: Bindings) -> None:
         check_forms(bindings)
         self.clock = clock
-        self._opened = Opened(backend)
+        self._opened = ThreadSessions(backend)
         self._bindings = bindings
-        self._kept = Kept(self._opened, clock.now)
-        self._running = Running(self._kept, clock)
+        self._kept = ExecutionReader(self._opened, clock.now)
+        self._running = Executor(self._kept, clock)
         self._driver = Driver(clock)
 
     @property

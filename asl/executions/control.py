@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from asl.core.values import Json
-from asl.executions import people
-from asl.executions.desk import StoreTokens
+from asl.executions import approvals
 from asl.executions.reader import StoreReader
+from asl.executions.task_tokens import StoreTaskTokens
 from asl.stores.requests import OPEN, damaged_requests, find_requests, find_tasks
 
 __all__ = ["StoreControl"]
@@ -55,26 +55,26 @@ class StoreControl(StoreReader):
         """Return a sentence on each open request whose row is not as it was written."""
         return damaged_requests(self.session, OPEN)
 
-    def decided(self, name: str) -> list[dict[str, Json]]:
+    def answered_requests(self, name: str) -> list[dict[str, Json]]:
         """Return the requests of an execution that are decided: `resume` goes on with them.
 
         Those of all that it has started are among them, the oldest first.
         """
-        return [asked.shown for asked in self._kept.decided(self.get(name))]
+        return [asked.shown for asked in self._kept.answered_requests(self.get(name))]
 
     def request(self, request_id: str) -> dict[str, Json]:
         """Return a request as people see it, also one that is not open any more.
 
         Raises RequestNotFound.
         """
-        return people.request(self.session, request_id).shown
+        return approvals.find_request(self.session, request_id).shown
 
     def execution_of(self, request_id: str) -> str:
         """Return the name of the execution that has made a request or waits for a task token.
 
-        `top` of it names the execution that the answer is for. Raises RequestNotFound.
+        `root` of it names the execution that the answer is for. Raises RequestNotFound.
         """
-        return people.execution_of(self.session, request_id)
+        return approvals.execution_of(self.session, request_id)
 
     def answer(
         self,
@@ -96,14 +96,14 @@ class StoreControl(StoreReader):
         answer = {**more, **{key: value for key, value in given.items() if value is not None}}
         if roles:
             answer["roles"] = list(roles)
-        record = people.answer(self.session, request_id, answer, self.clock.now())
+        record = approvals.record_answer(self.session, request_id, answer, self.clock.now())
         self._running.notify()
         return record
 
     @property
-    def tokens(self) -> StoreTokens:
+    def tokens(self) -> StoreTaskTokens:
         """The desk where the task tokens of all executions are answered, by any process."""
-        return StoreTokens(self._kept)
+        return StoreTaskTokens(self._kept)
 
     def awaited(
         self,

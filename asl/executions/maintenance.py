@@ -10,9 +10,9 @@ from asl.core.values import Json
 from asl.engine.checkpoints import Storage
 from asl.executions import retention
 from asl.executions.reader import StoreReader
-from asl.stores.doctor import faults
 from asl.stores.pools import StoreBudgets
 from asl.stores.transfer import export_executions, import_execution
+from asl.stores.verification import find_faults
 
 __all__ = ["StoreMaintenance"]
 
@@ -63,7 +63,7 @@ class StoreMaintenance(StoreReader):
             names: The executions; None for all.
             damaged: Takes a sentence on each damaged execution, which is left out.
         """
-        tops = None if names is None else [self.top(each) for each in names]
+        tops = None if names is None else [self.root(each) for each in names]
         return export_executions(self.session, tops, [] if damaged is None else damaged)
 
     def import_execution(self, line: Json) -> str:
@@ -83,7 +83,7 @@ class StoreMaintenance(StoreReader):
         Args:
             report: Takes the name of each part before it is looked at.
         """
-        return faults(self._opened.backend, self.session, report)
+        return find_faults(self._opened.backend, self.session, report)
 
     def release_reservations(self) -> list[str]:
         """Release what is held of shared budgets for nothing.

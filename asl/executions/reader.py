@@ -8,8 +8,8 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import Event
 from asl.engine.result import Result
 from asl.executions.base import StoreBase
-from asl.executions.exclusion import is_left_behind, left_behind
-from asl.executions.kept import EventFeed
+from asl.executions.execution_reader import EventFeed
+from asl.executions.locking import interrupted_executions, is_interrupted
 from asl.program import Program
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import (
@@ -37,11 +37,11 @@ class StoreReader(StoreBase):
         """
         return list_executions(self.session, status=status, before=before, limit=limit)
 
-    def started_by(self, name: str) -> list[Stored]:
+    def descendants(self, name: str) -> list[Stored]:
         """Return the executions that one has started, and those that they have, in this order."""
         return descendants(self.session, self.get(name).number)
 
-    def top(self, name: str) -> str:
+    def root(self, name: str) -> str:
         """Return the name of the execution that has led to this one; of a top one its own."""
         return top_of(self.session, self.get(name).name)
 
@@ -83,7 +83,7 @@ class StoreReader(StoreBase):
 
         None where it was not run by the command line.
         """
-        found = self._kept.bound(self.get(self.top(name)))["command"]
+        found = self._kept.bound(self.get(self.root(name)))["command"]
         return None if found is None else (found["options"], found["folder"])
 
     def due(self) -> list[str]:
@@ -93,13 +93,13 @@ class StoreReader(StoreBase):
         """
         return due_executions(self.session, self.clock.now())
 
-    def left_behind(self, name: str) -> bool:
+    def is_interrupted(self, name: str) -> bool:
         """Whether an execution has not ended or paused, and nobody is at work on it any more."""
-        return is_left_behind(self.session, self.get(name))
+        return is_interrupted(self.session, self.get(name))
 
-    def all_left_behind(self) -> list[str]:
+    def interrupted(self) -> list[str]:
         """Return the names of those whose process has died, the oldest first."""
-        return left_behind(self.session)
+        return interrupted_executions(self.session)
 
     def needs(self, name: str) -> list[str]:
         """Return what an execution needs and no runner has bound, a sentence on each."""

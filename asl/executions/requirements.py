@@ -16,7 +16,7 @@ from asl.executions.errors import BindingsMissing
 from asl.program import Program
 from asl.states.calls import Target, is_function
 
-__all__ = ["Names", "merged", "refuse_missing", "used_names"]
+__all__ = ["Names", "merge_names", "require_bindings", "used_names"]
 
 Names: TypeAlias = dict[str, list[str]]
 """Bound names by kind (`agents`, `resources`, ...), sorted."""
@@ -165,13 +165,13 @@ def _is_bound(kind: str, name: str, bound: Bound, names: Collection[str]) -> boo
     return False
 
 
-def merged(recorded: Names, used: Names) -> Names:
+def merge_names(recorded: Names, used: Names) -> Names:
     """Return the names of both."""
     kinds = sorted({*recorded, *used})
     return {kind: sorted({*recorded.get(kind, ()), *used.get(kind, ())}) for kind in kinds}
 
 
-def refuse_missing(
+def require_bindings(
     name: str,
     recorded: Names,
     program: Program,

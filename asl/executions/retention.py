@@ -8,8 +8,8 @@ from contextlib import ExitStack, suppress
 from asl.core.errors import AslError, ExpressionFault
 from asl.engine.checkpoints import Storage
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
-from asl.executions.exclusion import hold
-from asl.executions.running import Running
+from asl.executions.executor import Executor
+from asl.executions.locking import hold_lock
 from asl.expr.times import parse_duration
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
@@ -22,11 +22,11 @@ TOGETHER = 5000
 """Executions that are deleted in one transaction; others wait for its end to write."""
 
 
-def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None:
+def delete(running: Executor, name: str, storages: Mapping[str, Storage]) -> None:
     """Delete an execution that has ended, and those that it started (`Store.delete`)."""
     kept, session = running.kept, running.session
     name = kept.get(name).name
-    with hold(running.session, name):
+    with hold_lock(running.session, name):
         stored = kept.get(name)
         if stored.parent is not None:
             top = top_of(session, name)
@@ -41,7 +41,7 @@ def delete(running: Running, name: str, storages: Mapping[str, Storage]) -> None
 
 
 def prune(
-    running: Running,
+    running: Executor,
     keep: str | float,
     now: float,
     storages: Mapping[str, Storage],
@@ -57,7 +57,7 @@ def prune(
             for name in names[begin : begin + TOGETHER]:
                 # Another process may redrive or delete it just now; doctor names a damaged one.
                 with suppress(ExecutionBusy, ExecutionNotFound, StoreDamaged):
-                    locks.enter_context(hold(running.session, name))
+                    locks.enter_context(hold_lock(running.session, name))
                     stored = kept.get(name)
                     if stored.status in ENDED and stored.ended is not None:
                         chosen += [stored] if stored.ended < before else []
@@ -69,7 +69,7 @@ def prune(
     return deleted
 
 
-def _delete(running: Running, chosen: list[Stored], storages: Mapping[str, Storage]) -> None:
+def _delete(running: Executor, chosen: list[Stored], storages: Mapping[str, Storage]) -> None:
     """Delete executions, those that they started, and their checkpoints in other storages."""
     session = running.session
     numbers = [
@@ -84,7 +84,7 @@ def _delete(running: Running, chosen: list[Stored], storages: Mapping[str, Stora
                 remove(id)
 
 
-def _elsewhere(running: Running, number: int) -> Iterator[tuple[str, str]]:
+def _elsewhere(running: Executor, number: int) -> Iterator[tuple[str, str]]:
     """Yield storage and id of the checkpoints of an execution that the store does not hold."""
     for each in read_checkpoints(running.session, number):
         if each.storage != "default":

@@ -24,8 +24,8 @@ from asl.effects.suspension import SuspensionMonitor
 from asl.engine.agent import Agent, Find
 from asl.engine.result import Result
 from asl.executions.errors import ExecutionBusy
-from asl.executions.kept import Kept
-from asl.executions.running import Running
+from asl.executions.execution_reader import ExecutionReader
+from asl.executions.executor import Executor
 from asl.states.calls import Target
 from asl.states.errors import Suspended
 from asl.stores.errors import StoreDamaged, StoreError
@@ -48,7 +48,7 @@ REST: Final = 1.0
 
 
 class _Live:
-    """One execution that runs here (protocol `asl.executions.running.Claim`)."""
+    """One execution that runs here (protocol `asl.executions.executor.Claim`)."""
 
     def __init__(self, now: Callable[[], float], long: float) -> None:
         self.parking = SuspensionMonitor(now, long)
@@ -101,7 +101,7 @@ class Runner:
 
     def __init__(
         self,
-        running: Running,
+        running: Executor,
         bindings: Bindings,
         clock: Clock,
         *,
@@ -141,7 +141,7 @@ class Runner:
         self._failure: BaseException | None = None
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> ExecutionReader:
         """The executions of the store."""
         return self.running.kept
 
@@ -358,7 +358,7 @@ class RunnerContext:
 
     def __init__(
         self,
-        running: Running,
+        running: Executor,
         bindings: Bindings,
         clock: Clock,
         concurrency: int,

@@ -26,15 +26,15 @@ from asl.core.values import Json, detached
 from asl.documents.compiling import prepare, program_of
 from asl.effects.clock import Clock
 from asl.engine.result import Result
-from asl.executions.again import redriving, rewinding
 from asl.executions.control import StoreControl
-from asl.executions.forking import entry_at
+from asl.executions.fork import find_fork_point
 from asl.executions.handle import Handle
 from asl.executions.maintenance import StoreMaintenance
+from asl.executions.redrive import prepare_redrive, prepare_rewind
 from asl.program import Program
 from asl.states.effects import ABSENT
 from asl.stores.backend import StoreBackend
-from asl.stores.backends import backend_at
+from asl.stores.registry import open_backend
 
 if TYPE_CHECKING:
     from asl.executions.runner import RunnerContext
@@ -73,7 +73,7 @@ class Store(StoreControl, StoreMaintenance):
         **bindings: Unpack[Bindings],
     ) -> None:
         refuse_unknown(Store.__init__, bindings)
-        super().__init__(backend_at(path, synchronous), clock_of(clock), bindings)
+        super().__init__(open_backend(path, synchronous), clock_of(clock), bindings)
 
     def start(
         self,
@@ -155,7 +155,7 @@ class Store(StoreControl, StoreMaintenance):
         """
         check_name(new_name)
         known = self.get(name)
-        entry = entry_at(self._kept, known, self._kept.program(known), at)
+        entry = find_fork_point(self._kept, known, self._kept.program(known), at)
         program = (
             self._kept.program(known) if document is None else self._kept.compiled(document, known)
         )
@@ -295,7 +295,7 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.aresume, bindings)
         given = self._given(bindings)
         other = await self._compiled(name, document)
-        again = rewinding(self._kept, from_checkpoint, other, force, given)
+        again = prepare_rewind(self._kept, from_checkpoint, other, force, given)
         return await self._running.resume(name, given, has_running_loop(), again)
 
     @takes_bindings
@@ -339,7 +339,7 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.aredrive, bindings)
         given = self._given(bindings)
         corrected = await self._compiled(name, document)
-        again = redriving(self._kept, self.get(name), corrected)
+        again = prepare_redrive(self._kept, self.get(name), corrected)
         return await self._running.resume(name, given, has_running_loop(), again)
 
     def record_command(self, options: Sequence[str], folder: str) -> None:

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias
 from asl.engine.checkpoints import Storage
 from asl.stores.statements import Change, Row, Select, Values
 
-__all__ = ["FAIL_POINTS", "Computed", "Connection", "StoreBackend", "Write"]
+__all__ = ["FAIL_POINTS", "Computed", "StoreBackend", "StoreConnection", "Write"]
 
 FAIL_POINTS: Final = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `Connection.reached`."""
@@ -21,7 +21,7 @@ Write: TypeAlias = "tuple[Change | Computed, Values]"
 """A change, or what computes changes, with the values that are given to it."""
 
 
-class Connection(Protocol):
+class StoreConnection(Protocol):
     """A backend as one thread has it open; raises StoreError, and StoreDamaged for damaged rows."""
 
     reached: Callable[[str], object]
@@ -133,7 +133,7 @@ class StoreBackend(Protocol):
         """Where the checkpoints of the storage `file` are kept: a folder, or a storage."""
         ...
 
-    def connect(self) -> Connection:
+    def connect(self) -> StoreConnection:
         """Return a new connection for the thread that calls; raises StoreError."""
         ...
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from asl.core.values import Json, encoded
 from asl.engine.checkpoints import Checkpoint
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Insert, Select
+from asl.stores.statements import PARAMETER, Insert, Select
 from asl.stores.tables import CHECKPOINT
 
 __all__ = ["checkpoint_names", "put_checkpoint", "read_checkpoints"]
 
 ADD = Insert(CHECKPOINT, ("execution", "number", "id", "name", "body"))
-NAMES = Select(CHECKPOINT, ("id", "name"), {"execution": GIVEN}, order=("number",))
+NAMES = Select(CHECKPOINT, ("id", "name"), {"execution": PARAMETER}, order=("number",))
 ALL = Select(CHECKPOINT, ("body",), order=("execution", "number"))
-OF_EXECUTION = Select(CHECKPOINT, ("body",), {"execution": GIVEN}, order=("number",))
+OF_EXECUTION = Select(CHECKPOINT, ("body",), {"execution": PARAMETER}, order=("number",))
 
 
 def put_checkpoint(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from asl.stores.executions import ENDED
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Delete, Select, begins_with, below, contains, one_of
+from asl.stores.statements import PARAMETER, Delete, Select, begins_with, below, contains, one_of
 from asl.stores.tables import (
     BLOB,
     BUDGET,
@@ -36,7 +36,7 @@ DELETE = (
     Delete(EXECUTION, {"number": one_of()}),
 )
 LARGE = Select(BLOB, ("hash",))
-DELETE_LARGE = Delete(BLOB, {"hash": GIVEN})
+DELETE_LARGE = Delete(BLOB, {"hash": PARAMETER})
 REFERRING = tuple(
     Select(table, (column,), {column: begins_with(b"#")})
     for table in (EXECUTION, REQUEST, CHECKPOINT, BUDGET)

@@ -11,7 +11,7 @@ from asl.core.values import Json
 from asl.stores.backend import Write
 from asl.stores.errors import StoreDamaged
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Insert, Select, Update, at_most, below, one_of
+from asl.stores.statements import PARAMETER, Insert, Select, Update, at_most, below, one_of
 from asl.stores.tables import EXECUTION, REQUEST
 
 __all__ = [
@@ -68,7 +68,7 @@ class Stored:
 
 
 STORED: Final = tuple(Stored.__slots__)
-FIND = Select(EXECUTION, STORED, {"name": GIVEN}, checked=True)
+FIND = Select(EXECUTION, STORED, {"name": PARAMETER}, checked=True)
 PAGE = Select(
     EXECUTION,
     STORED,
@@ -80,16 +80,16 @@ PAGE = Select(
 PAGE_OF_STATUS = Select(
     EXECUTION,
     STORED,
-    {"status": GIVEN, "parent": None, "number": below()},
+    {"status": PARAMETER, "parent": None, "number": below()},
     order=("-number",),
     limited=True,
     checked=True,
 )
 STARTED_BY = Select(EXECUTION, ("number",), {"parent": one_of()})
-STARTED_UNDER = Select(EXECUTION, ("number",), {"parent": GIVEN, "name": one_of()})
+STARTED_UNDER = Select(EXECUTION, ("number",), {"parent": PARAMETER, "name": one_of()})
 OF_NUMBERS = Select(EXECUTION, STORED, {"number": one_of()}, order=("number",), checked=True)
-PARENT_BY_NAME = Select(EXECUTION, ("parent",), {"name": GIVEN})
-PARENT = Select(EXECUTION, ("name", "parent"), {"number": GIVEN})
+PARENT_BY_NAME = Select(EXECUTION, ("parent",), {"name": PARAMETER})
+PARENT = Select(EXECUTION, ("name", "parent"), {"number": PARAMETER})
 DUE = Select(
     EXECUTION,
     ("name",),
@@ -97,7 +97,9 @@ DUE = Select(
     order=("wake",),
     by="wake",
 )
-VALUES = {column: Select(EXECUTION, (column,), {"number": GIVEN}) for column in EXECUTION.values}
+VALUES = {
+    column: Select(EXECUTION, (column,), {"number": PARAMETER}) for column in EXECUTION.values
+}
 ADD = Insert(
     EXECUTION,
     (
@@ -117,13 +119,13 @@ ADD = Insert(
         "bound",
     ),
 )
-BIND = Update(EXECUTION, {"bound": GIVEN}, {"number": GIVEN})
-MAKE_DUE: Final = Update(EXECUTION, {"wake": 0.0}, {"number": GIVEN, "status": "PAUSED"})
+BIND = Update(EXECUTION, {"bound": PARAMETER}, {"number": PARAMETER})
+MAKE_DUE: Final = Update(EXECUTION, {"wake": 0.0}, {"number": PARAMETER, "status": "PAUSED"})
 """Lets a paused execution go on at once."""
-NAME = Select(EXECUTION, ("name",), {"number": GIVEN})
+NAME = Select(EXECUTION, ("name",), {"number": PARAMETER})
 ABORT = Update(
     EXECUTION,
-    {"status": "ABORTED", "ended": GIVEN, "wake": None},
+    {"status": "ABORTED", "ended": PARAMETER, "wake": None},
     {"number": one_of(), "status": one_of("RUNNING", "PAUSED")},
 )
 CLOSE = Update(

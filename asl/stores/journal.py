@@ -21,14 +21,13 @@ from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Record
 from asl.states.errors import Cancelled
-from asl.stores import live, requests
-from asl.stores.alive import Alive
+from asl.stores import log, requests
 from asl.stores.backend import Write
 from asl.stores.checkpoints import checkpoint_names, put_checkpoint
 from asl.stores.executions import end_descendants
-from asl.stores.log import RECORDS, Log
+from asl.stores.log import RECORDS, Log, LogCompaction
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Select, Update, is_set, one_of
+from asl.stores.statements import PARAMETER, Select, Update, is_set, one_of
 from asl.stores.tables import EXECUTION, REQUEST
 from asl.stores.workers import Workers
 
@@ -37,18 +36,18 @@ __all__ = ["FAIL_POINTS", "StoreJournal"]
 FAIL_POINTS = ("pause.put", "end.put")
 """The instants at the end of a run at which a process may die; see `StoreJournal.reached`."""
 
-USAGE = Update(EXECUTION, {"usage": GIVEN}, {"number": GIVEN})
+USAGE = Update(EXECUTION, {"usage": PARAMETER}, {"number": PARAMETER})
 END = Update(
     EXECUTION,
     {
-        "status": GIVEN,
-        "ended": GIVEN,
+        "status": PARAMETER,
+        "ended": PARAMETER,
         "wake": None,
-        "output": GIVEN,
-        "error": GIVEN,
-        "cause": GIVEN,
+        "output": PARAMETER,
+        "error": PARAMETER,
+        "cause": PARAMETER,
     },
-    {"number": GIVEN},
+    {"number": PARAMETER},
 )
 BEGIN_ANEW = Update(
     EXECUTION,
@@ -59,19 +58,19 @@ BEGIN_ANEW = Update(
         "output": None,
         "error": None,
         "cause": None,
-        "redrives": GIVEN,
-        "redriven": GIVEN,
-        "document": GIVEN,
+        "redrives": PARAMETER,
+        "redriven": PARAMETER,
+        "document": PARAMETER,
     },
-    {"number": GIVEN},
+    {"number": PARAMETER},
 )
-PAUSE = Update(EXECUTION, {"status": "PAUSED", "wake": GIVEN}, {"number": GIVEN})
+PAUSE = Update(EXECUTION, {"status": "PAUSED", "wake": PARAMETER}, {"number": PARAMETER})
 WAKES = Select(
     REQUEST,
     ("wake",),
-    {"execution": GIVEN, "status": one_of("open", "answered"), "wake": is_set()},
+    {"execution": PARAMETER, "status": one_of("open", "answered"), "wake": is_set()},
 )
-FOUND = Select(EXECUTION, ("usage", "status"), {"number": GIVEN})
+FOUND = Select(EXECUTION, ("usage", "status"), {"number": PARAMETER})
 
 
 def _pause(session: Session, number: int, deadline: float | None) -> Iterator[Write]:
@@ -159,7 +158,7 @@ class StoreJournal(Log):
         self.requests.update((asked.key, asked) for asked in asked_of)
         for task in requests.find_tasks(store, requests.OF_EXECUTION, number):
             self.tasks[task.key] = task
-        alive, digests = Alive(self.positions, self.answers), dict[str, str]()
+        alive, digests = LogCompaction(self.positions, self.answers), dict[str, str]()
         for steps, chain, entries in self.read():
             self.steps, self.chain = steps, chain
             for what, where, *content in entries:
@@ -334,7 +333,7 @@ class StoreJournal(Log):
     def put_result(self, result: Result, until: float | None = None) -> None:
         """Say what the execution came to, or that it waits: *until* something happens, at most."""
         if self._has_shown:
-            live.drop_chunks(self.store, self.number)
+            log.drop_chunks(self.store, self.number)
         if result.status == "PAUSED":
             Workers(self.store).put_timer(self.number, result.wake)
             ends = (result.execution.deadline, until, result.wake)
@@ -379,7 +378,7 @@ class StoreJournal(Log):
     def show(self, chunk: Json) -> None:
         """Show what an agent says to those who follow the execution, before it is recorded."""
         self._has_shown = True
-        live.put_chunk(self.store, self.number, chunk)
+        log.put_chunk(self.store, self.number, chunk)
 
     # Its end from outside
 

@@ -27,19 +27,29 @@ from asl.states.effects import Record
 from asl.stores.backend import Write
 from asl.stores.errors import StoreDamaged
 from asl.stores.session import Session
-from asl.stores.statements import APPEND, GIVEN, Select, contains, one_of, within
-from asl.stores.tables import EXECUTION, HEAD, LARGE, MOST, STEP
+from asl.stores.statements import (
+    APPEND,
+    PARAMETER,
+    Delete,
+    Insert,
+    Select,
+    above,
+    contains,
+    one_of,
+    within,
+)
+from asl.stores.tables import EXECUTION, HEAD, LARGE, LIVE, MOST, STEP
 
-__all__ = ["RECORDS", "Log"]
+__all__ = ["RECORDS", "Log", "LogCompaction", "chunks_after", "drop_chunks", "put_chunk"]
 
 NEXT = 1000
 """How many steps behind the last one of an execution are looked at, for one of its own."""
-CHAIN = Select(EXECUTION, ("chain",), {"number": GIVEN})
-END = Select(HEAD, ("step", "place"), {"execution": GIVEN})
-BEHIND = Select(STEP, ("place",), {"place": within(), "execution": GIVEN}, limited=True)
-HASH = Select(STEP, ("hash",), {"place": GIVEN})
+CHAIN = Select(EXECUTION, ("chain",), {"number": PARAMETER})
+END = Select(HEAD, ("step", "place"), {"execution": PARAMETER})
+BEHIND = Select(STEP, ("place",), {"place": within(), "execution": PARAMETER}, limited=True)
+HASH = Select(STEP, ("hash",), {"place": PARAMETER})
 STEPS = Select(STEP, ("hash", "body"), {"place": one_of()}, order=("number",))
-NUMBERS = Select(STEP, ("number",), {"execution": GIVEN})
+NUMBERS = Select(STEP, ("number",), {"execution": PARAMETER})
 WITH_TEXT = Select(
     STEP, ("number", "body"), {"place": one_of(), "body": contains()}, order=("-number",)
 )
@@ -134,13 +144,13 @@ class Log:
         places = [place for _, place in self.store.connection.trace(place, end, 1)]
         return self.store.select(WITH_TEXT, places, text)
 
-    def told(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
+    def written_records(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
         """Yield path and JSON of the records among the entries of a step."""
         for what, where, *content in entries:
             if what in RECORDS:
                 yield where, self._record(content[0], entries)
 
-    def retold(self, entries: list[Json], reader: RecordReader) -> Iterator[Record]:
+    def replayed_records(self, entries: list[Json], reader: RecordReader) -> Iterator[Record]:
         """Yield the same records as *reader* makes them of what is written."""
         for what, where, *content in entries:
             if what == "filled":
@@ -194,7 +204,7 @@ class Log:
         """Yield the records up to a step; *reader* makes them of what is written."""
         self.begin(reader)
         for _, _, entries in self.read(last=last):
-            yield from self.retold(entries, reader)
+            yield from self.replayed_records(entries, reader)
 
     def outcome(self, last: list[Json], entries: list[Json]) -> Json:
         """Return what a child came to, from its last record."""
@@ -269,3 +279,68 @@ class Log:
         """Return what stands in a record for the value of an answer, None once that is written."""
         step, entry = answer
         return {"entry": entry} if step == self.steps else None
+
+
+class LogCompaction:
+    """Goes through the entries of a log, in order; its methods have the names of the entries."""
+
+    def __init__(self, positions: dict[str, Json], answers: dict[str, Json]) -> None:
+        self.positions = positions
+        self.answers = answers
+        self._below: dict[str, dict[str, None]] = {}
+        """What is kept right below each path, answers and machines."""
+
+    def answer(self, key: str, answer: Json) -> None:
+        """Keep an answer."""
+        self._hang(key)
+        self.answers[key] = answer
+
+    def position(self, path: str, position: Json, kept: str | None) -> None:
+        """Keep where a machine stands."""
+        self._drop(path, kept)
+        self._hang(path)
+        self.positions[path] = position
+
+    def void(self, key: str) -> None:
+        """Forget an answer."""
+        self.answers.pop(key, None)
+
+    def _hang(self, key: str) -> None:
+        while key[:1] == "/":  # what belongs to no machine is never past
+            path = key.rpartition("/")[0]
+            siblings = self._below.setdefault(path, {})
+            if key in siblings:
+                return
+            siblings[key] = None
+            key = path
+
+    def _drop(self, path: str, kept: str | None) -> None:
+        for key in self._below.pop(path, ()):
+            if kept is not None and key.startswith(kept):
+                self._hang(key)
+            else:
+                self._drop(key, None)
+                self.positions.pop(key, None)
+                self.answers.pop(key, None)
+
+
+PUT_CHUNK = Insert(LIVE, ("execution", "body"))
+CHUNKS_AFTER = Select(LIVE, ("id", "body"), {"execution": PARAMETER, "id": above()}, order=("id",))
+DROP_CHUNKS = Delete(LIVE, {"execution": PARAMETER})
+
+
+def put_chunk(session: Session, number: int, chunk: Json) -> None:
+    """Show with the next commit what an agent of an execution says."""
+    session.write(PUT_CHUNK, number, encoded(chunk))
+
+
+def chunks_after(session: Session, number: int, last: int) -> list[tuple[int, Json]]:
+    """Return what was shown behind the row *last*, each with the id of its row."""
+    return [
+        (id, session.values.read(body)) for id, body in session.select(CHUNKS_AFTER, number, last)
+    ]
+
+
+def drop_chunks(session: Session, number: int) -> None:
+    """Forget with the next commit what was shown of an execution: it is recorded."""
+    session.write(DROP_CHUNKS, number)

@@ -16,15 +16,15 @@ from asl.core.values import Json
 from asl.stores.backend import Write
 from asl.stores.errors import CLOSED, CONTRADICTED, StoreContradicted, StoreError
 from asl.stores.statements import (
-    GIVEN,
+    PARAMETER,
     Append,
     Change,
     Condition,
     Delete,
     Insert,
+    Predicate,
     Row,
     Select,
-    Test,
     Update,
     Values,
     Where,
@@ -124,7 +124,7 @@ class _Shared:
 
 
 class MemoryConnection:
-    """The rows as one thread uses them (protocol `asl.stores.backend.Connection`)."""
+    """The rows as one thread uses them (protocol `asl.stores.backend.StoreConnection`)."""
 
     refusal: str | None = None
 
@@ -266,7 +266,7 @@ class MemoryConnection:
                 given = iter(values)
                 rows = self._shared.rows[table]
                 new = {
-                    name: next(given) if value is GIVEN else value
+                    name: next(given) if value is PARAMETER else value
                     for name, value in changes.items()
                 }
                 for row in [*_matching(rows, where, given)]:
@@ -344,11 +344,11 @@ def _test(test: Condition, given: Iterator[Any]) -> tuple[Callable[[Any, Any], b
     """Return a test and the value that it takes."""
     if test is None:
         return _is_none, None
-    if not isinstance(test, Test):
-        return _TESTS["="], next(given) if test is GIVEN else test
+    if not isinstance(test, Predicate):
+        return _TESTS["="], next(given) if test is PARAMETER else test
     if test.kind == "><":
         return _TESTS["><"], (next(given), next(given))
-    value = next(given) if test.value is GIVEN else test.value
+    value = next(given) if test.value is PARAMETER else test.value
     return _TESTS[test.kind], value
 
 

@@ -12,7 +12,7 @@ from asl.engine.usage import ZERO
 from asl.engine.written import read_usage
 from asl.stores.executions import ENDED, find_execution, top_of
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Insert, Select, is_set, one_of
+from asl.stores.statements import PARAMETER, Insert, Select, is_set, one_of
 from asl.stores.tables import BUDGET, EXECUTION
 from asl.stores.workers import Workers, lock_of
 
@@ -21,9 +21,9 @@ __all__ = ["TOOLS", "Holder", "StoreBudgets", "holder_of"]
 ENDED_ONE = Select(
     EXECUTION,
     ("ended", "usage"),
-    {"workflow": GIVEN, "name": GIVEN, "status": one_of(*ENDED), "ended": is_set()},
+    {"workflow": PARAMETER, "name": PARAMETER, "status": one_of(*ENDED), "ended": is_set()},
 )
-FIND = Select(BUDGET, ("body",), {"name": GIVEN})
+FIND = Select(BUDGET, ("body",), {"name": PARAMETER})
 NAMES = Select(BUDGET, ("name",))
 PUT = Insert(BUDGET, ("name", "body"), "update", ("body",))
 TOOLS: Final = "Tools "

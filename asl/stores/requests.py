@@ -16,7 +16,7 @@ from asl.states.approval_request import ApprovalRequest
 from asl.stores.errors import StoreDamaged
 from asl.stores.session import Session
 from asl.stores.statements import (
-    GIVEN,
+    PARAMETER,
     Delete,
     Insert,
     Row,
@@ -34,14 +34,14 @@ from asl.stores.tables import REQUEST
 
 __all__ = [
     "ALL",
+    "ANSWERED_OF",
     "BY_ID",
     "FOR",
     "OF_EXECUTION",
     "OPEN",
     "OPEN_OF",
     "TASKS",
-    "UNHEARD_OF",
-    "Query",
+    "RequestQuery",
     "addressed",
     "answer_of",
     "answered_ids",
@@ -65,40 +65,44 @@ __all__ = [
 
 _COLUMNS = (
     "id", "execution", "key", "kind", "status", "created", "wake", "body", "received", "digest",
-    "told",
+    "notified",
 )  # fmt: skip
-_CHANGED = ("status", "wake", "told")
+_CHANGED = ("status", "wake", "notified")
 _WHILE_OPEN = {"status": "open"}
 PUT = Insert(REQUEST, _COLUMNS, "update", _CHANGED, _WHILE_OPEN)
 PUT_WITH_ANSWERS = Insert(REQUEST, _COLUMNS, "update", (*_CHANGED, "received"), _WHILE_OPEN)
 ADD_TASK = Insert(REQUEST, _COLUMNS)
 SETTLE = Update(
     REQUEST,
-    {"status": GIVEN, "wake": GIVEN, "answer": GIVEN},
-    {"id": GIVEN, "status": "open"},
+    {"status": PARAMETER, "wake": PARAMETER, "answer": PARAMETER},
+    {"id": PARAMETER, "status": "open"},
 )
-SIGN = Update(REQUEST, {"received": GIVEN, "wake": GIVEN}, {"id": GIVEN, "status": "open"})
+SIGN = Update(
+    REQUEST, {"received": PARAMETER, "wake": PARAMETER}, {"id": PARAMETER, "status": "open"}
+)
 """What becomes of a request by task token."""
-RECEIVE = Update(REQUEST, {"received": GIVEN}, {"id": GIVEN})
+RECEIVE = Update(REQUEST, {"received": PARAMETER}, {"id": PARAMETER})
 DECIDE = Update(
-    REQUEST, {"status": "answered", "wake": 0.0, "received": GIVEN, "answer": GIVEN}, {"id": GIVEN}
+    REQUEST,
+    {"status": "answered", "wake": 0.0, "received": PARAMETER, "answer": PARAMETER},
+    {"id": PARAMETER},
 )
-TAKE_UP = Update(REQUEST, {"wake": None}, {"id": GIVEN, "status": "answered"})
+TAKE_UP = Update(REQUEST, {"wake": None}, {"id": PARAMETER, "status": "answered"})
 """Its answer has been gone on with."""
 CLOSE = Update(
     REQUEST,
     {"status": "closed", "wake": None},
-    {"execution": GIVEN, "status": "open", "key": begins_with()},
+    {"execution": PARAMETER, "status": "open", "key": begins_with()},
 )
-DROP_CLOSED = Delete(REQUEST, {"execution": GIVEN, "status": "closed"})
-DROP = Delete(REQUEST, {"id": GIVEN})
+DROP_CLOSED = Delete(REQUEST, {"execution": PARAMETER, "status": "closed"})
+DROP = Delete(REQUEST, {"id": PARAMETER})
 
 TASKS: Final = ("token", "activity")
 """The kinds of requests that are answered by task token, not by people."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Query:
+class RequestQuery:
     """Which requests are read: those of people, those by task token, and what people decided.
 
     The first two are read from a position on, and so many at most.
@@ -109,11 +113,11 @@ class Query:
     decided: Select
 
 
-def _query(where: Where) -> Query:
+def _query(where: Where) -> RequestQuery:
     people = {**where, "kind": none_of(*TASKS)}
     shown = ("id", "key", "kind", "status", "created", "body", "received")
-    return Query(
-        _pages((*shown, "told"), people),
+    return RequestQuery(
+        _pages((*shown, "notified"), people),
         _pages((*shown, "answer"), {**where, "kind": one_of(*TASKS)}),
         Select(REQUEST, ("id", "key", "answer"), {"status": "answered", "wake": 0, **people}),
     )
@@ -125,21 +129,21 @@ def _pages(columns: tuple[str, ...], where: Where) -> Select:
 
 
 ALL: Final = _query({})
-BY_ID: Final = _query({"id": GIVEN})
+BY_ID: Final = _query({"id": PARAMETER})
 OPEN: Final = _query({"status": "open"})
-OF_EXECUTION: Final = _query({"execution": GIVEN})
+OF_EXECUTION: Final = _query({"execution": PARAMETER})
 OPEN_OF: Final = _query({"execution": one_of(), "status": "open"})
-UNHEARD_OF: Final = _query({"execution": one_of(), "status": "answered", "wake": is_set()})
+ANSWERED_OF: Final = _query({"execution": one_of(), "status": "answered", "wake": is_set()})
 """Answered, and not gone on with."""
-FOR: Final = _query({"status": "open", "digest": GIVEN})
+FOR: Final = _query({"status": "open", "digest": PARAMETER})
 """Those for a resource that are open."""
-POSITION = Select(REQUEST, ("created", "key", "id"), {"id": GIVEN})
+POSITION = Select(REQUEST, ("created", "key", "id"), {"id": PARAMETER})
 START: Final = (-inf, 0, "", "")
 """The position before all requests."""
 PAGE: Final = 1000
 """Rows that are read together."""
-OWNER = Select(REQUEST, ("execution",), {"id": GIVEN})
-ANSWER = Select(REQUEST, ("answer",), {"id": GIVEN})
+OWNER = Select(REQUEST, ("execution",), {"id": PARAMETER})
+ANSWER = Select(REQUEST, ("answer",), {"id": PARAMETER})
 ANSWERED = Select(REQUEST, ("id",), {"status": "answered", "wake": 0})
 
 Item = TypeVar("Item")
@@ -150,7 +154,7 @@ Item = TypeVar("Item")
 
 def find_requests(
     session: Session,
-    query: Query,
+    query: RequestQuery,
     *values: Any,
     limit: int | None = None,
     after: str | None = None,
@@ -172,7 +176,7 @@ def find_requests(
 
 def find_tasks(
     session: Session,
-    query: Query,
+    query: RequestQuery,
     *values: Any,
     limit: int | None = None,
     after: str | None = None,
@@ -186,13 +190,13 @@ def find_tasks(
     return [*islice(_whole(rows, partial(_read_task, session), damaged), limit)]
 
 
-def scan_tasks(session: Session, query: Query, *values: Any) -> Iterator[Awaited]:
+def scan_tasks(session: Session, query: RequestQuery, *values: Any) -> Iterator[Awaited]:
     """Yield the requests by task token that a query asks for: there may be many."""
     rows = _rows(session, query.tasks, values, None, None)
     return _whole(rows, partial(_read_task, session), None)
 
 
-def damaged_requests(session: Session, query: Query, *values: Any) -> list[str]:
+def damaged_requests(session: Session, query: RequestQuery, *values: Any) -> list[str]:
     """Return a sentence on each damaged request, of both kinds, that a query asks for."""
     damaged: list[str] = []
     people = _rows(session, query.people, values, None, None)
@@ -240,12 +244,12 @@ def _whole(
 
 
 def _read_request(session: Session, row: Row) -> ApprovalRequest:
-    id, key, kind, status, created, body, received, told, whole = row
+    id, key, kind, status, created, body, received, notified, whole = row
     session.check(whole == 1, f"the request {id}")
     with session.reading(f"the request {id}"):
         shown, plan = session.values.unpack(body)
         asked = ApprovalRequest(id, key, kind, shown, plan, created)
-        asked.status, asked.told = status, told
+        asked.status, asked.told = status, notified
         asked.received = session.values.unpack(received)
         session.check(asked.is_well_formed, f"what the request {id} asks")
     return asked
@@ -264,7 +268,9 @@ def _read_task(session: Session, row: Row) -> Awaited:
     return task
 
 
-def find_decisions(session: Session, query: Query, *values: Any) -> dict[str, tuple[str, Json]]:
+def find_decisions(
+    session: Session, query: RequestQuery, *values: Any
+) -> dict[str, tuple[str, Json]]:
     """Return what people have decided and executions have not gone on with yet.
 
     By the id of the request: the key of the effect, and its answer.
@@ -397,7 +403,7 @@ def drop_vain_requests(session: Session, number: int) -> None:
 
     Nobody has decided on them, or they have failed and no state has gone on with that.
     """
-    for task in find_tasks(session, UNHEARD_OF, [number]):
+    for task in find_tasks(session, ANSWERED_OF, [number]):
         if task.outcome is not None and task.outcome[2] is not None:
             session.write(DROP, task.token)
     session.write(DROP_CLOSED, number)

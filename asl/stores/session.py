@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import local
 from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.values import excerpt
-from asl.stores.backend import Computed, Connection, Write
+from asl.stores.backend import Computed, StoreBackend, StoreConnection, Write
 from asl.stores.errors import (
     CLOSED,
     CONTRADICTED,
@@ -22,32 +23,32 @@ from asl.stores.errors import (
     StoreDamaged,
     StoreError,
 )
-from asl.stores.statements import GIVEN, Change, Row, Select
+from asl.stores.statements import PARAMETER, Change, Row, Select
 from asl.stores.tables import WORKER
 from asl.stores.values import StoredValues
 
 if TYPE_CHECKING:
-    from asl.stores.commit import Commit
+    from asl.stores.group_commit import GroupCommit
 
-__all__ = ["Session"]
+__all__ = ["Session", "ThreadSessions"]
 
 INTERRUPTED: Final = "it was interrupted while it wrote, and takes nothing more: open it again"
 FENCED: Final = (
     "this worker was silent for so long that others have taken over its executions: it takes "
     "nothing more"
 )
-LEASE = Select(WORKER, ("id",), {"id": GIVEN, "fenced": 0})
+LEASE = Select(WORKER, ("id",), {"id": PARAMETER, "fenced": 0})
 
 
 class Session:
-    """One store, for the thread that has connected (`asl.stores.opened` gives each its own).
+    """One store, for the thread that has connected (`ThreadSessions` gives each its own).
 
     Args:
         connection: The store as the backend has opened it for this thread.
         place: The path of its file, or what names it in messages.
     """
 
-    def __init__(self, connection: Connection, place: str | os.PathLike[str]) -> None:
+    def __init__(self, connection: StoreConnection, place: str | os.PathLike[str]) -> None:
         self.connection = connection
         self.place = place
         self.values = StoredValues(self)
@@ -57,7 +58,7 @@ class Session:
         """The locks of the executions that this thread runs."""
         self._writes: list[Write] = []
         self._ending: list[Callable[[], Iterable[Write]]] = []
-        self._flushing: Commit | None = None
+        self._flushing: GroupCommit | None = None
         self._reads_written = False
         self._ended: str | None = None
         """Why it takes nothing more: what was to be written last may not be in the store."""
@@ -183,15 +184,15 @@ class Session:
             self._ended = INTERRUPTED
             raise
 
-    def flush_soon(self) -> Commit:
+    def flush_soon(self) -> GroupCommit:
         """Write what is gathered by the end of this turn of the event loop; awaitable."""
         if self._flushing is None:
             from asyncio import get_running_loop
 
-            from asl.stores.commit import Commit
+            from asl.stores.group_commit import GroupCommit
 
             loop = get_running_loop()
-            self._flushing = Commit(loop=loop)
+            self._flushing = GroupCommit(loop=loop)
             loop.call_soon(self._flush)
         return self._flushing
 
@@ -279,3 +280,59 @@ class Session:
         if waiting.foreign_version is None:
             waiting.foreign_version = self.connection.version()[0]
         return waiting.foreign_version
+
+
+class ThreadSessions:
+    """A store, connected to by whoever opens it and by every thread that uses it."""
+
+    def __init__(self, backend: StoreBackend) -> None:
+        self.backend = backend
+        self._threads = local()
+        self._is_closed = False
+        self._threads.mine = self._connected()
+
+    def _connected(self) -> _Mine:
+        return _Mine(Session(self.backend.connect(), self.backend.place))
+
+    @property
+    def place(self) -> str | os.PathLike[str]:
+        """The path of the file, or what names the store in messages."""
+        return self.backend.place
+
+    def reopen(self) -> None:
+        """Leave the session of this thread as it is, and connect anew at the next use."""
+        self.session.crash()
+        self._threads.mine = None
+
+    @property
+    def session(self) -> Session:
+        """The session of this thread, open from its first use to the end of the thread.
+
+        Raises StoreError where it cannot be opened, or was closed.
+        """
+        mine: _Mine | None = getattr(self._threads, "mine", None)
+        if mine is None or not mine.session.connection.is_usable:
+            if self._is_closed:
+                raise StoreError(f"{self.place}: {CLOSED}")
+            mine = self._threads.mine = self._connected()
+        elif self._is_closed:
+            mine.session.close()
+        return mine.session
+
+    def close(self) -> None:
+        """Close it; what another thread has open ends when that comes by or ends itself."""
+        self._is_closed = True
+        mine: _Mine | None = getattr(self._threads, "mine", None)
+        if mine is not None:
+            mine.session.close()
+
+
+class _Mine:
+    """Lives as long as a thread, and closes what that had open: results may refer to it longer."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __del__(self) -> None:
+        if self.session.connection.is_usable:
+            self.session.crash()

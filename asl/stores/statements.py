@@ -1,9 +1,8 @@
 """What is asked of a store: reads and changes of rows, as data that every backend carries out.
 
-Statements are constants of the modules that use them, each made once; a backend may keep what it
-has compiled of one by its identity. `GIVEN` stands for a value that comes with each use. These come
-in one tuple, in the order: values of new rows or changes, then of conditions, then of a position,
-then the limit.
+Statements are module constants, created once, so that a backend can cache their compiled form by
+identity. `PARAMETER` marks a value passed with each use. The values of one use form a tuple in this
+order: values of new rows or changes, values of conditions, the position, the limit.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from asl.stores.tables import Table
 
 __all__ = [
     "APPEND",
-    "GIVEN",
+    "PARAMETER",
     "Append",
     "Change",
     "Condition",
     "Delete",
-    "Given",
     "Insert",
+    "Parameter",
+    "Predicate",
     "Row",
     "Select",
-    "Test",
     "Update",
     "Values",
     "Where",
@@ -43,80 +42,80 @@ __all__ = [
 ]
 
 
-class Given(Enum):
+class Parameter(Enum):
     """Stands for a value that comes with each use of a statement."""
 
     VALUE = "?"
 
 
-GIVEN: Final = Given.VALUE
+PARAMETER: Final = Parameter.VALUE
 
 Values: TypeAlias = tuple[Any, ...]
-"""What stands for `GIVEN` in one use of a statement: texts, numbers, bytes, None, and lists of
+"""What stands for `PARAMETER` in one use of a statement: texts, numbers, bytes, None, and lists of
 texts or numbers for `one_of(GIVEN)`. Any: the columns of the tables say the types."""
 Row: TypeAlias = tuple[Any, ...]
 """The values of the columns that were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Predicate:
     """A test of a column, beside being equal to a value; see the functions that return one.
 
     None passes no test.
     """
 
     kind: Literal["<", "<=", ">", "><", "in", "not in", "set", "begins", "contains"]
-    value: object = GIVEN
+    value: object = PARAMETER
 
 
-Condition: TypeAlias = str | float | Given | Test | None
+Condition: TypeAlias = str | float | Parameter | Predicate | None
 Where: TypeAlias = Mapping[str, Condition]
 """What each column of a row must be: this value, None, what is given, or what passes a test."""
 
 
-def below(value: object = GIVEN) -> Test:
+def below(value: object = PARAMETER) -> Predicate:
     """Return the test for a lesser value."""
-    return Test("<", value)
+    return Predicate("<", value)
 
 
-def at_most(value: object = GIVEN) -> Test:
+def at_most(value: object = PARAMETER) -> Predicate:
     """Return the test for a lesser or equal value."""
-    return Test("<=", value)
+    return Predicate("<=", value)
 
 
-def above(value: object = GIVEN) -> Test:
+def above(value: object = PARAMETER) -> Predicate:
     """Return the test for a greater value."""
-    return Test(">", value)
+    return Predicate(">", value)
 
 
-def within() -> Test:
+def within() -> Predicate:
     """Return the test for a value above the first and at most the second one that are given."""
-    return Test("><")
+    return Predicate("><")
 
 
-def one_of(*values: object) -> Test:
+def one_of(*values: object) -> Predicate:
     """Return the test for one of some values, without any for one of a list that is given."""
-    return Test("in", values or GIVEN)
+    return Predicate("in", values or PARAMETER)
 
 
-def none_of(*values: object) -> Test:
+def none_of(*values: object) -> Predicate:
     """Return the test for any other value than these."""
-    return Test("not in", values)
+    return Predicate("not in", values)
 
 
-def is_set() -> Test:
+def is_set() -> Predicate:
     """Return the test for what is not None."""
-    return Test("set", None)
+    return Predicate("set", None)
 
 
-def begins_with(value: object = GIVEN) -> Test:
+def begins_with(value: object = PARAMETER) -> Predicate:
     """Return the test for a text, or bytes, that begins so."""
-    return Test("begins", value)
+    return Predicate("begins", value)
 
 
-def contains(value: object = GIVEN) -> Test:
+def contains(value: object = PARAMETER) -> Predicate:
     """Return the test for bytes in which others stand."""
-    return Test("contains", value)
+    return Predicate("contains", value)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -143,7 +142,7 @@ class Update:
     """Sets columns of the rows that meet the conditions."""
 
     table: Table
-    set: Mapping[str, str | float | Given | None]
+    set: Mapping[str, str | float | Parameter | None]
     where: Where
 
 

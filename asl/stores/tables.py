@@ -22,8 +22,8 @@ __all__ = [
     "TABLES",
     "WORKER",
     "Column",
-    "Index",
     "Table",
+    "TableIndex",
 ]
 
 LARGE: Final = 64 * 1024
@@ -51,7 +51,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class TableIndex:
     """Columns by which rows are looked up; with `partial` only those whose last one is not None."""
 
     columns: tuple[str, ...]
@@ -77,7 +77,7 @@ class Table:
     columns: Mapping[str, Column]
     key: tuple[str, ...]
     unique: str | None = None
-    indexes: tuple[Index, ...] = ()
+    indexes: tuple[TableIndex, ...] = ()
     counted: bool = False
     monotonic: bool = False
     guarded: bool = False
@@ -132,9 +132,9 @@ EXECUTION: Final = Table(
     ("number",),
     unique="name",
     indexes=(
-        Index(("status", "number")),
-        Index(("wake",), partial=True),
-        Index(("parent",), partial=True),
+        TableIndex(("status", "number")),
+        TableIndex(("wake",), partial=True),
+        TableIndex(("parent",), partial=True),
     ),
     guarded=True,
 )
@@ -171,13 +171,13 @@ REQUEST: Final = Table(
         "created": _time,
         "wake": _optional(_time),
         "digest": _text,
-        "told": _number,
+        "notified": _number,
         "body": _value,
         "received": _value,
         "answer": _optional(_value),
     },
     ("id",),
-    indexes=(Index(("status", "created")), Index(("execution",))),
+    indexes=(TableIndex(("status", "created")), TableIndex(("execution",))),
     guarded=True,
 )
 
@@ -205,7 +205,7 @@ CLAIM: Final = Table(
         "timer": _optional(_time),
     },
     ("execution",),
-    indexes=tuple(Index((column,), partial=True) for column in ("owner", "needs", "cancel")),
+    indexes=tuple(TableIndex((column,), partial=True) for column in ("owner", "needs", "cancel")),
 )
 """Which worker runs an execution, what it lacks, whether it is to be cancelled, and its timer."""
 
@@ -213,7 +213,7 @@ LIVE: Final = Table(
     "live",
     {"id": _number, "execution": _number, "body": _bytes},
     ("id",),
-    indexes=(Index(("execution", "id")),),
+    indexes=(TableIndex(("execution", "id")),),
     counted=True,
     monotonic=True,
 )

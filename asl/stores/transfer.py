@@ -19,7 +19,7 @@ from asl.stores.executions import STORED, find_execution, numbers_below, read_ro
 from asl.stores.log import Log
 from asl.stores.requests import OF_EXECUTION, find_requests, find_tasks
 from asl.stores.session import Session
-from asl.stores.statements import APPEND, GIVEN, Insert, Select
+from asl.stores.statements import APPEND, PARAMETER, Insert, Select
 from asl.stores.tables import BLOB, CHECKPOINT, DOCUMENT, EXECUTION, REQUEST, STEP, Table
 
 __all__ = ["export_executions", "import_execution"]
@@ -33,13 +33,13 @@ LAST_TIME: Final = 253_402_300_799
 DEEPEST: Final = MAX_DEPTH + 8
 """Levels of an exported execution: those of a document or a value, and of what is around it."""
 TOPS = Select(EXECUTION, ("number", "name"), {"parent": None}, order=("number",))
-STORED_OF = Select(EXECUTION, STORED, {"number": GIVEN}, checked=True)
-TAKEN = Select(EXECUTION, ("name",), {"number": GIVEN})
-STEPS = Select(STEP, ("hash", "body"), {"execution": GIVEN}, order=("number",))
-HAS_BLOB = Select(BLOB, ("hash",), {"hash": GIVEN})
-HAS_DOCUMENT = Select(DOCUMENT, ("hash",), {"hash": GIVEN})
+STORED_OF = Select(EXECUTION, STORED, {"number": PARAMETER}, checked=True)
+TAKEN = Select(EXECUTION, ("name",), {"number": PARAMETER})
+STEPS = Select(STEP, ("hash", "body"), {"execution": PARAMETER}, order=("number",))
+HAS_BLOB = Select(BLOB, ("hash",), {"hash": PARAMETER})
+HAS_DOCUMENT = Select(DOCUMENT, ("hash",), {"hash": PARAMETER})
 ROWS: Final = {
-    table: Select(table, tuple(table.columns), {key: GIVEN}, checked=True)
+    table: Select(table, tuple(table.columns), {key: PARAMETER}, checked=True)
     for table, key in TABLES.items()
 }
 ADD: Final = {table: Insert(table, tuple(table.columns)) for table in TABLES}

@@ -11,7 +11,7 @@ from zlib import crc32
 from asl.core.values import Json
 from asl.stores.backend import Computed
 from asl.stores.errors import StoreDamaged
-from asl.stores.statements import GIVEN, Change, Insert, Row, Select
+from asl.stores.statements import PARAMETER, Change, Insert, Row, Select
 from asl.stores.tables import BLOB, DOCUMENT, LARGE
 
 __all__ = ["StoredValues", "is_hashed"]
@@ -19,9 +19,9 @@ __all__ = ["StoredValues", "is_hashed"]
 MISSING = "a large value is missing or was changed"
 PUT_DOCUMENT = Insert(DOCUMENT, ("hash", "body"), otherwise="keep")
 PUT_LARGE = Insert(BLOB, ("hash", "body"), otherwise="keep")
-FIND_DOCUMENT = Select(DOCUMENT, ("body",), {"hash": GIVEN})
-FIND_LARGE = Select(BLOB, ("body",), {"hash": GIVEN})
-HAS_LARGE = Select(BLOB, ("hash",), {"hash": GIVEN})
+FIND_DOCUMENT = Select(DOCUMENT, ("body",), {"hash": PARAMETER})
+FIND_LARGE = Select(BLOB, ("body",), {"hash": PARAMETER})
+HAS_LARGE = Select(BLOB, ("hash",), {"hash": PARAMETER})
 
 
 class Rows(Protocol):

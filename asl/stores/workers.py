@@ -17,7 +17,7 @@ from asl.stores.errors import StoreDamaged
 from asl.stores.requests import answered_ids
 from asl.stores.session import Session
 from asl.stores.statements import (
-    GIVEN,
+    PARAMETER,
     Delete,
     Insert,
     Select,
@@ -36,27 +36,27 @@ LEASE = 15.0
 
 FENCED = Select(WORKER, ("id",), {"fenced": 1})
 OWNED = Select(CLAIM, ("owner",), {"owner": is_set()})
-FORGET_WORKER = Delete(WORKER, {"id": GIVEN})
+FORGET_WORKER = Delete(WORKER, {"id": PARAMETER})
 REGISTER = Insert(WORKER, ("id", "about", "seen"))
-RENEW = Update(WORKER, {"seen": GIVEN}, {"id": GIVEN})
-FENCE = Update(WORKER, {"fenced": 1}, {"id": GIVEN})
+RENEW = Update(WORKER, {"seen": PARAMETER}, {"id": PARAMETER})
+FENCE = Update(WORKER, {"fenced": 1}, {"id": PARAMETER})
 SEEN = Select(WORKER, ("id", "seen"), {"fenced": 0}, order=("id",))
-IS_FENCED = Select(WORKER, ("id",), {"id": GIVEN, "fenced": 1})
-IS_ALIVE = Select(WORKER, ("id",), {"id": GIVEN, "fenced": 0})
+IS_FENCED = Select(WORKER, ("id",), {"id": PARAMETER, "fenced": 1})
+IS_ALIVE = Select(WORKER, ("id",), {"id": PARAMETER, "fenced": 0})
 
 OWN = Insert(CLAIM, ("execution", "owner"), "update", ("owner",))
 NEED = Insert(CLAIM, ("execution", "needs"), "update", ("needs",))
 TIME = Insert(CLAIM, ("execution", "timer"), "update", ("timer",))
 CANCEL = Insert(CLAIM, ("execution", "cancel"), "update", ("cancel",))
-RELEASE = Update(CLAIM, {"owner": None}, {"execution": GIVEN, "owner": GIVEN})
-RELEASE_ALL = Update(CLAIM, {"owner": None}, {"owner": GIVEN})
-FORGET = Delete(CLAIM, {"execution": GIVEN})
-OWNER = Select(CLAIM, ("owner",), {"execution": GIVEN, "owner": is_set()})
+RELEASE = Update(CLAIM, {"owner": None}, {"execution": PARAMETER, "owner": PARAMETER})
+RELEASE_ALL = Update(CLAIM, {"owner": None}, {"owner": PARAMETER})
+FORGET = Delete(CLAIM, {"execution": PARAMETER})
+OWNER = Select(CLAIM, ("owner",), {"execution": PARAMETER, "owner": is_set()})
 CLAIMS = Select(CLAIM, ("execution", "owner", "needs"), {"execution": one_of()})
 NEEDING = Select(CLAIM, ("execution", "needs", "owner"), {"needs": is_set()}, by="needs")
-NEEDS = Select(CLAIM, ("needs",), {"execution": GIVEN, "needs": is_set()})
+NEEDS = Select(CLAIM, ("needs",), {"execution": PARAMETER, "needs": is_set()})
 CANCELLED = Select(CLAIM, ("execution", "cancel"), {"cancel": is_set()})
-CANCELLATION = Select(CLAIM, ("cancel",), {"execution": GIVEN, "cancel": is_set()})
+CANCELLATION = Select(CLAIM, ("cancel",), {"execution": PARAMETER, "cancel": is_set()})
 
 _NAMED = ("number", "name")
 NEW = Select(
@@ -89,7 +89,7 @@ NEXT_WAKE = Select(
     limited=True,
     by="wake",
 )
-NAME = Select(EXECUTION, ("name", "status"), {"number": GIVEN})
+NAME = Select(EXECUTION, ("name", "status"), {"number": PARAMETER})
 
 
 def lock_of(name: str) -> int:

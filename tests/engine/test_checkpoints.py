@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.engine.checkpoints import Names, definition_hash
-from asl.stores.folder import Folder
+from asl.stores.checkpoint_folder import CheckpointFolder
 
 DOCUMENT = {
     "StartAt": "Save",
@@ -55,10 +55,10 @@ def test_a_folder_takes_checkpoints(tmp_path: Path) -> None:
     states = {**DOCUMENT["States"], "Save": {**DOCUMENT["States"]["Save"], "Name": name}}  # type: ignore[index]
     result = asl.run({**DOCUMENT, "States": states}, agents=LUCK, checkpoints={"vault": tmp_path})
     (file,) = tmp_path.iterdir()
-    assert Folder(tmp_path)[result.checkpoints[0].id]["name"] == name
+    assert CheckpointFolder(tmp_path)[result.checkpoints[0].id]["name"] == name
     assert len(file.name) < 255
     with pytest.raises(KeyError):
-        Folder(tmp_path)["other"]
+        CheckpointFolder(tmp_path)["other"]
 
 
 def test_a_folder_that_cannot_be_written_fails_the_state(tmp_path: Path) -> None:

@@ -207,10 +207,10 @@ def test_recovery_without_a_binding_is_refused(tmp_path: Path) -> None:
     store = opened(path, **BOTH)
     lived(store, lambda: store.run(SHIP, {"n": 1}, name="it"), 1, "effect.done")
     with opened(path, **BANK) as store:
-        assert store.all_left_behind() == ["it"]
+        assert store.interrupted() == ["it"]
         with pytest.raises(asl.BindingsMissing, match="Carrier"):
             store.resume("it")
-        assert store.all_left_behind() == ["it"]
+        assert store.interrupted() == ["it"]
 
 
 def test_redriving_without_a_binding_is_refused(tmp_path: Path) -> None:

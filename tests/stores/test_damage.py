@@ -429,7 +429,7 @@ def test_one_damaged_row_hides_no_others(column: str, value: Any, tmp_path: Path
         assert listed == {"one": "SUCCEEDED", "two": "DAMAGED", "three": "SUCCEEDED"}
         assert store.result("one").ok
         assert store.run(done, {}, name="four").ok
-        assert store.due() == store.all_left_behind() == []
+        assert store.due() == store.interrupted() == []
         with pytest.raises(asl.StoreDamaged):
             store.get("two")
         assert any("two" in fault for fault in store.faults())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.core.values import encoded
-from asl.stores.alive import Alive
+from asl.stores.log import LogCompaction
 from tests.sql import rows
 
 DOCUMENT: dict[str, Any] = {
@@ -36,7 +36,7 @@ def test_what_counts_has_no_position_behind_it(entries: list[Any]) -> None:
     """A position makes all past that stands below its path, but for what it keeps."""
     positions: dict[str, Any] = {}
     answers: dict[str, Any] = {}
-    alive = Alive({}, {})
+    alive = LogCompaction({}, {})
     for number, (what, where, *kept) in enumerate(entries):
         if what == "answer":
             alive.answer(where, number)

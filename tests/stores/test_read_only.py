@@ -42,7 +42,7 @@ def test_it_is_looked_at(path: Path) -> None:
         assert store.result("it").visited == ["Ask"]
         assert len(store.pending()) == 1
         assert list(store.faults()) == []
-        assert not store.left_behind("it")
+        assert not store.is_interrupted("it")
     assert content(path.parent) == before
 
 

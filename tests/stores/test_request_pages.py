@@ -12,7 +12,7 @@ from asl.cli.main import cli
 from asl.engine.awaited import Awaited
 from asl.executions import RequestNotFound, Store
 from asl.states.approval_request import ApprovalRequest
-from asl.stores.backend import Connection
+from asl.stores.backend import StoreConnection
 from asl.stores.memory import MemoryBackend
 from asl.stores.requests import PAGE, put_request, put_task
 from asl.stores.tables import REQUEST
@@ -56,7 +56,7 @@ def fill(store: Store) -> Callable[[int], None]:
 def rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of rows of requests that each query has returned."""
     counts: list[int] = []
-    kind: type[Connection] = type(store.session.connection)
+    kind: type[StoreConnection] = type(store.session.connection)
     select = kind.select
 
     def counted(self: Any, statement: Any, values: Any = ()) -> Any:

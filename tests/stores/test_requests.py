@@ -481,10 +481,10 @@ def test_a_decision_about_a_budget_is_due_once(place: Place) -> None:
         (request,) = store.run(document, {}, name="a").pending
         assert store.due() == []
         store.answer(request["requestId"], "approve", MaxTokens=100)
-        assert (store.due(), store.decided("a")) == (["a"], [request])
+        assert (store.due(), store.answered_requests("a")) == (["a"], [request])
         (request,) = store.resume("a").pending
         assert request["state"] == "Ask"
-        assert (store.due(), store.decided("a")) == ([], [])
+        assert (store.due(), store.answered_requests("a")) == ([], [])
         store.answer(request["requestId"], "approve")
         assert store.resume("a").ok
 

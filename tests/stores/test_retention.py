@@ -11,7 +11,7 @@ import pytest
 
 import asl
 from asl.executions import ExecutionBusy, ExecutionNotFound, Store
-from asl.executions.exclusion import hold
+from asl.executions.locking import hold_lock
 from tests.sql import rows
 
 DAY = 86_400.0
@@ -71,14 +71,14 @@ def test_delete_refuses_what_has_not_ended(tmp_path: Path) -> None:
     with opened(tmp_path / "runs.db") as store, opened(tmp_path / "runs.db") as other:
         store.run(ASKING, {}, name="ask")
         store.run(DONE, {}, name="one")
-        part = store.started_by("one")[0].name
+        part = store.descendants("one")[0].name
         with pytest.raises(asl.AslError, match=r"has not ended \(PAUSED\): cancel it"):
             store.delete("ask")
         with pytest.raises(asl.AslError, match="is a part of 'one': delete that one"):
             store.delete(part)
         with pytest.raises(ExecutionNotFound):
             store.delete("none")
-        with hold(other.session, "one"), pytest.raises(ExecutionBusy):
+        with hold_lock(other.session, "one"), pytest.raises(ExecutionBusy):
             store.delete("one")
         store.cancel("ask")
         store.delete("ask")

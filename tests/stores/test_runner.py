@@ -8,7 +8,7 @@ import pytest
 
 import asl
 from asl.effects.clock import VirtualClock
-from asl.executions.exclusion import hold
+from asl.executions.locking import hold_lock
 from asl.executions.runner import Runner
 from asl.stores.statements import Select
 from asl.stores.tables import LIVE
@@ -511,8 +511,8 @@ def test_what_a_dead_worker_ran_is_taken_by_one(place: Place, clock: VirtualCloc
         dead.session.crash()
         assert Workers(one.session).fence(0) == ["dead"]
         with (
-            hold(one.session, "it"),
+            hold_lock(one.session, "it"),
             pytest.raises(asl.ExecutionBusy),
-            hold(other.session, "it"),
+            hold_lock(other.session, "it"),
         ):
             pass

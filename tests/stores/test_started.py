@@ -7,7 +7,7 @@ import pytest
 
 import asl
 from asl.executions import BindingsMissing, Store
-from asl.executions.exclusion import hold
+from asl.executions.locking import hold_lock
 from tests.deaths import lived
 from tests.stores.conftest import Place, another
 
@@ -77,10 +77,10 @@ def test_a_child_that_is_awaited_waits_with_its_parent(world: World) -> None:
     with world.store() as store:
         result = store.run(starting(SYNC, "kid"), {}, name="top")
         assert result.status == "PAUSED"
-        assert [each.name for each in store.started_by("top")] == ["kid"]
+        assert [each.name for each in store.descendants("top")] == ["kid"]
         assert [each.name for each in store.executions()] == ["top"]
         (request,) = store.pending()
-        assert store.top(store.execution_of(request["requestId"])) == "top"
+        assert store.root(store.execution_of(request["requestId"])) == "top"
         store.answer(request["requestId"], "approve")
     with world.store() as store:
         assert store.due() == ["top"]
@@ -140,7 +140,7 @@ def test_of_those_that_start_one_name_at_once_one_does(world: World, resource: s
 @pytest.mark.parametrize("resource", [SYNC, LEAVE])
 def test_a_name_that_somebody_is_about_to_take_is_taken(world: World, resource: str) -> None:
     """His lock says so before the execution is in the file."""
-    with world.store() as store, world.store() as other, hold(other.session, "kid"):
+    with world.store() as store, world.store() as other, hold_lock(other.session, "kid"):
         result = store.run(starting(resource, "kid"), {}, name="top")
     assert result.error == "StepFunctions.ExecutionAlreadyExistsException"
 
@@ -152,7 +152,7 @@ def test_who_goes_on_with_what_was_left_is_not_disturbed(world: World) -> None:
     while world.dies("answer.put", times, document, "top"):
         with world.store() as store, world.store() as other:
             if "kid" in [each.name for each in store.executions()]:
-                with hold(other.session, "kid"):
+                with hold_lock(other.session, "kid"):
                     assert store.run(document, {}, name="top").ok
                 assert other.resume("kid").status == "PAUSED"
         world.path, times = another(world.path, times), times + 1
@@ -179,12 +179,12 @@ def test_it_is_started_once_whenever_the_process_dies(
         died = world.dies("commit.done", times, document, "top")
         with world.store() as store:
             store.run(document, {}, name="top")
-            left = store.all_left_behind()
+            left = store.interrupted()
             for each in left:
                 store.resume(each)
             (request,) = store.pending()
             store.answer(request["requestId"], "approve")
-            store.resume(store.top(store.execution_of(request["requestId"])))
+            store.resume(store.root(store.execution_of(request["requestId"])))
             assert [each.status for each in store.executions()] == ["SUCCEEDED"] * (
                 2 if resource == LEAVE else 1
             )
@@ -233,7 +233,7 @@ def test_a_cut_branch_gives_up_what_it_has_started(world: World) -> None:
     }
     with world.store() as store:
         assert store.run(document, {}, name="top").status == "PAUSED"
-        assert [each.status for each in store.started_by("top")] == ["ABORTED"] * 2
+        assert [each.status for each in store.descendants("top")] == ["ABORTED"] * 2
         assert [each["state"] for each in store.pending()] == ["Last"]
 
 
@@ -282,7 +282,7 @@ def test_a_redrive_starts_the_task_again(world: World, name: str | None) -> None
         document, workflows = starting(SYNC, name), {"Child": FAILS}
         result = store.run(document, {}, name="top", workflows=workflows, agents=agents)
         assert result.error == "States.TaskFailed"
-        (first,) = store.started_by("top")
+        (first,) = store.descendants("top")
         broken.clear()
         world.clock.elapsed += 60
         result = store.redrive("top", workflows=workflows, agents=agents)
@@ -291,7 +291,7 @@ def test_a_redrive_starts_the_task_again(world: World, name: str | None) -> None
             return
         assert result.ok
         assert world.calls == ["Work", "Work", "Last"]
-        old, new = store.started_by("top")
+        old, new = store.descendants("top")
         assert (old.name, old.status, old.redrives) == (first.name, "FAILED", 0)
         assert (new.status, result.output["child"]["Name"]) == ("SUCCEEDED", new.name)
         assert list(store.faults()) == []

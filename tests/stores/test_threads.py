@@ -82,7 +82,7 @@ def test_a_thread_looks_while_another_one_runs(store: Store, other: ThreadPoolEx
     assert [event.type for event in store.events("e")][-1] == "TaskScheduled"
     with pytest.raises(asl.ExecutionBusy):
         store.resume("e")
-    assert not store.left_behind("e")
+    assert not store.is_interrupted("e")
     looked.set()
     assert running.result().output == store.resume("e").output == 1
     assert other.submit(lambda: store.session).result() is not store.session
@@ -266,7 +266,7 @@ with asl.open_store(path, agents={"Work": work}) as store:
     one = child(first)
     begun()
     assert ended(child(second)) == 1
-    print(store.left_behind("e"), flush=True)
+    print(store.is_interrupted("e"), flush=True)
     go()
     assert ended(one) == 0
     print(store.result("e").output, [*store.faults()], flush=True)
@@ -326,7 +326,7 @@ def work():
 
 assert ended(child(work)) == 9
 with asl.open_store(path, agents={"Work": lambda data: data}) as store:
-    print(store.all_left_behind(), store.resume("e").output)
+    print(store.interrupted(), store.resume("e").output)
 end()
 """,
         path,
@@ -364,7 +364,7 @@ def test_an_execution_does_not_go_on_twice_behind_a_fork(path: Path) -> None:
 def work(data):
     process = os.fork()
     if process:
-        print(ended(process), store.left_behind("e"), flush=True)
+        print(ended(process), store.is_interrupted("e"), flush=True)
     return process
 
 store = asl.open_store(path, agents={"Work": work})

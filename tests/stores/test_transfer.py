@@ -151,7 +151,7 @@ def signed(line: Any) -> Any:
         ("request", "created", "x"),
         ("request", "created", {"base64": "AAAA"}),
         ("request", "kind", {"base64": "AAAA"}),
-        ("request", "told", 1.5),
+        ("request", "notified", 1.5),
         ("checkpoint", "body", []),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_child_that_waits_is_gone_on_with_by_another_process(place: Place, wor
         assert result.status == "PAUSED"
         (request,) = result.pending
         assert store.pending() == store.pending("it") == store.result("it").pending == [request]
-        (child,) = store.started_by("it")
+        (child,) = store.descendants("it")
         assert (child.status, child.workflow) == ("PAUSED", "orders")
         assert request["requestId"].startswith(f"{store.result(child.name).id}:/Ask")
         assert store.due() == []
@@ -80,7 +80,7 @@ def test_a_child_that_waits_is_gone_on_with_by_another_process(place: Place, wor
         assert result.output["child"]["r"]["approval"] == "approve"
         assert result.usage["tokens"] == 4
         assert result.usage["byState"]["Child"]["tokens"] == 2
-        assert [each.status for each in store.started_by("it")] == ["SUCCEEDED"]
+        assert [each.status for each in store.descendants("it")] == ["SUCCEEDED"]
         assert store.result(child.name).visited == ["Pay", "Ask", "Ship"]
         assert [each.name for each in store.executions()] == ["it"]
         assert list(store.faults()) == []
@@ -118,7 +118,7 @@ def test_the_timeout_of_the_state_goes_on_while_the_child_waits(place: Place, wo
             store.answer(request["requestId"], "approve")
         result = store.resume("it")
         assert result.visited == ["First", "Child", "Last"]
-        assert [each.status for each in store.started_by("it")] == ["TIMED_OUT"]
+        assert [each.status for each in store.descendants("it")] == ["TIMED_OUT"]
         assert store.pending() == []
 
 
@@ -130,7 +130,7 @@ def test_the_time_of_the_parent_goes_on_while_the_child_waits(place: Place, worl
         clock.elapsed += 61
         assert store.due() == ["it"]
         assert store.resume("it").status == "TIMED_OUT"
-        assert [each.status for each in store.started_by("it")] == ["ABORTED"]
+        assert [each.status for each in store.descendants("it")] == ["ABORTED"]
         assert store.pending() == []
 
 
@@ -138,11 +138,11 @@ def test_stopping_the_parent_stops_the_child(place: Place, world: World) -> None
     """And not the other way round."""
     with opened(place, world) as store:
         (request,) = store.run(starting(), {}, name="it").pending
-        (child,) = store.started_by("it")
+        (child,) = store.descendants("it")
         with pytest.raises(asl.AslError, match="a part of 'it'"):
             store.cancel(child.name)
         store.cancel("it")
-        assert [each.status for each in store.started_by("it")] == ["ABORTED"]
+        assert [each.status for each in store.descendants("it")] == ["ABORTED"]
         assert store.pending() == []
         with pytest.raises(asl.AnswerRefused, match="closed"):
             store.answer(request["requestId"], "approve")
@@ -169,7 +169,7 @@ def test_children_of_children_and_in_maps(place: Place, world: World) -> None:
     with opened(place, world, workflows=workflows) as store:
         requests = store.run(starting("each"), data, name="it").pending
         assert [each["input"]["n"] for each in requests] == [1, 2, 3]
-        assert len(store.started_by("it")) == 4
+        assert len(store.descendants("it")) == 4
     for request in reversed(requests):
         with opened(place, world, workflows=workflows) as store:
             store.answer(request["requestId"], "approve")
@@ -184,7 +184,7 @@ def test_a_name_that_is_taken_is_not_taken_over(tmp_path: Path, world: World) ->
     """An execution of somebody else is not a child."""
     with opened(tmp_path / "runs.db", world) as store:
         store.run(starting(), {}, name="it")
-        (child,) = store.started_by("it")
+        (child,) = store.descendants("it")
     (tmp_path / "other").mkdir()
     with opened(tmp_path / "other" / "runs.db", world) as store:
         store.run(ASKS, {}, name=child.name)
@@ -209,7 +209,7 @@ def test_it_goes_on_where_it_was(die_at: int, place: Place, world: World) -> Non
     assert len(world.done) - len(set(world.done)) <= 1
     with opened(place, world) as store:
         assert store.result("it").visited == ["First", "Child", "Last"]
-        (child,) = store.started_by("it")
+        (child,) = store.descendants("it")
         assert child.status == "SUCCEEDED"
         assert store.result(child.name).visited == ["Pay", "Ask", "Ship"]
         assert [event.type for event in store.result("it").events].count("WorkflowStarted") == 1
@@ -231,14 +231,14 @@ def test_a_redrive_goes_on_in_the_child(place: Place, world: World, timeout: Any
     with opened(place, world, clock, agents=agents, workflows=workflows) as store:
         result = store.run(starting(**limits), {}, name="it")
         assert (result.status, result.error) == ("FAILED", "Depot.Closed")
-        (child,) = store.started_by("it")
+        (child,) = store.descendants("it")
         assert child.status == "FAILED"
         broken.clear()
         clock.elapsed += 60
         result = store.redrive(child.name if timeout else "it")
         assert result.status == "SUCCEEDED"
         assert len(world.done) == len(set(world.done)) == 4
-        (child,) = store.started_by("it")
+        (child,) = store.descendants("it")
         assert (child.status, child.redrives) == ("SUCCEEDED", 1)
         assert store.result(child.name).visited == ["Pay", "Ask", "Ship"]
         assert result.usage["tokens"] == 4
@@ -273,7 +273,7 @@ def test_a_redrive_goes_on_with_a_child_that_was_cut_off(place: Place, world: Wo
     agents = {**world.agents(), "Flaky": flaky}
     with opened(place, world, agents=agents) as store:
         assert store.run(document, {}, name="it").error == "Flaky"
-        assert [each.status for each in store.started_by("it")] == ["ABORTED"]
+        assert [each.status for each in store.descendants("it")] == ["ABORTED"]
         assert store.pending() == []
         broken.clear()
         result = store.redrive("it")
@@ -281,7 +281,7 @@ def test_a_redrive_goes_on_with_a_child_that_was_cut_off(place: Place, world: Wo
         (request,) = result.pending
         store.answer(request["requestId"], "approve")
         assert store.resume("it").status == "SUCCEEDED"
-        assert len(store.started_by("it")) == 1
+        assert len(store.descendants("it")) == 1
     assert len(world.done) == len(set(world.done)) == 2
 
 

@@ -1,4 +1,4 @@
-"""One connection to a file of SQLite, for one thread (protocol `asl.stores.backend.Connection`)."""
+"""An SQLite file as one thread uses it (protocol `asl.stores.backend.StoreConnection`)."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 
 from asl.core.values import compact
 from asl.stores.statements import (
-    GIVEN,
+    PARAMETER,
     Append,
     Change,
     Condition,
     Delete,
     Insert,
+    Predicate,
     Select,
-    Test,
     Update,
     Values,
     Where,
@@ -148,7 +148,7 @@ def _compiled(statement: Change | Select) -> Compiled:
         case Insert():
             return Compiled(_insert(statement), ())
         case Update(table, changes, where):
-            given = sum(1 for value in changes.values() if value is GIVEN)
+            given = sum(1 for value in changes.values() if value is PARAMETER)
             assigned = ", ".join(f"{name} = {_literal(value)}" for name, value in changes.items())
             return _with(f"UPDATE {table.name} SET {assigned}", where, given)
         case Delete(table, where):
@@ -202,11 +202,11 @@ def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> Com
     """
     lists = []
     for condition in where.values():
-        if isinstance(condition, Test) and condition.value is GIVEN:
+        if isinstance(condition, Predicate) and condition.value is PARAMETER:
             if condition.kind == "in":
                 lists.append(before)
             before += 1 + (condition.kind == "><")
-        elif condition is GIVEN:
+        elif condition is PARAMETER:
             before += 1
     return Compiled(sql + _conditions(where, by), tuple(lists))
 
@@ -222,12 +222,12 @@ def _conditions(where: Where, by: str | None = None) -> str:
 def _condition(column: str, test: Condition) -> str:
     if test is None:
         return f"{column} IS NULL"
-    if not isinstance(test, Test):
+    if not isinstance(test, Predicate):
         return f"{column} = {_literal(test)}"
     match test.kind:
         case "set":
             return f"{column} IS NOT NULL"
-        case "in" if test.value is GIVEN:
+        case "in" if test.value is PARAMETER:
             return f"{column} IN (SELECT value FROM json_each(?))"
         case "in" | "not in":
             assert isinstance(test.value, tuple)
@@ -245,7 +245,7 @@ def _condition(column: str, test: Condition) -> str:
 
 def _begins(column: str, value: object) -> str:
     """Return the condition for a text or bytes that begin so; `LIKE` would read signs in it."""
-    if value is GIVEN:
+    if value is PARAMETER:
         return f"instr({column}, ?) = 1"
     assert isinstance(value, (str, bytes))
     return f"substr({column}, 1, {len(value)}) = {_literal(value)}"
@@ -253,7 +253,7 @@ def _begins(column: str, value: object) -> str:
 
 def _literal(value: object) -> str:
     """Return a value that stands in a statement, or the mark for one that is given."""
-    if value is GIVEN:
+    if value is PARAMETER:
         return "?"
     if value is None:
         return "NULL"

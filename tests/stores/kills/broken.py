@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from asl.engine.frame import Frame
 from asl.stores import journal
-from asl.stores.alive import Alive
 from asl.stores.journal import StoreJournal
+from asl.stores.log import LogCompaction
 from asl.stores.sqlite.connection import SqliteConnection
 
 __all__ = ["VARIANTS"]
@@ -83,7 +83,7 @@ FAULTS: tuple[tuple[Any, str, Any], ...] = (
     (StoreJournal, "put_answer", _one_behind),
     (StoreJournal, "put_answer", _of_nobody),
     (StoreJournal, "put_sign", _not_handed_over),
-    (Alive, "_drop", _beside_its_answers),
+    (LogCompaction, "_drop", _beside_its_answers),
     (StoreJournal, "put_position", _free_of_charge),
     (SqliteConnection, "commit", _in_pieces),
     (Frame, "restore", _as_of_now),

@@ -155,7 +155,7 @@ class Laws:
             steps = list(journal.read())
             chains[name] = [hash for _, hash, _ in steps]
             for _, _, entries in steps:
-                for _, record in journal.told(entries):
+                for _, record in journal.written_records(entries):
                     self.now = max(self.now, record[1])
         for name, chain in self._chains.items():
             if chains.get(name, [])[: len(chain)] != chain:
@@ -236,7 +236,7 @@ class Laws:
     def _told(self, store: Store, number: int) -> Iterator[tuple[str, Any]]:
         journal = self._log(store, number)
         for _, _, entries in journal.read():
-            yield from journal.told(entries)
+            yield from journal.written_records(entries)
 
     def at_the_end(self) -> Iterator[str]:
         """Yield what differs from executions that nobody disturbed."""

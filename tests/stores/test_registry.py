@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
-from asl.stores import backends
+from asl.stores import registry
 from asl.stores.backend import StoreBackend
 from asl.stores.errors import StoreContradicted
 from asl.stores.memory import MemoryBackend
 from asl.stores.sqlite import SqliteBackend
 from asl.stores.statements import (
     APPEND,
-    GIVEN,
+    PARAMETER,
     Delete,
     Insert,
     Select,
@@ -43,7 +43,7 @@ _ADD = Insert(CLAIM, ("execution", "owner", "timer"))
 _KEEP = Insert(CLAIM, ("execution", "owner", "timer"), "keep")
 _PUT = Insert(CLAIM, ("execution", "owner", "timer"), "update", ("owner",))
 _PUT_FREE = Insert(CLAIM, ("execution", "owner", "timer"), "update", ("timer",), {"owner": None})
-_TIME = Update(CLAIM, {"timer": GIVEN}, {"owner": GIVEN})
+_TIME = Update(CLAIM, {"timer": PARAMETER}, {"owner": PARAMETER})
 _FEW = {"execution": one_of(), "owner": one_of("a", "b")}
 _NUMBERS = st.integers(0, 5)
 _NAMES = st.none() | st.sampled_from(["a", "ab", "b"])
@@ -52,13 +52,14 @@ _ROWS = st.tuples(_NUMBERS, _NAMES, _TIMES)
 CHANGES = st.one_of(
     st.tuples(st.sampled_from([_ADD, _KEEP, _PUT, _PUT_FREE]), _ROWS),
     st.tuples(
-        st.just(Update(CLAIM, {"timer": GIVEN}, {"owner": GIVEN})), st.tuples(_TIMES, _NAMES)
+        st.just(Update(CLAIM, {"timer": PARAMETER}, {"owner": PARAMETER})),
+        st.tuples(_TIMES, _NAMES),
     ),
     st.tuples(
         st.just(Update(CLAIM, {"owner": "x"}, {"execution": one_of()})),
         st.tuples(st.lists(_NUMBERS)),
     ),
-    st.tuples(st.just(Delete(CLAIM, {"execution": GIVEN})), st.tuples(_NUMBERS)),
+    st.tuples(st.just(Delete(CLAIM, {"execution": PARAMETER})), st.tuples(_NUMBERS)),
     st.tuples(st.just(Delete(CLAIM, {"owner": begins_with()})), st.tuples(st.just("a"))),
 )
 _ALL = ("execution", "owner", "timer")
@@ -296,7 +297,7 @@ def test_a_file_may_have_a_colon_in_its_name(
     with asl.Store("its:own.db") as store:
         assert store.run(PASS, 1).ok
     assert (tmp_path / "its:own.db").exists()
-    assert isinstance(backends.backend_at(tmp_path / "memory:", "OFF"), SqliteBackend)
+    assert isinstance(registry.open_backend(tmp_path / "memory:", "OFF"), SqliteBackend)
 
 
 def test_sql_stands_in_one_package() -> None:

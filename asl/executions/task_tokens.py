@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from asl.core.values import Json
 from asl.effects.task_tokens import TaskDoesNotExist, TaskTimedOut, TaskTokenService
 from asl.engine.awaited import Awaited
-from asl.executions.kept import Kept
+from asl.executions.execution_reader import ExecutionReader
 from asl.states.errors import Reported
 from asl.stores.requests import (
     BY_ID,
@@ -20,25 +20,25 @@ from asl.stores.requests import (
     scan_tasks,
 )
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Select, Update
+from asl.stores.statements import PARAMETER, Select, Update
 from asl.stores.tables import EXECUTION
 
-__all__ = ["StoreTokens"]
+__all__ = ["StoreTaskTokens"]
 
 LOOK = 0.2
 """Seconds between two looks at whether there is a task."""
-WAKE = Select(EXECUTION, ("wake",), {"number": GIVEN, "status": "PAUSED"})
-DUE = Update(EXECUTION, {"wake": GIVEN}, {"number": GIVEN, "status": "PAUSED"})
+WAKE = Select(EXECUTION, ("wake",), {"number": PARAMETER, "status": "PAUSED"})
+DUE = Update(EXECUTION, {"wake": PARAMETER}, {"number": PARAMETER, "status": "PAUSED"})
 
 
-class StoreTokens(TaskTokenService):
+class StoreTaskTokens(TaskTokenService):
     """Answers to task tokens, and tasks for the workers of activities, of the executions in a file.
 
     Its methods are those of `asl.TaskTokens`; any thread may call them. An answer is durable when
     they return; `Store.resume` goes on with the execution where nobody is at work on it.
     """
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: ExecutionReader) -> None:
         self._kept = kept
         self.now = kept.now
 

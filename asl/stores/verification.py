@@ -17,7 +17,7 @@ from asl.stores.histories import History, chain_faults, read_histories
 from asl.stores.pools import TOOLS, StoreBudgets, holder_of
 from asl.stores.requests import BY_ID, TASKS, find_requests, owner_of
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Select, is_set, none_of, one_of
+from asl.stores.statements import PARAMETER, Select, is_set, none_of, one_of
 from asl.stores.tables import (
     BLOB,
     BUDGET,
@@ -32,7 +32,7 @@ from asl.stores.tables import (
 )
 from asl.stores.values import is_hashed
 
-__all__ = ["faults"]
+__all__ = ["find_faults"]
 
 OWNERS: Final = {
     Select(STEP, ("execution",)): "steps of the history",
@@ -69,7 +69,7 @@ CLAIMS = Select(CLAIM, ("execution", "needs", "timer"))
 SPENT = Select(
     EXECUTION, ("name", "workflow", "document"), {"usage": is_set(), "parent": None}, ("name",)
 )
-BODIES = Select(DOCUMENT, ("body",), {"hash": GIVEN})
+BODIES = Select(DOCUMENT, ("body",), {"hash": PARAMETER})
 Progress: TypeAlias = Callable[[str], object]
 """Takes the name of what is checked next, and how much of it is done."""
 
@@ -78,7 +78,9 @@ def _nothing(part: str) -> None:
     """Report no progress."""
 
 
-def faults(backend: StoreBackend, session: Session, report: Progress = _nothing) -> Iterator[str]:
+def find_faults(
+    backend: StoreBackend, session: Session, report: Progress = _nothing
+) -> Iterator[str]:
     """Yield a sentence for each fault.
 
     Of the storage, of the histories, of what refers to nothing, of values that were changed.

@@ -7,7 +7,7 @@ import os
 from asl.core.private_files import make_private_folder, private_opener
 from asl.core.values import Json, encoded
 
-__all__ = ["Folder", "state_folder"]
+__all__ = ["CheckpointFolder", "state_folder"]
 
 MAX_NAME = 200
 """Characters of a file's name, beyond which it is shortened."""
@@ -19,7 +19,7 @@ def state_folder() -> str:
     return os.path.join(state, "asl")
 
 
-class Folder:
+class CheckpointFolder:
     """A storage of checkpoints (`asl.engine.checkpoints.Storage`), made at the first one.
 
     Without a path it is the user's own, in the state folder.

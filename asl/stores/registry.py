@@ -15,7 +15,7 @@ from asl.stores.memory import MemoryBackend
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["GROUP", "backend_at"]
+__all__ = ["GROUP", "open_backend"]
 
 GROUP: Final = "asl.stores"
 """The group of entry points that add backends; each is a function from PLACE to a backend."""
@@ -24,7 +24,7 @@ REQUIRED: Final = ("place", "checkpoints", "connect", "faults")
 NAMED = re.compile(r"([a-z][a-z0-9+-]+):(.*)", re.DOTALL)
 
 
-def backend_at(place: str | os.PathLike[str] | StoreBackend, synchronous: str) -> StoreBackend:
+def open_backend(place: str | os.PathLike[str] | StoreBackend, synchronous: str) -> StoreBackend:
     """Return the backend of a store.
 
     Args:

@@ -25,13 +25,13 @@ from asl.engine.journal import STARTED, Journal
 from asl.engine.record_writing import written_whole
 from asl.engine.records import WHOLE_PATH
 from asl.engine.result import Result
-from asl.executions.again import Again, redriven
-from asl.executions.desk import StoreTokens
 from asl.executions.errors import ExecutionBusy, ExecutionExists
-from asl.executions.exclusion import hold
-from asl.executions.forking import Entry
-from asl.executions.kept import UNSUCCESSFUL, Kept, identity_of
-from asl.executions.requirements import Names, merged, refuse_missing, used_names
+from asl.executions.execution_reader import REDRIVABLE, ExecutionReader, identity_of
+from asl.executions.fork import ForkPoint
+from asl.executions.locking import hold_lock
+from asl.executions.redrive import Restart, redrive
+from asl.executions.requirements import Names, merge_names, require_bindings, used_names
+from asl.executions.task_tokens import StoreTaskTokens
 from asl.program import Program
 from asl.states.effects import ABSENT, ChildWorkflow
 from asl.states.errors import Cancelled
@@ -49,16 +49,16 @@ from asl.stores.executions import (
 from asl.stores.journal import StoreJournal
 from asl.stores.pools import StoreBudgets
 from asl.stores.session import Session
-from asl.stores.statements import GIVEN, Select, Update, one_of
+from asl.stores.statements import PARAMETER, Select, Update, one_of
 from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
 
-__all__ = ["Claim", "Running"]
+__all__ = ["Claim", "Executor"]
 
 DETACH = Update(
-    EXECUTION, {"parent": None}, {"number": GIVEN, "status": one_of("RUNNING", "PAUSED")}
+    EXECUTION, {"parent": None}, {"number": PARAMETER, "status": one_of("RUNNING", "PAUSED")}
 )
-REDRIVEN = Select(EXECUTION, ("redriven",), {"number": GIVEN})
+REDRIVEN = Select(EXECUTION, ("redriven",), {"number": PARAMETER})
 
 
 class Claim(Protocol):
@@ -73,10 +73,10 @@ class Claim(Protocol):
         ...
 
 
-class Running:
+class Executor:
     """Runs the executions of one store on a clock, each in the thread that asks for it."""
 
-    def __init__(self, kept: Kept, clock: Clock) -> None:
+    def __init__(self, kept: ExecutionReader, clock: Clock) -> None:
         self.kept = kept
         self.clock = clock
         self.command: Json = None
@@ -111,7 +111,7 @@ class Running:
         Without a name it is a new one.
         """
         drawn = os.urandom(16).hex()
-        with hold(self.session, name or drawn):
+        with hold_lock(self.session, name or drawn):
             document = self.kept.put_program(program)
             known = None if name is None else find_execution(self.session, name)
             if known is not None:
@@ -146,7 +146,7 @@ class Running:
             return self._create_new(name, program, data, express, requestor)
         known = find_execution(self.session, name)
         if known is None:
-            with hold(self.session, name):
+            with hold_lock(self.session, name):
                 known = find_execution(self.session, name)
                 if known is None:
                     return self._create_new(name, program, data, express, requestor)
@@ -161,7 +161,7 @@ class Running:
         return name
 
     def fork(
-        self, known: Stored, entry: Entry, name: str | None, data: Json, program: Program
+        self, known: Stored, entry: ForkPoint, name: str | None, data: Json, program: Program
     ) -> str:
         """Record an execution that begins at a visit of another one, and return its name.
 
@@ -173,7 +173,7 @@ class Running:
             program: The document by which the new one runs.
         """
         name = name or os.urandom(16).hex()
-        with hold(self.session, name):
+        with hold_lock(self.session, name):
             if find_execution(self.session, name) is not None:
                 raise ExecutionExists(f"an execution {name!r} exists already")
             given, now = self.kept.input(known), self.clock.now()
@@ -211,7 +211,7 @@ class Running:
         """
         kept = self.kept
         name = kept.get(name).name
-        with hold(self.session, name):
+        with hold_lock(self.session, name):
             stored = kept.get(name)
             if stored.status in ENDED:
                 raise AslError(f"the execution {name!r} has ended already: {stored.status}")
@@ -236,7 +236,7 @@ class Running:
         name: str,
         bindings: Bindings,
         in_event_loop: bool,
-        again: Again | None,
+        again: Restart | None,
         claim: Claim | None = None,
     ) -> Result:
         """Go on with the topmost execution of this one, after *again* where that is given.
@@ -254,7 +254,7 @@ class Running:
         kept = self.kept
         if claim is None:
             name = top_of(self.session, kept.get(name).name)
-        with hold(self.session, name):
+        with hold_lock(self.session, name):
             known = kept.get(name)
             if again is not None:
                 again(known, partial(self._refuse_missing, known, bindings))
@@ -321,8 +321,8 @@ class Running:
         used = self._used_names(program, bindings, bound)
         if not begins:
             needed = recorded["names"] if claim is None else _beside_agents(recorded["names"])
-            refuse_missing(known.name, needed, program, bindings, bound)
-            used = merged(recorded["names"], used)
+            require_bindings(known.name, needed, program, bindings, bound)
+            used = merge_names(recorded["names"], used)
         body = self._recorded(used, recorded["command"])
         self.session.write(BIND, body, known.number)
         if claim is not None:
@@ -370,7 +370,7 @@ class Running:
     ) -> None:
         """Raise BindingsMissing for an execution that lacks bindings from a state on."""
         names = self.kept.bound(known)["names"]
-        refuse_missing(known.name, names, program, bindings, bind(bindings, program), state)
+        require_bindings(known.name, names, program, bindings, bind(bindings, program), state)
 
     async def _run(
         self,
@@ -429,9 +429,9 @@ class Running:
     # Executions that others start (protocol `asl.effects.child_execution.ChildStore`)
 
     @property
-    def tokens(self) -> StoreTokens:
+    def tokens(self) -> StoreTaskTokens:
         """Where the task tokens of all executions are answered."""
-        return StoreTokens(self.kept)
+        return StoreTaskTokens(self.kept)
 
     def child(
         self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
@@ -458,7 +458,7 @@ class Running:
         is_ours = journal.answers.pop(key + STARTED, None) is not None
         with ExitStack() as working:
             try:
-                working.enter_context(hold(self.session, child.name))
+                working.enter_context(hold_lock(self.session, child.name))
             except ExecutionBusy:
                 if is_ours and child.awaited:
                     raise
@@ -503,8 +503,8 @@ class Running:
     def _found(self, known: Stored) -> PreparedExecution:
         """Return an execution as it stands, begun anew where that which has started it was."""
         kept = self.kept
-        if known.status in UNSUCCESSFUL and self._redriven_since(known):
-            redriven(kept, known, lambda program, state: None)  # its starter was asked
+        if known.status in REDRIVABLE and self._redriven_since(known):
+            redrive(kept, known, lambda program, state: None)  # its starter was asked
             known = kept.get(known.name)
         program, data = kept.program(known), kept.input(known)
         if known.status in ENDED:

@@ -18,10 +18,10 @@ from asl.stores.requests import (
 )
 from asl.stores.session import Session
 
-__all__ = ["answer", "execution_of", "request"]
+__all__ = ["execution_of", "find_request", "record_answer"]
 
 
-def request(session: Session, id: str) -> ApprovalRequest:
+def find_request(session: Session, id: str) -> ApprovalRequest:
     """Return a request by its id; raises RequestNotFound."""
     found = find_requests(session, BY_ID, id)
     if not found:
@@ -38,11 +38,11 @@ def execution_of(session: Session, id: str) -> str:
     return name
 
 
-def answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
+def record_answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
     """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
     text = compact(detached(given))
     with session.transaction():
-        asked = request(session, id)
+        asked = find_request(session, id)
         if asked.status != "open":
             return _repeated(session, asked, given, text, now)
         for notice in asked.notices():

@@ -13,13 +13,13 @@ from asl.stores.statements import Select
 from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers, lock_of
 
-__all__ = ["hold", "is_left_behind", "left_behind"]
+__all__ = ["hold_lock", "interrupted_executions", "is_interrupted"]
 
 RUNNING = Select(EXECUTION, ("name",), {"status": "RUNNING", "parent": None}, order=("number",))
 
 
 @contextmanager
-def hold(session: Session, name: str) -> Iterator[None]:
+def hold_lock(session: Session, name: str) -> Iterator[None]:
     """Keep other processes and threads from an execution; its lock ends with this process.
 
     Whoever takes a name holds its lock before he looks whether it is free, and until the execution
@@ -57,7 +57,7 @@ def _is_held(session: Session, name: str) -> bool:
     return known is not None and Workers(session).is_owned(known.number)
 
 
-def is_left_behind(session: Session, stored: Stored) -> bool:
+def is_interrupted(session: Session, stored: Stored) -> bool:
     """Whether an execution has not ended or paused, and nobody is at work on it any more."""
     if stored.status != "RUNNING" or _is_held(session, top_of(session, stored.name)):
         return False
@@ -65,13 +65,13 @@ def is_left_behind(session: Session, stored: Stored) -> bool:
     return known is not None and known.status == "RUNNING"
 
 
-def left_behind(session: Session) -> list[str]:
+def interrupted_executions(session: Session) -> list[str]:
     """Return the names of those whose process has died, the oldest first."""
     found = []
     for (name,) in session.select(RUNNING):
         with suppress(StoreDamaged):  # a damaged one holds up no others; `executions` shows it
             known = find_execution(session, name)
-            if known is not None and is_left_behind(session, known):
+            if known is not None and is_interrupted(session, known):
                 found.append(name)
     return found
 

@@ -3,10 +3,10 @@
 from asyncio import Future
 from typing import Any
 
-__all__ = ["Commit"]
+__all__ = ["GroupCommit"]
 
 
-class Commit(Future[None]):
+class GroupCommit(Future[None]):
     """Done when all that was gathered is durable."""
 
     foreign_version: int | None = None

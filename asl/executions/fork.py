@@ -9,18 +9,18 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.events import Event
-from asl.executions.kept import EventFeed, Kept
+from asl.executions.execution_reader import EventFeed, ExecutionReader
 from asl.program import Program
 from asl.stores.executions import Stored
 
-__all__ = ["Entry", "entry_at"]
+__all__ = ["ForkPoint", "find_fork_point"]
 
 LONGEST = 9
 """Digits of the number of a visit."""
 ENTERED, EXITED = "StateEntered", "StateExited"
 
 
-class Entry(NamedTuple):
+class ForkPoint(NamedTuple):
     """A visit of a state at its beginning."""
 
     state: str
@@ -42,7 +42,9 @@ class Entry(NamedTuple):
         }
 
 
-def entry_at(kept: Kept, known: Stored, program: Program, place: str) -> Entry:
+def find_fork_point(
+    kept: ExecutionReader, known: Stored, program: Program, place: str
+) -> ForkPoint:
     """Return a visit of an execution, of which `STATE` names the latest and `STATE#2` the second.
 
     Raises:
@@ -70,7 +72,7 @@ def entry_at(kept: Kept, known: Stored, program: Program, place: str) -> Entry:
     return visits[int(number) - 1]
 
 
-def _entries(events: Iterable[Event], states: Iterable[str]) -> Iterable[Entry]:
+def _entries(events: Iterable[Event], states: Iterable[str]) -> Iterable[ForkPoint]:
     """Yield the visits of the states at the top of the document, with the variables of each."""
     counts = dict.fromkeys(states, 0)
     variables: dict[str, Json] = {}
@@ -79,6 +81,6 @@ def _entries(events: Iterable[Event], states: Iterable[str]) -> Iterable[Entry]:
             continue
         if event.type.endswith(ENTERED):
             counts[name] += 1
-            yield Entry(name, counts[name], event.details["input"], dict(variables))
+            yield ForkPoint(name, counts[name], event.details["input"], dict(variables))
         elif event.type.endswith(EXITED):
             variables |= event.details.get("assignedVariables", {})

@@ -32,15 +32,13 @@ from asl.states.effects import Record
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import Stored, find_execution, numbers_below, read_value
 from asl.stores.journal import StoreJournal
-from asl.stores.live import chunks_after
-from asl.stores.log import Log
-from asl.stores.opened import Opened
-from asl.stores.requests import OPEN_OF, UNHEARD_OF, find_requests, find_tasks
-from asl.stores.session import Session
+from asl.stores.log import Log, chunks_after
+from asl.stores.requests import ANSWERED_OF, OPEN_OF, find_requests, find_tasks
+from asl.stores.session import Session, ThreadSessions
 
-__all__ = ["UNSUCCESSFUL", "EventFeed", "Kept", "identity_of"]
+__all__ = ["REDRIVABLE", "EventFeed", "ExecutionReader", "identity_of"]
 
-UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
+REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
 def identity_of(stored: Stored) -> Identity:
@@ -56,10 +54,10 @@ def identity_of(stored: Stored) -> Identity:
     )
 
 
-class Kept:
+class ExecutionReader:
     """Reads executions, for any thread; `now` tells up to which time one that runs has come."""
 
-    def __init__(self, opened: Opened, now: Callable[[], float]) -> None:
+    def __init__(self, opened: ThreadSessions, now: Callable[[], float]) -> None:
         self.opened = opened
         self.now = now
         self._programs: dict[tuple[str, str], Program] = {}
@@ -175,9 +173,9 @@ class Kept:
         numbers = self._with_descendants(stored)
         return find_requests(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
-    def decided(self, stored: Stored) -> list[ApprovalRequest]:
+    def answered_requests(self, stored: Stored) -> list[ApprovalRequest]:
         """Return what people have decided of it, and nobody has gone on with."""
-        return find_requests(self.session, UNHEARD_OF, self._with_descendants(stored))
+        return find_requests(self.session, ANSWERED_OF, self._with_descendants(stored))
 
     def awaited(
         self, stored: Stored, *, limit: int | None = None, after: str | None = None
@@ -219,7 +217,7 @@ class Kept:
             with self._reading(stored):
                 records.extend(Log(self.session, stored.number).records(reader))
         failure = None
-        if stored.status in UNSUCCESSFUL:
+        if stored.status in REDRIVABLE:
             failure = StateError(stored.error, stored.cause)
         if stored.status == "FAILED":
             broken = (each[5] for each in reversed(records) if each[0] == BROKEN)
@@ -255,7 +253,7 @@ class EventFeed:
         redacts: Whether events hide what nobody may see.
     """
 
-    def __init__(self, kept: Kept, name: str, *, redacts: bool = True) -> None:
+    def __init__(self, kept: ExecutionReader, name: str, *, redacts: bool = True) -> None:
         stored = kept.get(name)
         self._kept = kept
         self._name = stored.name
@@ -290,7 +288,7 @@ class EventFeed:
             log.store = kept.session  # whoever comes for more may be another thread
         stored = kept.get(self._name)  # what was written before its end is read after this
         for number, _, entries in log.read(self._read):
-            for record in log.retold(entries, self._reader):
+            for record in log.replayed_records(entries, self._reader):
                 is_told = self._is_told(record)
                 for event in expander.feed(record):
                     if not (is_told and event.type == CHUNK):

@@ -1,0 +1,285 @@
+"""Beginning anew: from where an execution failed, or from a checkpoint of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from asl.bindings import Bindings, bind
+from asl.core.errors import AslError
+from asl.core.pointers import escape, unescape
+from asl.core.values import Json
+from asl.engine.checkpoints import (
+    Checkpoint,
+    CheckpointNotFound,
+    Storage,
+    chosen,
+    definition_hash,
+    refuse_unfit,
+)
+from asl.engine.events import ENDINGS, RESUMED
+from asl.engine.past import at_checkpoint, refuse_status, resumption
+from asl.executions.errors import ExecutionNotRedrivable
+from asl.executions.execution_reader import REDRIVABLE, ExecutionReader
+from asl.program import Machine, Program
+from asl.stores.executions import Stored, top_of
+from asl.stores.journal import StoreJournal
+
+__all__ = [
+    "Restart",
+    "discarded_answers",
+    "displaced_branches",
+    "missing_states",
+    "prepare_redrive",
+    "prepare_rewind",
+    "redrive",
+]
+
+
+def discarded_answers(positions: Mapping[str, Json], answers: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the answers that do not count any more: how children of failed forks have failed."""
+    children: dict[str, list[str]] = {}
+    for key in answers:
+        if key.endswith("]"):
+            children.setdefault(key[: key.rindex("[") + 1], []).append(key)
+    failed = [""]
+    while failed:
+        path = failed.pop()
+        position = positions.get(path, {})
+        if "ordinal" not in position:
+            continue
+        fork = f"{path}/{escape(position['state'])}@{position['visit']}.{position['ordinal']}["
+        for key in children.get(fork, ()):
+            _, _, _, error, *_ = answers[key]
+            if error is not None:
+                yield key
+                failed.append(key)
+
+
+def missing_states(
+    program: Program, positions: Mapping[str, Json], answers: Mapping[str, Json]
+) -> list[str]:
+    """Return the states at which an execution stands and that *program* does not have, sorted."""
+    ended = {key for key, answer in answers.items() if key.endswith("]") and answer[3] is None}
+    lacking: set[str] = set()
+    for path, name in set(_standing(positions, answers)):
+        if not _is_within(path, ended):
+            lacking.update(_lacking(program, path, name))
+    return sorted(lacking)
+
+
+def displaced_branches(program: Program, former: Program, answers: Mapping[str, Json]) -> list[str]:
+    """Return the branches of *program* that are not those which have ended at their places, sorted.
+
+    What a branch came to is known by its place: by the *former* program it began in another state.
+    """
+    found: set[str] = set()
+    for key, answer in answers.items():
+        if key.endswith("]") and answer[3] is None:
+            begun, here = _machine(former, key), _machine(program, key)
+            if begun is None or here is None or "Branches" not in here.pointer.split("/")[-2:]:
+                continue
+            if begun.start.name != here.start.name:
+                found.add(here.pointer)
+    return sorted(found)
+
+
+def _machine(program: Program, path: str) -> Machine | None:
+    """Return the machine that a program has at a path, None if it is not known."""
+    machine: Machine | None = program.machine
+    for name, index in _forks(path):
+        step = None if machine is None else machine.steps.get(name)
+        machine = None if step is None else program.forked(step, index)
+    return machine
+
+
+def _forks(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the state that forks and the index of the child, from the top machine down."""
+    for fork in path.split("/")[1:]:
+        place, _, index = fork[:-1].rpartition("[")
+        yield unescape(place.rpartition("@")[0]), index
+
+
+def _is_within(path: str, ended: set[str]) -> bool:
+    """Whether a machine or one around it has ended."""
+    while path and path not in ended:
+        path = path.rpartition("/")[0]
+    return bool(path)
+
+
+def _standing(
+    positions: Mapping[str, Json], answers: Mapping[str, Json]
+) -> Iterator[tuple[str, str]]:
+    """Yield path and state of what is alive: the positions of machines, and effects since then."""
+    for path, position in positions.items():
+        if position["state"] is not None:
+            yield path, position["state"]
+    for key in answers:
+        path, _, place = key.rpartition("/")
+        name, at, _ = place.rpartition("@")
+        if at:
+            yield path, unescape(name)
+
+
+def _lacking(program: Program, path: str, name: str) -> Iterator[str]:
+    """Yield the state that is not there, on the way to a machine or in it."""
+    machine: Machine | None = program.machine
+    for around, index in _forks(path):
+        assert machine is not None
+        step = machine.steps.get(around)
+        if step is None:
+            yield f"{machine.pointer}/States/{escape(around)}"
+            return
+        machine = program.forked(step, index)
+        if machine is None:
+            if step.type != "Include":  # what it holds may be known only when it runs
+                yield f"what runs within {step.pointer}"
+            return
+    assert machine is not None
+    if name not in machine.steps:
+        yield f"{machine.pointer}/States/{escape(name)}"
+
+
+REDRIVEN = "ExecutionRedriven"
+
+
+RequireBindings: TypeAlias = "Callable[[Program, str | None], object]"
+"""Raises BindingsMissing for a program that lacks bindings from a state on."""
+Restart: TypeAlias = Callable[[Stored, RequireBindings], None]
+"""Lets an execution that has ended begin anew; refuses before anything changes."""
+
+
+def prepare_redrive(kept: ExecutionReader, stored: Stored, corrected: Program | None) -> Restart:
+    """Return what redrives an execution, by a corrected document if there is one.
+
+    Raises:
+        ExecutionNotRedrivable: It is a part of another one and would get a document of its own.
+    """
+    top = top_of(kept.session, stored.name)
+    if corrected is not None and stored.name != top:
+        raise ExecutionNotRedrivable(
+            f"the execution {stored.name!r} is a part of {top!r} and keeps its document: redrive "
+            "that one, with a document of its own or with none"
+        )
+    return lambda known, refuse: redrive(kept, known, refuse, corrected)
+
+
+def prepare_rewind(
+    kept: ExecutionReader,
+    checkpoint: str | None,
+    other: Program | None,
+    force: bool,
+    given: Bindings,
+) -> Restart | None:
+    """Return what puts an execution back to a checkpoint, None without one.
+
+    Raises:
+        AslError: There is another document, or force, without a checkpoint.
+    """
+    if checkpoint is None:
+        if other is not None or force:
+            raise AslError("another document, and force, are for going on from a checkpoint")
+        return None
+    storages = bind(given).services.storages
+    return lambda known, refuse: rewind(kept, known, refuse, checkpoint, other, force, storages)
+
+
+def redrive(
+    kept: ExecutionReader, known: Stored, refuse: RequireBindings, corrected: Program | None = None
+) -> None:
+    """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
+    if known.status not in REDRIVABLE:
+        what = f"Execution is {known.status} and cannot be redriven"
+        if known.status in ("RUNNING", "PAUSED"):
+            what += ": resume it"
+        raise ExecutionNotRedrivable(what)
+    key, program = _chosen(kept, known, corrected)
+    journal = kept.journal(known)
+    lacking = missing_states(program, journal.positions, journal.answers)
+    if lacking:
+        raise ExecutionNotRedrivable(
+            f"the document has not what the execution {known.name!r} stands at: "
+            + ", ".join(lacking)
+        )
+    former = program if corrected is None else kept.program(known)
+    others = displaced_branches(program, former, journal.answers)
+    if others:
+        raise ExecutionNotRedrivable(
+            f"branches that have ended stand at other places in the document: {', '.join(others)}"
+        )
+    refuse(program, journal.positions.get("", {}).get("state"))
+    for answer in discarded_answers(journal.positions, journal.answers):
+        journal.drop_answer(answer)
+    journal.drop_vain_requests()
+    details = {"redriveCount": known.redrives + 1}
+    _begin(kept, journal, known, key, kept.now(), REDRIVEN, details)
+
+
+def rewind(
+    kept: ExecutionReader,
+    known: Stored,
+    refuse: RequireBindings,
+    name: str,
+    other: Program | None,
+    force: bool,
+    storages: Mapping[str, Storage],
+) -> None:
+    """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
+    if known.status != "RUNNING":  # else its process has died
+        refuse_status(known.name, known.status)
+    key, program = _chosen(kept, known, other)
+    checkpoint, now = chosen(kept.checkpoints(known), name), kept.now()
+    definition = definition_hash(program.document)
+    refuse_unfit(checkpoint, now, definition, program.machine.steps, force)
+    checkpoint = _fetched(checkpoint, storages)
+    refuse(program, checkpoint.next)
+    journal = kept.journal(known)
+    position = {
+        **at_checkpoint(checkpoint, journal.visits, now),
+        "records": journal.recorded.get("", 0),
+        "usage": ["0", 0] if journal.spending is None else journal.spending[0],
+    }
+    journal.put_position("", position)
+    journal.close_requests()
+    details = resumption(checkpoint, known.redrives + 1)
+    _begin(kept, journal, known, key, now, RESUMED, details)
+
+
+def _chosen(kept: ExecutionReader, known: Stored, other: Program | None) -> tuple[str, Program]:
+    """Return hash and program of the document with which an execution goes on."""
+    if other is None:
+        return known.document, kept.program(known)
+    return kept.put_program(other), other
+
+
+def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpoint:
+    """Return a checkpoint with what another storage holds of it."""
+    if checkpoint.storage == "default":
+        return checkpoint
+    try:
+        found = storages[checkpoint.storage][checkpoint.id]
+    except KeyError:
+        raise CheckpointNotFound(
+            f"the storage {checkpoint.storage!r} has no checkpoint {checkpoint.id!r}"
+        ) from None
+    return replace(checkpoint, data=found["data"], variables=found["variables"])
+
+
+def _begin(
+    kept: ExecutionReader,
+    journal: StoreJournal,
+    known: Stored,
+    document: str,
+    now: float,
+    event: str,
+    details: dict[str, Json],
+) -> None:
+    """Write how the execution has ended and that it goes on."""
+    ending = None
+    if known.ended is not None:
+        ending = known.ended, ENDINGS[known.status], kept.ending(known)
+    if document != known.document:
+        details = {**details, "document": document, "replaced": known.document}
+    journal.put_life(now, known.redrives + 1, event, details, ending, document)
+    kept.session.flush()
