@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypedDict, TypeVar
 from asl.agents.function import function_agent, is_awaited
 from asl.agents.registry import Registry
 from asl.core.diagnostics import did_you_mean
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
 from asl.core.profile import Profile
@@ -74,7 +74,7 @@ class Bindings(TypedDict, total=False):
     mocks: Mapping[str, Any] | None
     tools: Mapping[str, Any] | None
     tokens: TaskTokens | None
-    workflows: Mapping[str, Program | Document | What] | None
+    workflows: Mapping[str, Program | Document | Loadable] | None
     prices: Mapping[str, Any] | None
     buckets: Mapping[str, Any] | None
     pools: Mapping[str, Any] | None
@@ -146,8 +146,8 @@ _STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
 
 
 def startable(
-    document: Document, given: Mapping[str, Program | Document | What] | None
-) -> Mapping[str, Program | Document | What] | None:
+    document: Document, given: Mapping[str, Program | Document | Loadable] | None
+) -> Mapping[str, Program | Document | Loadable] | None:
     """Return the workflows that a document may start: those given, and those of its template.
 
     The others of a template are read only for a document that starts executions.
@@ -158,7 +158,7 @@ def startable(
 
 
 def with_siblings(
-    workflow: Program | Document | What, bindings: Bindings
+    workflow: Program | Document | Loadable, bindings: Bindings
 ) -> tuple[Program | Document, Bindings]:
     """Return a workflow, read, and its bindings with the others of its template as workflows."""
     if isinstance(workflow, Program):

@@ -15,7 +15,7 @@ from asl.agents.aws_lambda import function_failure
 from asl.agents.kind import Kind
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.environment import require_extra
-from asl.core.errors import causes, lost
+from asl.core.errors import causes, mark_usage_unknown
 from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Bounds, Call, Held, Outsider
@@ -186,16 +186,18 @@ class _Endpoint(Outsider):
 
     async def _body(self, response: httpx2.Response) -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise lost(Raised("Agent.ParseError", f"{self._where}: the answer is compressed"))
+            raise mark_usage_unknown(
+                Raised("Agent.ParseError", f"{self._where}: the answer is compressed")
+            )
         body, values = bytearray(), ValueCounter(MAX_VALUES)
         async for part in response.aiter_raw():
             body += part
             if not values.feed(part):
                 text = f"{self._where}: an answer of more than {MAX_VALUES} values"
-                raise lost(Raised("States.DataLimitExceeded", text))
+                raise mark_usage_unknown(Raised("States.DataLimitExceeded", text))
             if len(body) > self.agent.max_bytes:
                 text = f"{self._where}: an answer of more than {self.agent.max_bytes} bytes"
-                raise lost(Raised("States.DataLimitExceeded", text))
+                raise mark_usage_unknown(Raised("States.DataLimitExceeded", text))
         return bytes(body)
 
     def _result(self, response: httpx2.Response, body: bytes, call: Call) -> Json:
@@ -211,7 +213,7 @@ class _Endpoint(Outsider):
         if fault:
             said = _excerpt(body, call)
             text = f"{self._where}: no JSON ({fault}): {said}"
-            raise lost(Raised("Agent.ParseError", text))
+            raise mark_usage_unknown(Raised("Agent.ParseError", text))
         return value
 
     def _failed(self, response: httpx2.Response, value: Json, said: str) -> NoReturn:
@@ -248,7 +250,7 @@ def _unless_unsent(failure: Raised, error: Exception) -> Raised:
     import httpx2
 
     unsent = httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout
-    return failure if isinstance(error, unsent) else lost(failure)
+    return failure if isinstance(error, unsent) else mark_usage_unknown(failure)
 
 
 def _bounds_of(request: httpx2.Request) -> list[Bounds]:
@@ -322,7 +324,7 @@ def bounded(
     import httpx2
 
     def refused(name: str, text: str) -> Refused:
-        refusal = lost(Refused(name, text))
+        refusal = mark_usage_unknown(Refused(name, text))
         if tell is not None:
             tell(refusal)
         return refusal

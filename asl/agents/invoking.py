@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from asl.agents.aws_lambda import request_id
 from asl.core.errors import StateError
-from asl.core.values import Json, received, type_name
+from asl.core.values import Json, copy_result, type_name
 from asl.engine.agent import Agent, Call
 from asl.states.errors import Raised
 
@@ -61,7 +61,9 @@ class Invoke(Agent):
         event = request.get("Payload", {})
         if status == 200:
             call.client_context = _client_context(request, call)
-            result = received(await performer.reach(agent, event, call), performer.limit, "lambda")
+            result = copy_result(
+                await performer.reach(agent, event, call), performer.limit, "lambda"
+            )
             return _response(result, _version(name), status, call)
         if status == 202:
             with suppress(Exception):  # foreign code: its failure does not reach the caller

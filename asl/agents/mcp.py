@@ -15,7 +15,7 @@ from asl.agents.process import check_folder, words
 from asl.agents.secrets import Discreet, hiding, secrets_of
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
-from asl.core.errors import AslError, StateError, lost
+from asl.core.errors import AslError, StateError, mark_usage_unknown
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Bounds, Call, Held, Openable, Outsider, opened
 from asl.engine.tools import Listing, Offer, Offers
@@ -275,7 +275,7 @@ class _Session(Outsider):
             result = await self._kept(connection, connection.answered(asked))
         except Raised as failure:  # it was asked: only an answer says what it has used
             if failure.name in UNTOLD:
-                lost(failure)
+                mark_usage_unknown(failure)
             raise
         if result.is_error:
             said = str(call.hide(_text(result.content)))[:SHOWN]

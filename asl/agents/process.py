@@ -27,7 +27,7 @@ from weakref import WeakSet
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.diagnostics import Finding
-from asl.core.errors import AslError, StateError, lost
+from asl.core.errors import AslError, StateError, mark_usage_unknown
 from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, Held, Outsider
@@ -270,7 +270,7 @@ async def _died(program: Program, *, has_read: bool) -> StateError:
 
 def _told(program: Program, text: str, kind: type[StateError] = StateError) -> StateError:
     text = f"{text}: {program.tail}" if program.tail else text
-    return lost(kind("States.TaskFailed", text))
+    return mark_usage_unknown(kind("States.TaskFailed", text))
 
 
 def words(command: Sequence[str]) -> list[str]:

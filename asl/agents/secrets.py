@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus
 
 from asl.core.errors import AslError, StateError
 from asl.core.pointers import escape
-from asl.core.values import Json, compact, detached
+from asl.core.values import Json, compact, copy_foreign
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.engine.blame import alone, described, is_cancellation, is_own
 from asl.states.calls import Target
@@ -264,7 +264,7 @@ class _Discreet(Deputy):
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the agent; what it returns, raises or reports has no secret in it."""
         with self._hiding(call):
-            return self.hide(detached(await self.agent.answer(payload, call)))
+            return self.hide(copy_foreign(await self.agent.answer(payload, call)))
 
     @contextmanager
     def _hiding(self, call: Call | None) -> Iterator[None]:
@@ -303,4 +303,4 @@ class _DiscreetFunction(_Discreet):
     def answer(self, payload: Json, call: Call | None) -> Json:
         """Call the function; what it returns, raises or reports has no secret in it."""
         with self._hiding(call):
-            return self.hide(detached(self.agent.answer(payload, call)))
+            return self.hide(copy_foreign(self.agent.answer(payload, call)))

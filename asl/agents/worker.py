@@ -12,7 +12,7 @@ from asl.agents.typed import typed
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.python_imports import import_object
-from asl.core.values import encoded
+from asl.core.values import encode
 from asl.engine.usage import usage_in
 
 __all__ = ["main"]
@@ -38,13 +38,13 @@ def _answer(function: Any, parameters: Any) -> bytes:
                 return await result
 
             result = run(awaited())
-        return encoded({"return": result})
+        return encode({"return": result})
     except Exception as error:  # foreign code: anything it raises is its failure
         if isinstance(error, StateError):
             told = {"error": error.name, "cause": error.cause}
-            return encoded({**told, **(usage_in(dict(error.usage or {})) or {})})
+            return encode({**told, **(usage_in(dict(error.usage or {})) or {})})
         cause = f"{type(error).__name__}: {error}"
-        return encoded({"error": "States.TaskFailed", "cause": cause})
+        return encode({"error": "States.TaskFailed", "cause": cause})
 
 
 if __name__ == "__main__":

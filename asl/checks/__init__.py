@@ -35,19 +35,19 @@ from asl.checks import (
 )
 from asl.checks.structure import structure
 from asl.checks.workflow import Workflow, taken_apart
-from asl.compose import composed
+from asl.compose import compose
 from asl.core.aws_messages import SCHEMA
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, Wording, bounded_suggestions, place
-from asl.core.diagnostics import insist as insist_on
+from asl.core.diagnostics import raise_for_errors as insist_on
 from asl.core.document import Document
-from asl.core.opaque import is_about_opaque, with_opaque
-from asl.core.pointers import resolved
+from asl.core.opaque import is_about_opaque, mark_opaque
+from asl.core.pointers import resolve_pointer
 from asl.core.profile import DEFAULT, Profile
 from asl.core.values import Json
 from asl.states import type_of
 
-__all__ = ["check", "insist"]
+__all__ = ["check", "raise_for_errors"]
 
 Rule = Callable[[Workflow], Iterator[Finding]]
 
@@ -112,10 +112,10 @@ def check(
     `aws` profile, for an express workflow. A placeholder without a value may stand for anything,
     so no rule applies to it, unless the document is checked for a run.
     """
-    document = composed(document)
+    document = compose(document)
     unknown = document.dialect == "asl" and not for_run
     workflow = taken_apart(
-        with_opaque(document.value) if unknown else document.value,
+        mark_opaque(document.value) if unknown else document.value,
         profile,
         agents,
         resources,
@@ -130,12 +130,12 @@ def check(
 
 
 @bounded_suggestions()
-def insist(document: Document, profile: Profile, *, ignore_blocks: bool = False) -> None:
+def raise_for_errors(document: Document, profile: Profile, *, ignore_blocks: bool = False) -> None:
     """Raise InvalidDocument with everything found unless a document can run.
 
     Nothing is graded or given its place otherwise: that costs as much as finding it.
     """
-    document = composed(document)
+    document = compose(document)
     workflow = taken_apart(document.value, profile, name=document.name, heads=_heads(document))
     found = _found(document, workflow)
     unexecuted = [*execution.check(workflow, for_run=True, ignore_blocks=ignore_blocks)]
@@ -175,7 +175,7 @@ def _alone(workflow: Workflow, finding: Finding) -> bool:
     if finding.code != "V-APR-15":
         return False
     holder, found, _ = finding.pointer.rpartition("/Branches/0/")
-    branches = resolved(workflow.value, f"{holder}/Branches") if found else None
+    branches = resolve_pointer(workflow.value, f"{holder}/Branches") if found else None
     return type(branches) is list and len(branches) == 1
 
 
@@ -236,7 +236,7 @@ def _advised(workflow: Workflow, finding: Finding, hints: Mapping[str, str]) -> 
     """Add what to do about a text that a deployment tool was to fill in or to replace."""
     if finding.hint and finding.code != "V-TASK-02":
         return finding
-    value = resolved(workflow.value, finding.pointer)
+    value = resolve_pointer(workflow.value, finding.pointer)
     if finding.code == "V-TASK-02" and type(value) is str and value in hints:
         return finding._replace(hint=hints[value])
     match = _PLACEHOLDER.search(value) if type(value) is str and not finding.hint else None

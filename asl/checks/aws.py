@@ -8,7 +8,7 @@ from asl.checks.languages import other_language
 from asl.checks.workflow import Scope, Workflow, below, objects
 from asl.core import aws_messages
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
-from asl.core.pointers import parted
+from asl.core.pointers import split_pointer
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
@@ -65,7 +65,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     yield from quotas.check_timeout(workflow)
     for scope in workflow.scopes:
         express = workflow.express or _express_child(scope)
-        if "QueryLanguage" in scope.value and parted(scope.pointer)[1] in ITERATED:
+        if "QueryLanguage" in scope.value and split_pointer(scope.pointer)[1] in ITERATED:
             yield _unknown("QueryLanguage", f"{scope.pointer}/QueryLanguage")
         for node in scope.nodes:
             yield from _state(workflow, node, express)
@@ -141,5 +141,5 @@ def _fields(node: Node) -> Iterator[Finding]:
 
 def _unknown(field: str, pointer: str) -> Finding:
     message = f"AWS knows no field {field!r} here"
-    wording = Wording(aws_messages.unsupported(field), at=parted(pointer)[0])
+    wording = Wording(aws_messages.unsupported(field), at=split_pointer(pointer)[0])
     return Finding("V-TOP-09", message, pointer, at_key=True, aws=wording)

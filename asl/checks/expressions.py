@@ -11,7 +11,7 @@ from asl.checks.workflow import Workflow, objects
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import ExpressionFault
-from asl.core.pointers import escape, parted
+from asl.core.pointers import escape, split_pointer
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr import intrinsics
@@ -52,7 +52,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
         if node.query_language == "JSONPath":
             for pointer, template in _templates(node):
                 for place, fault in template_faults(template, pointer):
-                    holder, field = parted(place)
+                    holder, field = split_pointer(place)
                     wording = Wording(aws_messages.no_expression(field), at=holder)
                     yield Finding(fault.code, fault.message, place, fault.hint, aws=wording)
             yield from _twins(node)
@@ -177,7 +177,7 @@ def _remarks(expression: Expression, call: intrinsics.Call, profile: Profile) ->
 
 def _wording(expression: Expression) -> Wording:
     """Return how AWS words that a text cannot be read as what its place wants."""
-    holder, field = parted(expression.pointer)
+    holder, field = split_pointer(expression.pointer)
     if expression.kind in (Reading.EXPRESSION, Reading.TEXT):
         return Wording(aws_messages.no_expression(field), at=holder)
     if expression.kind is Reading.PATH and field != "Variable":

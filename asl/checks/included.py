@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from asl.checks.workflow import Workflow
 from asl.core.diagnostics import Finding, Severity
-from asl.core.pointers import parted
+from asl.core.pointers import split_pointer
 from asl.expr.templates import SUFFIX
 
 __all__ = ["blamed", "check"]
@@ -52,5 +52,5 @@ def blamed(finding: Finding, arguments: Mapping[str, str]) -> Finding:
         place = arguments[place]
     hint = finding.hint
     if hint is not None and SUFFIX in hint:
-        hint = f'write "{parted(place)[1]}{SUFFIX}" for what it stands for'
+        hint = f'write "{split_pointer(place)[1]}{SUFFIX}" for what it stands for'
     return finding._replace(pointer=place, hint=hint)

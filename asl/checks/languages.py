@@ -11,7 +11,7 @@ from asl.checks.structure import declares
 from asl.checks.workflow import Workflow, objects
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
-from asl.core.pointers import escape, parted
+from asl.core.pointers import escape, split_pointer
 from asl.core.values import Json
 from asl.expr.choice_rules import COMBINATORS, OPERATORS
 from asl.expr.templates import SUFFIX
@@ -115,7 +115,7 @@ def other_language(field: str, node: Node, pointer: str) -> Finding:
         aws=Wording(
             f"The QueryLanguage is set to '{node.query_language}', but field '{field}' is only "
             f"supported for the '{other}' QueryLanguage",
-            at=parted(pointer)[0],
+            at=split_pointer(pointer)[0],
         ),
     )
 

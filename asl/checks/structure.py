@@ -16,7 +16,7 @@ from asl.checks.acceptance import Accepts, accepting
 from asl.checks.workflow import Workflow
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Suggestions, Wording
-from asl.core.pointers import escape, parted
+from asl.core.pointers import escape, split_pointer
 from asl.core.schemas import jsonschema
 from asl.core.values import Json, Opaque, compact, type_name
 from asl.expr.templates import SUFFIX
@@ -527,7 +527,7 @@ def _worded(error: Any, pointer: str) -> Wording | None:
     describe = _AWS.get(error.validator)
     message = describe(error) if describe else None
     if error.validator == "not":  # a field that is not allowed: AWS names its holder
-        holder, field = parted(pointer)
+        holder, field = split_pointer(pointer)
         return Wording(aws_messages.unsupported(field), at=holder)
     return Wording(message) if message else None
 

@@ -8,7 +8,7 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import DOCUMENTS, files_of
 from asl.cli.exits import Exit
-from asl.core.document import opened
+from asl.core.document import open_source
 from asl.dialects.layout import formatted
 
 __all__ = ["command"]
@@ -29,9 +29,9 @@ def command(documents: tuple[str, ...], check: bool) -> Exit:
     changed = []
     for name in [file for each in documents for file in files_of(each)]:
         if name == "-":
-            source = opened(sys.stdin.buffer.read(), name="<stdin>")
+            source = open_source(sys.stdin.buffer.read(), name="<stdin>")
         else:
-            source = opened(Path(name))
+            source = open_source(Path(name))
         text = formatted(source)
         if name == "-" and not check:
             streams.document(text)

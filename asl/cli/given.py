@@ -23,7 +23,7 @@ from asl.cli.arguments import (
 )
 from asl.cli.names import AGENTS, workflows
 from asl.cli.streams import aside, warn
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.core.python_imports import import_object
 from asl.effects.delivery import Sinks, named_sink
@@ -228,7 +228,7 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
 
 def _startable(
     document: "Program | Document | None", given: "dict[str, Document]"
-) -> "Mapping[str, Program | Document | What] | None":
+) -> "Mapping[str, Program | Document | Loadable] | None":
     """Return the workflows that a document may start, with those of its own template."""
     return startable(document, given) if isinstance(document, Document) else given
 

@@ -7,8 +7,8 @@ import click
 from asl.cli import streams
 from asl.cli.arguments import ROOT
 from asl.cli.exits import Exit
-from asl.compose.imports import unlocked
-from asl.compose.lock import LOCK, pins
+from asl.compose.imports import load_unlocked
+from asl.compose.lock import LOCK, current_lock
 from asl.core.diagnostics import place
 from asl.core.document import Document
 from asl.core.values import Json
@@ -26,12 +26,12 @@ def command(document: str, check: bool, root: str | None) -> Exit:
     From then on the document is refused while a file that it imports, or one that those import,
     differs from what was locked. With --check, exits with 3 if the lock is not current.
     """
-    read, given = unlocked(document, root)
+    read, given = load_unlocked(document, root)
     report = place(read, read.findings)
     if not report.ok:
         streams.report(report)
         return Exit.INVALID
-    wanted = pins(read)
+    wanted = current_lock(read)
     changed = [name for name in {**given, **wanted} if given.get(name) != wanted.get(name)]
     if not given and not wanted:
         streams.say(f"asl: {document} imports nothing: there is nothing to lock")

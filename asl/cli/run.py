@@ -25,11 +25,11 @@ from asl.cli.given import Given, given_options
 from asl.cli.project import is_of_project
 from asl.cli.stores import command_for, opened, say_paused, say_redrivable
 from asl.compiler import compile_workflow
-from asl.compose import runnable
+from asl.compose import compose_runnable
 from asl.core.diagnostics import InvalidDocument, Report, Severity
 from asl.core.document import Document
 from asl.core.errors import AslError, ExpressionFault
-from asl.core.pointers import resolved, tokens
+from asl.core.pointers import resolve_pointer, tokens
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.effects.clock import Clock, VirtualClock, WallClock
@@ -153,7 +153,7 @@ def command(
             streams.expect_room(file)
     chosen = _clock(virtual_time, clock)
     data = _input(document, input_, input_file)
-    loaded = runnable(read_document(document, origin))
+    loaded = compose_runnable(read_document(document, origin))
     bound = given.bindings(loaded, origin, quiet=quiet)
     served = [
         *(STARTS if bound["workflows"] else ()),
@@ -229,7 +229,8 @@ def _remarking(store_file: str | None, given: Given) -> Iterator[None]:
 def _say_unexcluded(program: "Program") -> None:
     """Say that nobody is known whom an Approval would exclude for having started the execution."""
     excludes = any(
-        resolved(program.document, step.pointer).get("Policy", {}).get("ExcludeRequestor") is True
+        resolve_pointer(program.document, step.pointer).get("Policy", {}).get("ExcludeRequestor")
+        is True
         for machine in program.machines.values()
         for step in machine.steps.values()
         if step.type == "Approval"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from asl.compose.expansion import instantiated
-from asl.compose.parameters import Parameter, declared
-from asl.compose.substitution import Filling, Open
+from asl.compose.expansion import instantiate
+from asl.compose.parameters import Parameter, declared_parameters
+from asl.compose.substitution import OpenArgument, Substitution
 from asl.core.codes import lookup
 from asl.core.diagnostics import Finding
 from asl.core.document import Document
@@ -39,7 +39,7 @@ def compile_included(
 
     *compile* compiles a machine in its place; that and those within it are then among *machines*.
     """
-    parameters = declared(template)
+    parameters = declared_parameters(template)
     if not parameters:
         machine = compile(template)
         return lambda arguments: machine
@@ -65,7 +65,7 @@ class _Filled:
         self.compile = compile
         self.compiled = compiled
         self.kept: dict[str, tuple[Machine, Mapping[str, Machine]]] = {}
-        filling = Filling(dict.fromkeys(parameters, Open(dynamic=True)))
+        filling = Substitution(dict.fromkeys(parameters, OpenArgument(dynamic=True)))
         filling.document(template)
         self.checked = filling.checked
 
@@ -102,7 +102,7 @@ class _Filled:
         return given
 
     def _definition(self, values: Mapping[str, Json]) -> Mapping[str, Json]:
-        definition, findings = instantiated(self.template, values)
+        definition, findings = instantiate(self.template, values)
         for finding in findings:
             if lookup(finding.code).severity == "error":
                 raise _refused(f"{_place(finding)}: {finding.message}")

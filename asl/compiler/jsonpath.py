@@ -14,9 +14,9 @@ from asl.core.values import Json
 from asl.expr import interpolation, intrinsics
 from asl.expr.choice_rules import Operand, Predicate, compile_rule
 from asl.expr.expressions import is_path
-from asl.expr.frame import Evaluate, Frame, assigned, constant, identity
+from asl.expr.frame import Evaluate, Frame, constant, identity
 from asl.expr.paths import Path, Use, compile_path, parse_path
-from asl.expr.references import Place, compile_constant_at, compile_result_path, conflicting
+from asl.expr.references import Place, compile_constant_at, compile_result_path, report_conflict
 from asl.expr.templates import SUFFIX, compile_template
 from asl.program import Catcher, Finish
 
@@ -183,7 +183,7 @@ class JsonPathCompiler(StateCompiler):
             return None
         path = self._parsed(self.state["ResultPath"])
         placed = compile_constant_at(path, result)
-        return conflicting(placed, path) if placed and self.profile.aws else placed
+        return report_conflict(placed, path) if placed and self.profile.aws else placed
 
     def catcher(self) -> Catcher:
         output = _finish(None, self._result_path(), self._assign(), None)
@@ -197,7 +197,7 @@ class JsonPathCompiler(StateCompiler):
         text = self.state.get("ResultPath", "$")
         path = None if text is None else self._parsed(text)
         place = compile_result_path(path)
-        return conflicting(place, path) if place and path and self.profile.aws else place
+        return report_conflict(place, path) if place and path and self.profile.aws else place
 
     def _assign(self) -> Evaluate | None:
         return self.limited(self.template("Assign"))
@@ -239,7 +239,7 @@ def _finish(
             outcome = output(outcome, frame)
         if assign is not None:
             # All expressions of a state see the values from before it (Specification 3.7).
-            frame.variables = assigned(frame.variables, assign(result, frame))
+            frame.variables = assign(frame.variables, assign(result, frame))
         return outcome
 
     return finish

@@ -12,22 +12,22 @@ from typing import Any
 
 from asl.compose.files import Fetch, ImportOptions
 from asl.core.diagnostics import InvalidDocument
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.values import Json
 from asl.sources import load as read
 from asl.sources import load_each as read_each
 from asl.states.machines import include_states
 
-__all__ = ["composed", "load", "load_each", "runnable"]
+__all__ = ["compose", "compose_runnable", "load", "load_each"]
 
 
 def load(
-    what: What,
+    what: Loadable,
     *,
     name: str | None = None,
     root: str | os.PathLike[str] | None = None,
-    imports: Fetch | Mapping[str, What] | None = None,
-    files: Mapping[str, What] | None = None,
+    imports: Fetch | Mapping[str, Loadable] | None = None,
+    files: Mapping[str, Loadable] | None = None,
     parameters: Mapping[str, Json] | None = None,
     **origin: Any,
 ) -> Document:
@@ -41,11 +41,11 @@ def load(
 
 
 def load_each(
-    what: What,
+    what: Loadable,
     *,
     name: str | None = None,
     root: str | os.PathLike[str] | None = None,
-    imports: Fetch | Mapping[str, What] | None = None,
+    imports: Fetch | Mapping[str, Loadable] | None = None,
     parameters: Mapping[str, Json] | None = None,
     **origin: Any,
 ) -> list[Document | InvalidDocument]:
@@ -64,29 +64,29 @@ def _text(path: str | os.PathLike[str] | None) -> str | None:
 def _joined(document: Document, given: ImportOptions) -> Document:
     if not given.parameters and not _has_parts(document.value):
         return document
-    from asl.compose.imports import joined
+    from asl.compose.imports import compose_imports
 
-    return joined(document, given)
+    return compose_imports(document, given)
 
 
-def composed(document: Document) -> Document:
+def compose(document: Document) -> Document:
     """Return a document that was read by itself, with whatever can be put together without more."""
     if document.composition is not None or not _has_parts(document.value):
         return document
     return _expanded(document)
 
 
-def runnable(document: Document) -> Document:
+def compose_runnable(document: Document) -> Document:
     """Return a document to be run: a template is filled in with its defaults."""
     if not document.value.get("Parameters") or _is_refused(document):
-        return composed(document)
+        return compose(document)
     return _expanded(document, {})
 
 
 def _expanded(document: Document, parameters: Mapping[str, Json] | None = None) -> Document:
-    from asl.compose.expansion import expanded
+    from asl.compose.expansion import expand
 
-    return expanded(document, parameters)
+    return expand(document, parameters)
 
 
 def _is_refused(document: Document) -> bool:

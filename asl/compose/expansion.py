@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from asl.compose import modules, overrides, parameters
-from asl.compose.parameters import Parameter, declared
-from asl.compose.placeholders import escaped, names, unescaped
-from asl.compose.substitution import MAX_INSERTED, Argument, Filling, Open, TooLarge
+from asl.compose.parameters import Parameter, declared_parameters
+from asl.compose.placeholders import escape_braces, names, unescape_braces
+from asl.compose.substitution import MAX_INSERTED, Argument, OpenArgument, Substitution, TooLarge
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.document import Composition, Document, origin_of
 from asl.core.errors import AslError
@@ -24,7 +24,7 @@ from asl.expr.templates import SUFFIX, is_dynamic
 from asl.states import type_of
 from asl.states.machines import machines_of
 
-__all__ = ["expanded", "instantiated"]
+__all__ = ["expand", "instantiate"]
 
 MAX_NESTED: Final = 16
 """How deep Includes may be nested (Specification 1.2)."""
@@ -41,7 +41,7 @@ _SETTINGS: Final = ("Checkpointing",)
 """What a document sets for executions of its own and no result depends on."""
 
 
-def expanded(document: Document, arguments: Mapping[str, Json] | None = None) -> Document:
+def expand(document: Document, arguments: Mapping[str, Json] | None = None) -> Document:
     """Return a document whose Includes hold their machines; the same one if it has none.
 
     With *arguments* a template is filled in itself, by its defaults as well; raises AslError for
@@ -65,14 +65,14 @@ def expanded(document: Document, arguments: Mapping[str, Json] | None = None) ->
     return replace(document, value=value, composition=put_together)
 
 
-def instantiated(
+def instantiate(
     template: Mapping[str, Json], arguments: Mapping[str, Json]
 ) -> tuple[dict[str, Json], list[Finding]]:
     """Return the machine of a template that an Include holds, for arguments of a run.
 
     The findings say what is wrong with it, by JSON Pointers from the template on.
     """
-    filling = Filling(arguments, data=True)
+    filling = Substitution(arguments, data=True)
     filled = {**filling.document(template), "Parameters": {}}
     expander = _Expander(Document(filled, Source()))
     machine = expander.machine(filled, "", "JSONPath", _Text(expander.document))
@@ -107,7 +107,7 @@ class _Text:
 
     @property
     def open(self) -> bool:
-        return any(isinstance(each, Open) for each in self.arguments.values())
+        return any(isinstance(each, OpenArgument) for each in self.arguments.values())
 
 
 class _Expander:
@@ -130,8 +130,8 @@ class _Expander:
                 raise AslError("this document is no template: it takes no parameters")
             return self.machine(written, "", "JSONPath", _Text(self.document))
         self.findings += parameters.check(written, "")
-        arguments = self._own_arguments(declared(written), given)
-        filling = Filling(arguments)
+        arguments = self._own_arguments(declared_parameters(written), given)
+        filling = Substitution(arguments)
         try:
             filled = filling.document(written)
         except TooLarge:
@@ -163,7 +163,7 @@ class _Expander:
                 message = f"the parameter {name!r} {misfit}"
                 self.findings.append(Finding("V-TPL-03", message, place, hint, severity=severity))
             unknown = given is None or misfit is not None
-            arguments[name] = Open(dynamic=False) if unknown else value
+            arguments[name] = OpenArgument(dynamic=False) if unknown else value
         return arguments
 
     # Walking the machines
@@ -208,7 +208,7 @@ class _Expander:
             return state
         template, home = found
         base = f"{pointer}/Template"
-        arguments = self._arguments(given, pointer, declared(template), language, text)
+        arguments = self._arguments(given, pointer, declared_parameters(template), language, text)
         place = self._origin(base)
         if home is not text.document:
             place = home, ""
@@ -218,7 +218,7 @@ class _Expander:
         self.heads[base] = {key: template[key] for key in _HEAD if key in template}
         machine = template
         if type(template.get("Parameters")) is dict:
-            filling = Filling(arguments)
+            filling = Substitution(arguments)
             machine = filling.document(template)
             self._take(filling, place, base)
             for at, name in filling.whole.items():
@@ -279,7 +279,7 @@ class _Expander:
 
         One that does not fit is taken as unknown, so that other faults of the template are found.
         """
-        unknown = Open(dynamic=False)
+        unknown = OpenArgument(dynamic=False)
         known: dict[str, Argument] = {}
         for key, value in given.items():
             name = _name(key, language)
@@ -289,7 +289,7 @@ class _Expander:
                 continue
             known[name] = _argument(key, value, language, text)
             misfit = None
-            if not isinstance(known[name], Open) and known[name] is not None:
+            if not isinstance(known[name], OpenArgument) and known[name] is not None:
                 misfit = declarations[name].misfit(known[name])
             if misfit is not None:
                 message = f"the argument {name!r} {misfit}"
@@ -314,8 +314,10 @@ class _Expander:
             return machine
         place = f"{pointer}/Override"
         self.findings += overrides.check(machine.get("States"), patch, place)
-        own = overrides.admitted(machine.get("States"), patch)
-        patched, changed = overrides.patched(machine, escaped(own) if _open(arguments) else own)
+        own = overrides.filter_patch(machine.get("States"), patch)
+        patched, changed = overrides.apply_patch(
+            machine, escape_braces(own) if _open(arguments) else own
+        )
         for each in changed:
             self.origins[f"{pointer}/Template{each}"] = self._origin(place + each)
             self.arguments.pop(f"{pointer}/Template{each}", None)
@@ -340,7 +342,7 @@ class _Expander:
             if type(machine["States"]) is not dict or not machine["States"]:
                 return None
             entry, exit = next(iter(machine["States"])), None  # other faults are found there
-        linked = modules.linked(machine, entry, exit)
+        linked = modules.extract_machine(machine, entry, exit)
         if exit is not None and exit not in linked["States"] and not _open(arguments):
             message = f"no transition leads from {entry!r} to {exit!r}"
             self.findings.append(Finding("V-MOD-03", message, f"{pointer}/ExitPoint"))
@@ -361,7 +363,7 @@ class _Expander:
 
     # Places
 
-    def _take(self, filling: Filling, written: tuple[Document, str], pointer: str) -> None:
+    def _take(self, filling: Substitution, written: tuple[Document, str], pointer: str) -> None:
         """Take over what filling in a template at a JSON Pointer has come to."""
         self.inserted += filling.inserted
         if self.inserted > MAX_INSERTED:
@@ -421,12 +423,12 @@ def _surplus(name: str, declarations: Mapping[str, Parameter], pointer: str) -> 
 def _argument(key: str, value: Json, language: str, text: _Text) -> Argument:
     """Return the value that an Include gives, or who knows it later."""
     opens = [text.arguments[name] for name in names(value) if name in text.arguments]
-    waiting = [each for each in opens if isinstance(each, Open)]
+    waiting = [each for each in opens if isinstance(each, OpenArgument)]
     if _computed(key, value, language) or any(each.dynamic for each in waiting):
-        return Open(dynamic=True)
+        return OpenArgument(dynamic=True)
     if waiting:
-        return Open(dynamic=False)
-    return unescaped(value) if text.open else value
+        return OpenArgument(dynamic=False)
+    return unescape_braces(value) if text.open else value
 
 
 def _computed(key: str, value: Json, language: str) -> bool:
@@ -443,7 +445,7 @@ def _name(key: str, language: str) -> str:
 
 
 def _open(arguments: Mapping[str, Argument]) -> bool:
-    return any(isinstance(each, Open) for each in arguments.values())
+    return any(isinstance(each, OpenArgument) for each in arguments.values())
 
 
 def _left(values: Mapping[str, Json], arguments: Mapping[str, Argument]) -> dict[str, Json]:
@@ -451,7 +453,7 @@ def _left(values: Mapping[str, Json], arguments: Mapping[str, Argument]) -> dict
     return {
         key: value
         for key, value in values.items()
-        if isinstance(arguments.get(key, arguments.get(key.removesuffix(SUFFIX))), Open)
+        if isinstance(arguments.get(key, arguments.get(key.removesuffix(SUFFIX))), OpenArgument)
     }
 
 

@@ -5,13 +5,13 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from asl.core.document import Document, What, path_of, read
+from asl.core.document import Document, Loadable, path_of, read
 from asl.core.errors import AslError
 from asl.core.values import Json
 
 __all__ = ["BESIDE", "DiskFiles", "Fetch", "Files", "ImportOptions", "ImportRefused", "MappedFiles"]
 
-Fetch: TypeAlias = Callable[[str], What]
+Fetch: TypeAlias = Callable[[str], Loadable]
 """Gives the document for a source that is no file below the root; raises AslError or KeyError."""
 
 
@@ -88,7 +88,7 @@ class MappedFiles:
 
     document: str | None = None
 
-    def __init__(self, documents: Mapping[str, What]) -> None:
+    def __init__(self, documents: Mapping[str, Loadable]) -> None:
         self.documents = {posixpath.normpath(path): what for path, what in documents.items()}
 
     def find(self, source: str, importing: str | None) -> tuple[str, str]:
@@ -109,11 +109,11 @@ class MappedFiles:
 class ImportOptions(NamedTuple):
     """What the caller says of the parts of a document."""
 
-    what: What
+    what: Loadable
     name: str | None
     root: str | os.PathLike[str] | None
-    imports: Fetch | Mapping[str, What] | None
-    files: Mapping[str, What] | None
+    imports: Fetch | Mapping[str, Loadable] | None
+    files: Mapping[str, Loadable] | None
     parameters: Mapping[str, Json] | None
 
     def path(self, document: Document) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from asl.compose.expansion import expanded
+from asl.compose.expansion import expand
 from asl.compose.files import (
     BESIDE,
     DiskFiles,
@@ -15,7 +15,7 @@ from asl.compose.files import (
     ImportRefused,
     MappedFiles,
 )
-from asl.compose.lock import LATEST, LOCK, Pin, digest, is_registry, registered
+from asl.compose.lock import LATEST, LOCK, Pin, digest, is_registry, parse_registry_source
 from asl.core.diagnostics import Finding, InvalidDocument, did_you_mean
 from asl.core.document import Composition, Document, read
 from asl.core.errors import AslError
@@ -25,7 +25,7 @@ from asl.core.values import Json
 from asl.sources import load
 from asl.states.machines import include_states
 
-__all__ = ["joined", "linked", "unlocked"]
+__all__ = ["compose_imports", "link_imports", "load_unlocked"]
 
 MAX_NESTED: Final = 16
 MAX_DOCUMENTS: Final = 1000
@@ -33,7 +33,7 @@ MAX_CHARACTERS: Final = 64 * 1024 * 1024
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
-def linked(document: Document, files: Files, fetch: Fetch | None = None) -> Document:
+def link_imports(document: Document, files: Files, fetch: Fetch | None = None) -> Document:
     """Return a document with all that it imports; the same one if that is nothing.
 
     What cannot be imported is a finding.
@@ -183,7 +183,7 @@ class _Linker:
         self.findings.append(Finding(code, message, place, hint))
 
     def _check_registry(self, one: "_Import") -> None:
-        wanted = registered(one.source)
+        wanted = parse_registry_source(one.source)
         if wanted is None:
             raise ImportRefused(
                 f"{one.source!r} names nothing in a registry",
@@ -255,20 +255,20 @@ def _unused(
             yield Finding("V-IMP-05", message, place, hint, at_key=True)
 
 
-def joined(document: Document, given: ImportOptions) -> Document:
+def compose_imports(document: Document, given: ImportOptions) -> Document:
     """Return a document with its imports, and with the machines that its Includes run."""
     imports: Any = given.imports
     fetch = imports.__getitem__ if isinstance(imports, Mapping) else imports
     files: Files = DiskFiles(given.path(document), given.root)
     if given.files is not None:
         files = MappedFiles(given.files)
-    return expanded(linked(document, files, fetch), given.parameters)
+    return expand(link_imports(document, files, fetch), given.parameters)
 
 
-def unlocked(path: str, root: str | None) -> tuple[Document, Mapping[str, Json]]:
+def load_unlocked(path: str, root: str | None) -> tuple[Document, Mapping[str, Json]]:
     """Read a document and its imports whatever its lock says; return that as well."""
     document = load(path)
     lock = document.value.get(LOCK)
     bare = {key: value for key, value in document.value.items() if key != LOCK}
-    found = linked(replace(document, value=bare), DiskFiles(path, root))
+    found = link_imports(replace(document, value=bare), DiskFiles(path, root))
     return replace(found, value=document.value), lock if type(lock) is dict else {}

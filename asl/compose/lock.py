@@ -13,7 +13,16 @@ from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, type_name
 
-__all__ = ["LATEST", "LOCK", "Pin", "Registered", "digest", "is_registry", "pins", "registered"]
+__all__ = [
+    "LATEST",
+    "LOCK",
+    "Pin",
+    "RegistrySource",
+    "current_lock",
+    "digest",
+    "is_registry",
+    "parse_registry_source",
+]
 
 LATEST = "latest"
 _SOURCE = re.compile(r"registry://([\w.-]+(?:/[\w.-]+)+)(?:@(.+))?", re.ASCII)
@@ -21,7 +30,7 @@ _VERSION = re.compile(r"(\^|~|>=)?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[0-9A-Za-z.-]
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegistrySource:
     """An entry of a registry, and which of its versions are meant.
 
     `relation` is `^`, `~`, `>=`, `latest`, or empty for exactly this version.
@@ -37,7 +46,7 @@ class Registered:
         """Whether only one version is meant."""
         return not self.relation
 
-    def admits(self, other: "Registered") -> bool:
+    def admits(self, other: "RegistrySource") -> bool:
         """Whether an exact version of the same entry is one of those that are meant."""
         if other.name != self.name or not other.exact:
             return False
@@ -62,19 +71,19 @@ def is_registry(source: str) -> bool:
     return source.startswith("registry:")
 
 
-def registered(source: str) -> Registered | None:
+def parse_registry_source(source: str) -> RegistrySource | None:
     """Read the source of an entry; None for a malformed one."""
     found = _SOURCE.fullmatch(source)
     if found is None:
         return None
     name, wanted = found.groups()
     if wanted is None or wanted == LATEST:
-        return Registered(name, LATEST)
+        return RegistrySource(name, LATEST)
     version = _VERSION.fullmatch(wanted)
     if version is None:
         return None
     relation, major, minor, patch, tag = version.groups()
-    return Registered(name, relation or "", (int(major), int(minor), int(patch)), tag or "")
+    return RegistrySource(name, relation or "", (int(major), int(minor), int(patch)), tag or "")
 
 
 LOCK: Final = "_lock"
@@ -99,7 +108,7 @@ class Pin:
         """Say why this is no source that an import admits; None if it is one."""
         if not is_registry(source):
             return None if self.source == source else f"it locks {self.source!r}, not {source!r}"
-        wanted, exact = registered(source), registered(self.source)
+        wanted, exact = parse_registry_source(source), parse_registry_source(self.source)
         if exact is None or not exact.exact:
             return f"{self.source!r} is no exact version in a registry"
         if wanted is None or not wanted.admits(exact):
@@ -120,7 +129,7 @@ def digest(document: Document) -> str:
     return sha256("".join(content).encode()).hexdigest()
 
 
-def pins(document: Document) -> dict[str, Json]:
+def current_lock(document: Document) -> dict[str, Json]:
     """Return the lock of a document as it is now: an entry for each import, by its name.
 
     What is locked already keeps its source. Raises AslError for an import of a registry that says
@@ -141,7 +150,7 @@ def pins(document: Document) -> dict[str, Json]:
             raise AslError(f"the import {name!r} could not be read: run asl check")
         entry = locked.get(name)
         exact = Pin.read(entry).source if is_registry(source) and type(entry) is str else source
-        version = registered(exact)
+        version = parse_registry_source(exact)
         if version is not None and not version.exact:
             raise AslError(f"the import {name!r} names no version: write it into {LOCK!r}")
         found[name] = f"{exact}#sha256={digest(composition.imports[name])}"

@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.states import type_of
 from asl.states.base import labelled
 
-__all__ = ["check", "check_points", "linked"]
+__all__ = ["check", "check_points", "extract_machine"]
 
 _WAYS = ("Next", "Choices", "Default")
 
@@ -61,7 +61,7 @@ def check_points(
         yield Finding("V-INC-04", message, f"{pointer}/ExitPoint")
 
 
-def linked(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str, Json]:
+def extract_machine(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str, Json]:
     """Return the machine of a module from *entry* to *exit*, or to the last state.
 
     A state that does not say what follows goes on with the next one in document order. States that

@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.pointers import escape
 from asl.core.values import Json
 
-__all__ = ["admitted", "check", "patched"]
+__all__ = ["apply_patch", "check", "filter_patch"]
 
 _SETTLED: Final = ("Parameters", "Imports", "_lock")
 """What a template has been put together by before a patch applies."""
@@ -15,7 +15,7 @@ _NEEDED: Final = ("StartAt", "States")
 """What no patch may take from a machine."""
 
 
-def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str]]:
+def apply_patch(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str]]:
     """Return the patched value and the JSON Pointers of what the patch has put there."""
     if type(patch) is not dict:
         return patch, [pointer]
@@ -25,12 +25,12 @@ def patched(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str
         if part is None:
             merged.pop(key, None)
         else:
-            merged[key], inner = patched(merged.get(key), part, f"{pointer}/{escape(key)}")
+            merged[key], inner = apply_patch(merged.get(key), part, f"{pointer}/{escape(key)}")
             changed += inner
     return merged, changed
 
 
-def admitted(states: Json, patch: Mapping[str, Json]) -> dict[str, Json]:
+def filter_patch(states: Json, patch: Mapping[str, Json]) -> dict[str, Json]:
     """Return what a patch may change: nothing that is settled, and no states that are not there."""
     own = {
         key: part

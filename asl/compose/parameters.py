@@ -8,7 +8,7 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_integer, is_number, json_equal, type_name
 
-__all__ = ["Parameter", "check", "declared"]
+__all__ = ["Parameter", "check", "declared_parameters"]
 
 _KINDS: Final[Mapping[str, Callable[[Json], bool]]] = {
     "string": lambda value: type(value) is str,
@@ -60,7 +60,7 @@ class Parameter:
         return None
 
 
-def declared(template: Mapping[str, Json]) -> dict[str, Parameter]:
+def declared_parameters(template: Mapping[str, Json]) -> dict[str, Parameter]:
     """Return the parameters that a document declares, by their names; none if it is no template."""
     parameters = template.get("Parameters")
     if type(parameters) is not dict:
@@ -70,7 +70,7 @@ def declared(template: Mapping[str, Json]) -> dict[str, Parameter]:
 
 def check(template: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     """Yield the parts of declarations that contradict the rest of them (V-TPL-01)."""
-    for name, parameter in declared(template).items():
+    for name, parameter in declared_parameters(template).items():
         place = f"{pointer}/Parameters/{escape(name)}"
         if parameter.default is not None and (misfit := parameter.misfit(parameter.default)):
             yield Finding("V-TPL-01", f"the default of {name!r} {misfit}", f"{place}/Default")

@@ -14,7 +14,17 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact, type_name
 from asl.states.base import PARAMETER
 
-__all__ = ["RULE", "Part", "Reference", "escaped", "member", "names", "parse", "sole", "unescaped"]
+__all__ = [
+    "RULE",
+    "ParameterReference",
+    "Part",
+    "escape_braces",
+    "member",
+    "names",
+    "parse",
+    "sole_reference",
+    "unescape_braces",
+]
 
 RULE = "V-TPL-02"
 _BEGIN = re.compile(rf"\\\{{\{{|{PARAMETER}")
@@ -28,7 +38,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ParameterReference:
     """A parameter in a text, and what is done to its value."""
 
     name: str
@@ -43,7 +53,7 @@ class Reference:
         return given
 
 
-Part: TypeAlias = str | Reference
+Part: TypeAlias = str | ParameterReference
 
 
 def parse(text: str) -> tuple[Part, ...]:
@@ -60,18 +70,18 @@ def parse(text: str) -> tuple[Part, ...]:
         filters, at = _filters(text, at)
         if start < begin.start():
             parts.append(text[start : begin.start()])
-        parts.append(Reference(begin[1], filters, begin.start(), at))
+        parts.append(ParameterReference(begin[1], filters, begin.start(), at))
         start = at
     return (*parts, text[start:]) if start < len(text) else tuple(parts)
 
 
-def sole(text: str) -> Reference | None:
+def sole_reference(text: str) -> ParameterReference | None:
     """Return the reference of a text that is nothing else; None for any other text."""
     try:
         parts = parse(text)
     except ExpressionFault:
         return None
-    return parts[0] if len(parts) == 1 and isinstance(parts[0], Reference) else None
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], ParameterReference) else None
 
 
 def member(text: str, parameters: Container[str]) -> ExpressionFault | None:
@@ -138,12 +148,12 @@ _FILTERS: Mapping[str, Callable[[Json, Json], Json]] = {
 }
 
 
-def escaped(value: Json) -> Json:
+def escape_braces(value: Json) -> Json:
     """Return a value in whose strings no braces are read as an expression."""
     return _deep(value, lambda text: text.replace("{{", r"\{{"))
 
 
-def unescaped(value: Json) -> Json:
+def unescape_braces(value: Json) -> Json:
     """Return a value whose strings say what escaped ones mean."""
     return _deep(value, lambda text: text.replace(r"\{{", "{{"))
 

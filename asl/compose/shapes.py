@@ -18,10 +18,10 @@ from asl.states.base import StateType
 from asl.states.fields import ITEM, Field, FieldIndex, Reading
 from asl.states.machines import machine_fields
 
-__all__ = ["DOCUMENT", "Place", "Shape"]
+__all__ = ["DOCUMENT", "Shape", "StringUse"]
 
 
-class Place(Enum):
+class StringUse(Enum):
     """What a string is read as."""
 
     SETTING = "a value of a certain type"
@@ -41,7 +41,7 @@ class Shape:
     their names where it is an object with fields (`named`), otherwise they are read as it is.
     """
 
-    place: Place = Place.SETTING
+    place: StringUse = StringUse.SETTING
     members: "Mapping[str, Shape]" = field(default_factory=dict)
     named: bool = False
 
@@ -58,14 +58,14 @@ class Shape:
         return _SETTING if self.named else self
 
 
-_COMPUTED: Final = (Place.SETTING, Place.PAYLOAD, Place.TEXT)
+_COMPUTED: Final = (StringUse.SETTING, StringUse.PAYLOAD, StringUse.TEXT)
 _SETTING: Final = Shape()
-_PAYLOAD: Final = Shape(Place.PAYLOAD)
-_VERBATIM: Final = Shape(Place.VERBATIM)
-_TEXT: Final = Shape(Place.TEXT)
-_STRUCTURE: Final = Shape(Place.STRUCTURE)
-_EXPRESSION: Final = Shape(Place.EXPRESSION)
-_REMARK: Final = Shape(Place.REMARK)
+_PAYLOAD: Final = Shape(StringUse.PAYLOAD)
+_VERBATIM: Final = Shape(StringUse.VERBATIM)
+_TEXT: Final = Shape(StringUse.TEXT)
+_STRUCTURE: Final = Shape(StringUse.STRUCTURE)
+_EXPRESSION: Final = Shape(StringUse.EXPRESSION)
+_REMARK: Final = Shape(StringUse.REMARK)
 
 _RULE_MEMBERS: dict[str, Shape] = {"Next": _STRUCTURE, "Variable": _EXPRESSION}
 _RULE: Final = Shape(members=_RULE_MEMBERS, named=True)
@@ -75,7 +75,7 @@ _CONFIGURED: Final = Shape(members={"ReaderConfig": Shape(named=True)}, named=Tr
 
 _STATES: Final = Shape()
 _MACHINE: Final = Shape(
-    Place.STRUCTURE,
+    StringUse.STRUCTURE,
     {"StartAt": _STRUCTURE, "QueryLanguage": _STRUCTURE, "States": _STATES},
     named=True,
 )

@@ -8,8 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from asl.compose.placeholders import RULE, Part, Reference, escaped, member, parse, sole, unescaped
-from asl.compose.shapes import DOCUMENT, Place, Shape
+from asl.compose.placeholders import (
+    RULE,
+    ParameterReference,
+    Part,
+    escape_braces,
+    member,
+    parse,
+    sole_reference,
+    unescape_braces,
+)
+from asl.compose.shapes import DOCUMENT, Shape, StringUse
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
@@ -17,7 +26,7 @@ from asl.core.values import Json, compact
 from asl.expr.query_protocol import query_source
 from asl.expr.templates import SUFFIX
 
-__all__ = ["MAX_INSERTED", "Argument", "Filling", "Open", "TooLarge"]
+__all__ = ["MAX_INSERTED", "Argument", "OpenArgument", "Substitution", "TooLarge"]
 
 MAX_INSERTED = 16 * 1024 * 1024
 """How many characters may be inserted into one template."""
@@ -31,17 +40,17 @@ class TooLarge(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenArgument:
     """An argument that is not known yet."""
 
     dynamic: bool
     """Whether only the data of a run tells it."""
 
 
-Argument: TypeAlias = Json | Open
+Argument: TypeAlias = Json | OpenArgument
 
 
-class Filling:
+class Substitution:
     """One template on its way to a machine.
 
     `arguments` has a value for every parameter, or says that there will be one. With `data` the
@@ -51,7 +60,7 @@ class Filling:
     def __init__(self, arguments: Mapping[str, Argument], *, data: bool = False) -> None:
         self.arguments = arguments
         self.data = data
-        self.open = any(isinstance(each, Open) for each in arguments.values())
+        self.open = any(isinstance(each, OpenArgument) for each in arguments.values())
         self.findings: list[Finding] = []
         self.renamed: dict[str, str] = {}
         """JSON Pointers of members whose names were filled in, and how they are written."""
@@ -107,62 +116,62 @@ class Filling:
     def _language(self, holder: Mapping[str, Json], otherwise: str) -> str:
         chosen = holder.get("QueryLanguage")
         if type(chosen) is str and "{{" in chosen:
-            chosen = Filling(self.arguments)._filled(chosen, "", Place.STRUCTURE)
+            chosen = Substitution(self.arguments)._filled(chosen, "", StringUse.STRUCTURE)
         return chosen if chosen in ("JSONPath", "JSONata") else otherwise
 
     # Strings
 
     def _name(self, key: str, pointer: str) -> str:
-        filled = self._filled(key, pointer, Place.STRUCTURE)
+        filled = self._filled(key, pointer, StringUse.STRUCTURE)
         return filled if type(filled) is str else compact(filled)
 
-    def _text(self, text: str, pointer: str, place: Place, language: str) -> Json:
-        computed = place in (Place.SETTING, Place.PAYLOAD, Place.TEXT)
+    def _text(self, text: str, pointer: str, place: StringUse, language: str) -> Json:
+        computed = place in (StringUse.SETTING, StringUse.PAYLOAD, StringUse.TEXT)
         if computed and language == "JSONata" and query_source(text) is not None:
-            place = Place.EXPRESSION
+            place = StringUse.EXPRESSION
         filled = self._filled(text, pointer, place)
         if self.data and computed and _evaluated(filled, language):
             message = "a value from the data would be read as an expression here"
             self.findings.append(Finding("V-TPL-04", message, pointer))
         return filled
 
-    def _filled(self, text: str, pointer: str, place: Place) -> Json:
+    def _filled(self, text: str, pointer: str, place: StringUse) -> Json:
         """Fill in a text; one that is nothing but a parameter becomes the value itself."""
         try:
             written = parse(text)
             parts = [self._part(part, text, pointer, place) for part in written]
         except ExpressionFault as fault:
-            if place is not Place.REMARK:
+            if place is not StringUse.REMARK:
                 self.findings.append(Finding(fault.code, fault.message, pointer, fault.hint))
             return text
         if len(parts) == 1:
-            if isinstance(written[0], Reference):
+            if isinstance(written[0], ParameterReference):
                 self.whole[pointer] = written[0].name
             return parts[0]
         return "".join(part if type(part) is str else compact(part) for part in parts)
 
-    def _part(self, part: Part, text: str, pointer: str, place: Place) -> Json:
+    def _part(self, part: Part, text: str, pointer: str, place: StringUse) -> Json:
         """Return what a part of a text becomes; raises ExpressionFault."""
-        braces = self.open or place is Place.TEXT
+        braces = self.open or place is StringUse.TEXT
         if isinstance(part, str):
             if (fault := member(part, self.arguments)) is not None:
                 raise fault
-            return part if braces else unescaped(part)
+            return part if braces else unescape_braces(part)
         given = self._given(part)
-        if not isinstance(given, Open):
+        if not isinstance(given, OpenArgument):
             value = part.value(given)
             self.inserted += _length(value)
             if self.inserted > MAX_INSERTED:
                 raise TooLarge
-            return escaped(value) if braces else value
+            return escape_braces(value) if braces else value
         if given.dynamic and place in _FIXED:
             message = f"{part.name!r} is known only when the Include runs, and this is"
             finding = Finding("V-TPL-04", f"{message} {place.value}", pointer, _FIXED[place])
             self.findings.append(finding)
-        self.checked |= given.dynamic and place is Place.SETTING
+        self.checked |= given.dynamic and place is StringUse.SETTING
         return text[part.start : part.end]
 
-    def _given(self, part: Reference) -> Argument:
+    def _given(self, part: ParameterReference) -> Argument:
         if part.name in self.arguments:
             return self.arguments[part.name]
         near = did_you_mean(part.name, self.arguments)
@@ -171,14 +180,14 @@ class Filling:
 
     def _compared(self, text: str, pointer: str) -> tuple[str, Json]:
         """Fill in a `Variable`; an argument that is no path is what is compared itself."""
-        reference = sole(text)
+        reference = sole_reference(text)
         if reference is None or reference.name not in self.arguments:
-            return "Variable", self._filled(text, pointer, Place.EXPRESSION)
+            return "Variable", self._filled(text, pointer, StringUse.EXPRESSION)
         given = self.arguments[reference.name]
-        if isinstance(given, Open):
+        if isinstance(given, OpenArgument):
             self.checked |= given.dynamic
             return "Variable", text
-        value = self._filled(text, pointer, Place.PAYLOAD)
+        value = self._filled(text, pointer, StringUse.PAYLOAD)
         path = type(value) is str and value.startswith("$") and not self.data
         if path or type(value) in (dict, list):
             return "Variable", value
@@ -187,8 +196,8 @@ class Filling:
 
 
 _FIXED = {
-    Place.STRUCTURE: "pass a literal, or decide with a Choice",
-    Place.EXPRESSION: "pass a literal, or read the value from the input of the template",
+    StringUse.STRUCTURE: "pass a literal, or decide with a Choice",
+    StringUse.EXPRESSION: "pass a literal, or read the value from the input of the template",
 }
 """Where no value of the data may stand, and what to do instead."""
 

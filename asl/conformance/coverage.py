@@ -19,7 +19,7 @@ from asl.core.document import Document, read
 from asl.core.values import Json, compact
 from asl.documents.loading import document_of
 from asl.engine.result import Result
-from asl.graphs.model import MISSING, Machine, State, Transition, graph_of
+from asl.graphs.model import MISSING, GraphState, MachineGraph, Transition, graph_of
 from asl.program import Program
 
 __all__ = ["Covered", "Missed", "Run", "coverage_of", "recorded", "watched"]
@@ -59,7 +59,7 @@ class _Taken:
 
     name: str
     document: Document
-    machine: Machine
+    machine: MachineGraph
     states: set[str] = field(default_factory=set)
     ways: set[tuple[str, str, str, bool | None]] = field(default_factory=set)
     """Pointer of a machine, source, target, and whether an error was caught, if that was told."""
@@ -181,7 +181,7 @@ class _Walk:
             self.taken.ways.add((machine.pointer, source, name, caught))
 
 
-def _machine(machine: Machine, within: Sequence[str | int]) -> Machine | None:
+def _machine(machine: MachineGraph, within: Sequence[str | int]) -> MachineGraph | None:
     """Return the machine at a path of states and indices of branches or items."""
     for name, index in zip(within[::2], within[1::2], strict=False):
         inner = next((each.machines for each in machine.states if each.name == name), ())
@@ -213,14 +213,14 @@ def _covered(taken: _Taken) -> Covered:
     return Covered(taken.name, (states[0], states[1]), (ways[0], ways[1]), told)
 
 
-def _machines(machine: Machine) -> Iterator[Machine]:
+def _machines(machine: MachineGraph) -> Iterator[MachineGraph]:
     yield machine
     for state in machine.states:
         for inner in state.machines:
             yield from _machines(inner)
 
 
-def _ways_out(machine: Machine, state: State) -> list[Transition]:
+def _ways_out(machine: MachineGraph, state: GraphState) -> list[Transition]:
     """Return the transitions to other states, one for all rules that lead to the same state."""
     found: dict[tuple[object, bool], Transition] = {}
     for each in machine.transitions:
@@ -229,7 +229,7 @@ def _ways_out(machine: Machine, state: State) -> list[Transition]:
     return list(found.values())
 
 
-def _is_walked(taken: _Taken, machine: Machine, way: Transition) -> bool:
+def _is_walked(taken: _Taken, machine: MachineGraph, way: Transition) -> bool:
     return any(
         (machine.pointer, way.source, way.target, told) in taken.ways
         for told in (way.kind == "catch", None)
@@ -241,7 +241,7 @@ def _words(way: Transition) -> str:
     return f"{way.source!r} never goes to {way.target!r}{when}"
 
 
-def _place(taken: _Taken, state: State) -> str:
+def _place(taken: _Taken, state: GraphState) -> str:
     document, pointer = taken.document.origin(state.pointer)
     line = document.locate(pointer, at_key=True).line
     name = document.source.name or taken.name

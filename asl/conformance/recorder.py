@@ -16,7 +16,7 @@ from typing import Any
 from asl.agents.adapters import as_agent
 from asl.core.document import Document
 from asl.core.errors import StateError
-from asl.core.values import Json, compact, detached
+from asl.core.values import Json, compact, copy_foreign
 from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
 from asl.engine.execution import Execution
 from asl.engine.map_run import ChildExecution
@@ -97,14 +97,14 @@ class _Exchange:
     __slots__ = ("execution", "request", "script", "target")
 
     def __init__(self, request: Json, target: Target, execution: str) -> None:
-        self.request = detached(request)
+        self.request = copy_foreign(request)
         self.target = target
         self.execution = execution
         self.script: dict[str, Json] = HANG
 
     def answered(self, result: Json, call: Call) -> None:
         if not call.cancelled:
-            self.script = {"return": detached(result)}
+            self.script = {"return": copy_foreign(result)}
 
 
 class _Around:

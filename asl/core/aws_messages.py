@@ -5,7 +5,7 @@ Sources: recorded answers of the service; where the words of a fault are not kno
 
 from collections.abc import Iterable
 
-from asl.core.java import in_hash_order
+from asl.core.java import sort_by_hash
 from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
 
@@ -121,4 +121,4 @@ def location(value: Json, pointer: str) -> str:
 
 def _set(names: Iterable[str]) -> str:
     """List names in the order of a hash set of Java, which is that of the recordings."""
-    return f"[{', '.join(in_hash_order(names))}]"
+    return f"[{', '.join(sort_by_hash(names))}]"

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from asl.core.aws_messages import NOWHERE, location
 from asl.core.codes import lookup
 from asl.core.errors import AslError
-from asl.core.pointers import resolved
+from asl.core.pointers import resolve_pointer
 from asl.core.source import WrittenDocument
 from asl.core.values import Json
 
@@ -251,7 +251,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:1200]}…{text[-600:]}"
 
 
-def insist(document: WrittenDocument, findings: Iterable[Finding]) -> None:
+def raise_for_errors(document: WrittenDocument, findings: Iterable[Finding]) -> None:
     """Raise InvalidDocument with all findings if one of them is an error."""
     found = dict.fromkeys(findings)
     if any(map(is_error, found)):  # places are for those who are told
@@ -269,8 +269,8 @@ def _diagnostic(
 ) -> tuple[Diagnostic, int]:
     """Return a finding with its place, and the offset of that."""
     home, pointer = document.origin(finding.pointer)
-    inside, value = finding.inside, resolved(document.value, finding.pointer)
-    if home is not document and value is not None and resolved(home.value, pointer) != value:
+    inside, value = finding.inside, resolve_pointer(document.value, finding.pointer)
+    if home is not document and value is not None and resolve_pointer(home.value, pointer) != value:
         inside = None  # it counts the characters of a text into which something was filled
     offset = home.offset(pointer, finding.at_key, inside)
     at = home.source.place(offset)

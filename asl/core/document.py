@@ -20,7 +20,7 @@ from asl.core.diagnostics import (
     did_you_mean,
 )
 from asl.core.errors import AslError, DocumentNotFound
-from asl.core.pointers import resolved
+from asl.core.pointers import resolve_pointer
 from asl.core.source import (
     DEFAULT_LIMITS,
     DOCUMENT_LIMITS,
@@ -32,7 +32,7 @@ from asl.core.source import (
     character,
     spans_of,
 )
-from asl.core.values import SURROGATE, Json, detached, type_name
+from asl.core.values import SURROGATE, Json, copy_foreign, type_name
 from asl.core.yaml_schema import CORE, Schema
 
 UNNAMED: Final = "workflow"
@@ -47,7 +47,7 @@ class Readable(Protocol):
     def read(self, size: int, /) -> str | bytes: ...
 
 
-class Written(Protocol):
+class ComposedText(Protocol):
     """A text that was put together, and the offsets at which its characters were written."""
 
     @property
@@ -58,7 +58,7 @@ class Written(Protocol):
         """Where the character at a position stands in the source."""
 
 
-What: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
+Loadable: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
 """What can be read: a path, a text, bytes, a dict or an open file."""
 
 
@@ -103,7 +103,7 @@ class Document:
     _spans: list[Span] = field(default_factory=list)
     resource: str | None = None
     findings: tuple[Finding, ...] = ()
-    _written: Written | None = None
+    _written: ComposedText | None = None
     composition: Composition | None = None
     deployed: str | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Document:
         offset = self.span.find(pointer, at_key)
         text = self.source.text if self._written is None else self._written.string
         if inside is not None and text is not None:
-            value = resolved(self.value, pointer)
+            value = resolve_pointer(self.value, pointer)
             offset = character(text, offset, value, inside) if type(value) is str else offset
         return offset if self._written is None else self._written.origin(offset)
 
@@ -188,7 +188,7 @@ def origin_of(pointer: str, document: Document, origins: Origins) -> tuple[Docum
 
 
 def read(
-    what: What,
+    what: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -221,7 +221,7 @@ def as_object(document: Document) -> Document:
 
 
 def read_value(
-    what: What,
+    what: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -229,12 +229,12 @@ def read_value(
 ) -> Document:
     """Read any value in JSON or YAML; everything else is as in `read`."""
     if isinstance(what, dict):
-        return Document(detached(what), Source(name))
-    return parsed(opened(what, name=name, format=format, limits=limits), limits)
+        return Document(copy_foreign(what), Source(name))
+    return parse_source(open_source(what, name=name, format=format, limits=limits), limits)
 
 
-def opened(
-    what: What,
+def open_source(
+    what: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -252,7 +252,7 @@ def opened(
     return Source(name, text, format)
 
 
-def parsed(
+def parse_source(
     source: Source, limits: Limits = DEFAULT_LIMITS, schema: Schema | None = None
 ) -> Document:
     """The value of a text; raises `InvalidDocument`. A schema is only for YAML."""
@@ -294,7 +294,7 @@ def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str 
     return what.read(limits.max_bytes + 1), name
 
 
-def path_of(what: What) -> str | None:
+def path_of(what: Loadable) -> str | None:
     """The path that is to be read, None for a text and for everything else."""
     if isinstance(what, str) and ("\n" in what or what.lstrip("\ufeff \t\r").startswith("{")):
         return None
@@ -370,17 +370,17 @@ def _diagnostic(source: Source, fault: Fault) -> Diagnostic:
     return Diagnostic(
         fault.code,
         Severity(lookup(fault.code).severity),
-        clipped(fault.message),
+        clip(fault.message),
         fault.pointer,
         source.name,
         at.line,
         at.column,
-        fault.hint and clipped(fault.hint),
+        fault.hint and clip(fault.hint),
         related,
     )
 
 
-def clipped(text: str) -> str:
+def clip(text: str) -> str:
     """A message of bounded length, however long the key or word that it quotes."""
     return text if len(text) <= 200 else f"{text[:120]}…{text[-60:]}"
 

@@ -63,7 +63,7 @@ class StateError(Exception):
     """A state failed with an error name and a cause (Specification 6.1); `Fail` may omit both.
 
     `usage` is what an agent has used before it failed, as it would report it in a result. Where it
-    is `lost`, nobody knows that: the call was given up, or broke off, before its end.
+    is `mark_usage_unknown`, nobody knows that: the call was given up, or broke off, before its end.
     """
 
     __slots__ = ("cause", "name")
@@ -82,7 +82,7 @@ class StateError(Exception):
 E = TypeVar("E", bound=StateError)
 
 
-def lost(error: E) -> E:
+def mark_usage_unknown(error: E) -> E:
     """Return the error of a call of which nobody knows what it has used."""
     error.lost = True
     return error

@@ -11,18 +11,18 @@ from typing import TypeVar
 
 from asl.core.values import Json, compact
 
-__all__ = ["decimal", "in_hash_order", "json_text", "printed"]
+__all__ = ["decimal", "java_text", "json_text", "sort_by_hash"]
 
 _Value = TypeVar("_Value", bound=Json)
 _WORD = 0xFFFFFFFF
 
 
-def printed(value: Json) -> str:
+def java_text(value: Json) -> str:
     """Print a value as `toString` does: `{a=1, b=[x, null]}`."""
     if type(value) is dict:
-        return "{" + ", ".join(f"{key}={printed(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}={java_text(item)}" for key, item in value.items()) + "}"
     if type(value) is list:
-        return "[" + ", ".join(map(printed, value)) + "]"
+        return "[" + ", ".join(map(java_text, value)) + "]"
     return value if type(value) is str else json_text(value)
 
 
@@ -56,7 +56,7 @@ def _double(value: float) -> str:
     return f"{'-' * sign}{first}.{''.join(rest) or 0}E{power + len(rest)}"
 
 
-def in_hash_order(values: Iterable[_Value]) -> list[_Value]:
+def sort_by_hash(values: Iterable[_Value]) -> list[_Value]:
     """Order different values as a `HashSet` does to which they were added one after the other."""
     members = list(values)
     buckets = 16

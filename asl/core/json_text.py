@@ -15,7 +15,7 @@ import orjson
 from asl.core.errors import NotJson
 from asl.core.pointers import pointer_to
 from asl.core.source import MAX_FAULTS, Fault, Limits, Span
-from asl.core.values import MAX_DIGITS, SURROGATE, Json, deeper_than, detached
+from asl.core.values import MAX_DIGITS, SURROGATE, Json, copy_foreign, deeper_than
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _CHARACTERS = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000}+')
@@ -78,7 +78,7 @@ def read_data(text: str) -> Json:
     """The value of a JSON text that is data, not a document; ValueError says what is wrong."""
     orjson.loads(text)  # is strict about NaN, and about depth
     try:
-        return detached(json.loads(text))
+        return copy_foreign(json.loads(text))
     except NotJson as fault:
         raise ValueError(str(fault)) from None
 

@@ -7,10 +7,10 @@ that looks for a plain `str` passes it by, and findings about it are dropped in 
 import re
 from typing import Final
 
-from asl.core.pointers import parted, resolved
+from asl.core.pointers import resolve_pointer, split_pointer
 from asl.core.values import Json, Opaque
 
-__all__ = ["PLACEHOLDER", "contains_opaque", "is_about_opaque", "with_opaque"]
+__all__ = ["PLACEHOLDER", "contains_opaque", "is_about_opaque", "mark_opaque"]
 
 PLACEHOLDER: Final = re.compile(
     r"""\$\{(?!\s*+\$)(?!\s*+(?:"[^"{}]*"|'[^'{}]*'|[\w.$]+)\s*+:\s)[^{}]+\}|\{\{resolve:[^{}]+\}\}"""
@@ -19,7 +19,7 @@ PLACEHOLDER: Final = re.compile(
 JavaScript; a dynamic reference."""
 
 
-def with_opaque(value: Json) -> Json:
+def mark_opaque(value: Json) -> Json:
     """Return the value with every string that holds a placeholder made opaque.
 
     Parts without one are shared; keys stay as they are.
@@ -27,10 +27,10 @@ def with_opaque(value: Json) -> Json:
     if type(value) is str:
         return Opaque(value) if PLACEHOLDER.search(value) else value
     if type(value) is dict:
-        members = {key: with_opaque(item) for key, item in value.items()}
+        members = {key: mark_opaque(item) for key, item in value.items()}
         return members if any(members[key] is not value[key] for key in value) else value
     if type(value) is list:
-        items = [with_opaque(item) for item in value]
+        items = [mark_opaque(item) for item in value]
         return items if any(map(_differs, items, value)) else value
     return value
 
@@ -49,10 +49,10 @@ def is_about_opaque(value: Json, pointer: str, at_key: bool) -> bool:
 
     The name of a state is known as it is written: other places refer to it.
     """
-    if type(resolved(value, pointer)) is Opaque:
+    if type(resolve_pointer(value, pointer)) is Opaque:
         return True
-    holder, name = parted(pointer)
-    return at_key and parted(holder)[1] != "States" and PLACEHOLDER.search(name) is not None
+    holder, name = split_pointer(pointer)
+    return at_key and split_pointer(holder)[1] != "States" and PLACEHOLDER.search(name) is not None
 
 
 def _differs(one: Json, other: Json) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from asl.core.values import Json, index_of
 
-__all__ = ["escape", "parted", "pointer_to", "resolved", "tokens", "unescape"]
+__all__ = ["escape", "pointer_to", "resolve_pointer", "split_pointer", "tokens", "unescape"]
 
 
 def escape(token: str) -> str:
@@ -29,13 +29,13 @@ def pointer_to(names: Iterable[str]) -> str:
     return "".join(f"/{escape(name)}" for name in names)
 
 
-def parted(pointer: str) -> tuple[str, str]:
+def split_pointer(pointer: str) -> tuple[str, str]:
     """The JSON Pointer of a value's holder, and the name of the value in it."""
     holder, _, token = pointer.rpartition("/")
     return holder, unescape(token)
 
 
-def resolved(value: Json, pointer: str) -> Json:
+def resolve_pointer(value: Json, pointer: str) -> Json:
     """The value at a JSON Pointer, None where there is none."""
     for token in tokens(pointer):
         if type(value) is list:

@@ -80,10 +80,10 @@ def type_name(value: Json) -> str:
 
 def compact(value: Json) -> str:
     """The value as JSON text without blanks: key order kept, non-ASCII characters as they are."""
-    return encoded(value).decode()
+    return encode(value).decode()
 
 
-def encoded(value: Json) -> bytes:
+def encode(value: Json) -> bytes:
     """The same text in UTF-8."""
     try:
         return orjson.dumps(value)
@@ -91,7 +91,7 @@ def encoded(value: Json) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def whole_text(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with a question mark for each lone surrogate, which is half of a character."""
     return text.encode("utf-8", "replace").decode()
 
@@ -154,7 +154,7 @@ def measure(value: Json, limit: int) -> int:
         if kind is _Close:
             sizes[item.container] = total - item.start
         elif kind is not dict and kind is not list:
-            total += _text_size(item) if kind is str else len(encoded(item))
+            total += _text_size(item) if kind is str else len(encode(item))
         elif id(item) in sizes:
             size = sizes[id(item)]
             if size is None:  # the container holds itself: no text is long enough
@@ -168,7 +168,7 @@ def measure(value: Json, limit: int) -> int:
                 todo.extend(members)
                 total += 1 + len(item)
                 if kind is dict:  # a list of the keys has one comma less than there are colons
-                    total += len(encoded(list(item))) - 1
+                    total += len(encode(list(item))) - 1
             else:
                 sizes[id(item)] = size = _flat_size(item)
                 total += size
@@ -182,12 +182,12 @@ def _flat_size(container: Json) -> int:
     members = container.values() if type(container) is dict else container
     long = [each for each in members if type(each) is str and len(each) > PIECE]
     if not long:
-        return len(encoded(container))
+        return len(encode(container))
     short = [each for each in members if type(each) is not str or len(each) <= PIECE]
-    size = len(encoded(short)) + sum(_text_size(each) + 1 for each in long)
+    size = len(encode(short)) + sum(_text_size(each) + 1 for each in long)
     if not short:  # one comma less
         size -= 1
-    return size + len(encoded(list(container))) - 1 if type(container) is dict else size
+    return size + len(encode(list(container))) - 1 if type(container) is dict else size
 
 
 def _text_size(text: str) -> int:
@@ -197,9 +197,9 @@ def _text_size(text: str) -> int:
     as much memory again.
     """
     if len(text) <= PIECE:
-        return len(encoded(text))
+        return len(encode(text))
     pieces = (text[start : start + PIECE] for start in range(0, len(text), PIECE))
-    return 2 + sum(len(encoded(piece)) - 2 for piece in pieces)
+    return 2 + sum(len(encode(piece)) - 2 for piece in pieces)
 
 
 def excerpt(value: Json, limit: int = 8192) -> str:
@@ -214,7 +214,7 @@ def fits(value: Json, limit: int) -> bool:
     if type(value) is dict and not is_tracked(value):
         return _flat_size(value) <= limit
     if _is_moderate(value, EXTENSIVE):
-        return len(encoded(value)) <= limit
+        return len(encode(value)) <= limit
     return not deeper_than(value, MAX_DEPTH) and measure(value, limit) <= limit
 
 
@@ -235,7 +235,7 @@ def _is_moderate(value: Json, most: int = MODERATE) -> bool:
             members = item.values() if is_object else item
             few = 2 < len(item) <= FEW  # of one or two, to walk through them takes no longer
             if not is_tracked(item) or (few and not any(map(is_tracked, members))):
-                total += len(encoded(item))  # its text is no longer than FEW times one of its parts
+                total += len(encode(item))  # its text is no longer than FEW times one of its parts
             else:
                 total += 1 + (len("".join(item)) if is_object else len(item))
                 if total > most:
@@ -271,7 +271,7 @@ def deeper_than(value: Json, limit: int) -> bool:
     return True
 
 
-def detached(value: Json) -> Json:
+def copy_foreign(value: Json) -> Json:
     """An independent copy of a JSON value that comes from foreign code.
 
     Raises `NotJson`, naming the place and the Python type, for anything JSON has no form for:
@@ -285,7 +285,7 @@ def detached(value: Json) -> Json:
         raise NotJson(place, foreign.found, foreign.reason) from None
 
 
-def copied(value: Json) -> Json:
+def deep_copy(value: Json) -> Json:
     """An independent copy of a JSON value of ours, whatever its size."""
     kind = type(value)
     if kind is not dict and kind is not list:
@@ -300,7 +300,7 @@ def copied(value: Json) -> Json:
     return deepcopy(value)
 
 
-def handed_over(value: Json, limit: int, state: str) -> Json:
+def copy_for_agent(value: Json, limit: int, state: str) -> Json:
     """A copy of a JSON value of ours, for foreign code that may keep or change it.
 
     Raises StateError where it is too large or too deep.
@@ -329,7 +329,7 @@ def _handed_over(value: Json, limit: int, state: str) -> Json:
         if text and len(text) <= limit:
             return orjson.loads(text)
     try:
-        return received(value, limit, state)
+        return copy_result(value, limit, state)
     except NotJson as error:  # only its depth can be wrong: it was made of JSON
         raise StateError("States.Runtime", f"what the agent is to get: {error}") from None
 
@@ -344,14 +344,15 @@ class _Foreign(Exception):
         self.steps: list[str] = []
 
 
-def received(
+def copy_result(
     value: Json, limit: int, state: str, count: Callable[[int], object] | None = None
 ) -> Json:
     """A copy of what foreign code answered to *state*, at most *limit* bytes as compact JSON.
 
     *count* takes the number of these bytes.
 
-    Raises `NotJson` as `detached` does, StateError("States.DataLimitExceeded") beyond the limit.
+    Raises `NotJson` as `copy_foreign` does, and StateError("States.DataLimitExceeded") beyond the
+    limit.
     """
     try:
         # Its text has the exact size, and reading that again is the fastest way to a copy.
@@ -364,7 +365,7 @@ def received(
             count(len(text))
         flat = type(value) is dict and not is_tracked(value)
         return value.copy() if flat else orjson.loads(text)
-    copy = detached(value)
+    copy = copy_foreign(value)
     size = measure(copy, limit)
     if size > limit:
         raise too_large(state)

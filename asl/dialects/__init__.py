@@ -24,10 +24,10 @@ from asl.core.diagnostics import (
     did_you_mean,
     place,
 )
-from asl.core.document import Document, What, parsed, path_of
+from asl.core.document import Document, Loadable, parse_source, path_of
 from asl.core.errors import AslError
 from asl.core.plugins import blaming, load_plugin, plugin_error
-from asl.core.pointers import resolved
+from asl.core.pointers import resolve_pointer
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.base import Conversion, Coverage, Dialect
@@ -138,7 +138,7 @@ def _recognised(
     if what.format != "json":
         return next((each for each in _every() if each.of_text(text)), None), what
     try:
-        document = parsed(what, limits)
+        document = parse_source(what, limits)
     except InvalidDocument:
         return None, what
     return _of_value(document.value), document
@@ -155,7 +155,7 @@ def _every() -> Iterator[Dialect]:
 
 
 def load(
-    what: What,
+    what: Loadable,
     *,
     dialect: str | None = None,
     reading: Mapping[str, Any] | None = None,
@@ -170,7 +170,7 @@ def load(
 
 
 def load_each(
-    what: What,
+    what: Loadable,
     *,
     dialect: str | None = None,
     reading: Mapping[str, Any] | None = None,
@@ -181,14 +181,14 @@ def load_each(
 
 
 def _reader(
-    what: What, name: str | None, reading: Mapping[str, Any] | None, options: Mapping[str, Any]
+    what: Loadable, name: str | None, reading: Mapping[str, Any] | None, options: Mapping[str, Any]
 ) -> Foreign:
     """Return what reads the text of *what*; *options* say where further files lie."""
     files = partial(_files, what, options.get("root"), options.get("files"))
     return partial(_foreign, name, reading or {}, files)
 
 
-def _files(what: What, root: Any, files: Mapping[str, What] | None) -> Files:
+def _files(what: Loadable, root: Any, files: Mapping[str, Loadable] | None) -> Files:
     return DiskFiles(path_of(what), root) if files is None else MappedFiles(files)
 
 
@@ -241,7 +241,7 @@ def worded(document: Document) -> Callable[[Mapping[str, Json], str], str | None
 
     def said(part: Mapping[str, Json], pointer: str) -> str | None:
         source, at = origins.get(pointer, (None, ""))
-        return words(part, None if source is None else resolved(source.value, at))
+        return words(part, None if source is None else resolve_pointer(source.value, at))
 
     return said
 
@@ -250,7 +250,7 @@ def _convertible(document: Document, report: Report) -> bool:
     """Whether nothing is wrong with a document but that something is not there that it names."""
     return all(
         each.code in ELSEWHERE
-        and (each.code != "V-ST-03" or type(resolved(document.whole, each.pointer)) is str)
+        and (each.code != "V-ST-03" or type(resolve_pointer(document.whole, each.pointer)) is str)
         for each in report.errors
     )
 

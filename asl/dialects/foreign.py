@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding, InvalidDocument
-from asl.core.document import Composition, Document, Origins, origin_of, parsed
+from asl.core.document import Composition, Document, Origins, origin_of, parse_source
 from asl.core.source import Limits, Source
 from asl.core.values import Json, json_equal
 from asl.core.yaml_schema import PLATFORM
@@ -39,7 +39,7 @@ def as_platform(source: Source, limits: Limits, code: str) -> Document:
     """
     schema = PLATFORM if source.format == "yaml" else None
     try:
-        return parsed(source, limits, schema)
+        return parse_source(source, limits, schema)
     except InvalidDocument as refusal:
         report = refusal.report
         coded = tuple(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from asl.core.document import as_object, parsed
+from asl.core.document import as_object, parse_source
 from asl.core.errors import AslError
 from asl.core.printable import printable_json
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
@@ -41,7 +41,7 @@ def laid_out(value: Json) -> str:
 def _value(source: Source, limits: Limits) -> Json:
     """Return what a text says; raises InvalidDocument where it says nothing."""
     foreign = source.format == "yaml" and detect(source) is not None
-    document = parsed(source, limits, PLATFORM if foreign else CORE)
+    document = parse_source(source, limits, PLATFORM if foreign else CORE)
     return as_object(document).value if document.value is None else document.value
 
 

@@ -9,7 +9,7 @@ from asl.checks.aws import unreadable
 from asl.checks.variables import references
 from asl.checks.workflow import taken_apart
 from asl.core.diagnostics import InvalidDocument, Report
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.profile import DEFAULT, Profile
 from asl.documents.loading import check_names, document_of, profile_of
 
@@ -17,7 +17,7 @@ __all__ = ["check", "variable_references"]
 
 
 def check(
-    document: Document | What,
+    document: Document | Loadable,
     *,
     profile: str | Profile = "default",
     strict: bool = False,
@@ -54,7 +54,7 @@ def check(
     )
 
 
-def variable_references(document: Document | What) -> dict[str, list[str]]:
+def variable_references(document: Document | Loadable) -> dict[str, list[str]]:
     """Return the variables that each state reads, by its name: AWS's `variableReferences`.
 
     States that read none are left out; names are sorted and have no dollar. Raises InvalidDocument

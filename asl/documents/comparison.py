@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.dialects import NATIVE, said_plainly, worded
 from asl.documents.loading import document_of
 from asl.graphs.difference import Difference, difference, without_originals
@@ -10,7 +10,7 @@ from asl.graphs.difference import Difference, difference, without_originals
 __all__ = ["diff"]
 
 
-def diff(before: Document | What, after: Document | What) -> Difference:
+def diff(before: Document | Loadable, after: Document | Loadable) -> Difference:
     """Say what two documents differ in, as graphs: states, transitions, data flow, behaviour.
 
     The order of states and of the members of objects means nothing. `same` says whether there is

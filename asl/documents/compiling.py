@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from asl.compiler import compile_workflow
-from asl.compose import runnable
-from asl.core.document import Document, What
+from asl.compose import compose_runnable
+from asl.core.document import Document, Loadable
 from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
 from asl.core.profile import Profile
@@ -25,7 +25,7 @@ SMALL: Final = 10_000
 
 
 def compile(
-    document: Document | What,
+    document: Document | Loadable,
     *,
     profile: str | Profile = "default",
     ignore_blocks: bool = False,
@@ -35,15 +35,15 @@ def compile(
     A document that uses something which this version does not execute is refused;
     `ignore_blocks` runs it without its agent blocks: their limits are not enforced.
     """
-    from asl.checks import insist
+    from asl.checks import raise_for_errors
 
-    loaded, chosen = runnable(document_of(document)), profile_of(profile)
-    insist(loaded, chosen, ignore_blocks=ignore_blocks)
+    loaded, chosen = compose_runnable(document_of(document)), profile_of(profile)
+    raise_for_errors(loaded, chosen, ignore_blocks=ignore_blocks)
     return compile_workflow(loaded.whole, chosen, loaded.name)
 
 
 def program_of(
-    workflow: Program | Document | What, profile: str | Profile | None, ignore_blocks: bool
+    workflow: Program | Document | Loadable, profile: str | Profile | None, ignore_blocks: bool
 ) -> Program:
     """Return a program as it is, and compile anything else."""
     if not isinstance(workflow, Program):
@@ -69,7 +69,7 @@ async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any)
     return prepared
 
 
-def is_small(workflow: Program | Document | What | None) -> bool:
+def is_small(workflow: Program | Document | Loadable | None) -> bool:
     """Whether a workflow is compiled already, or so small that it is compiled in no time."""
     if workflow is None or isinstance(workflow, Program):
         return True

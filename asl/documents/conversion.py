@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from asl.core.document import Document, What, opened, read
+from asl.core.document import Document, Loadable, open_source, read
 from asl.dialects import NATIVE, converted
 from asl.dialects import detect as by_shape
 from asl.dialects import load as load_document
@@ -15,7 +15,7 @@ __all__ = ["convert", "detect"]
 
 
 def convert(
-    document: Document | What,
+    document: Document | Loadable,
     to: str,
     *,
     implicit_retry: bool = True,
@@ -41,11 +41,11 @@ def convert(
     return converted(document, to, writing)
 
 
-def detect(what: What) -> str:
+def detect(what: Loadable) -> str:
     """Return the name of the language that a document is written in, by its shape.
 
     That is `asl` for the state language itself, Amazon's included, and for what has no other shape.
     Nothing is checked. Raises DocumentNotFound for a path without a file.
     """
-    found = by_shape(read(what) if isinstance(what, dict) else opened(what))
+    found = by_shape(read(what) if isinstance(what, dict) else open_source(what))
     return NATIVE if found is None else found.name

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json
@@ -15,7 +15,7 @@ __all__ = ["check_names", "document_of", "load", "profile_of"]
 
 
 def load(
-    what: What,
+    what: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -24,7 +24,7 @@ def load(
     resource: str | None = None,
     variables: Mapping[str, Json] | None = None,
     root: str | os.PathLike[str] | None = None,
-    imports: Callable[[str], What] | Mapping[str, What] | None = None,
+    imports: Callable[[str], Loadable] | Mapping[str, Loadable] | None = None,
     parameters: Mapping[str, Json] | None = None,
 ) -> Document:
     """Read a document from a path, text, bytes, dict or open file, with all that it imports.
@@ -66,7 +66,7 @@ def load(
     )
 
 
-def document_of(what: Document | What) -> Document:
+def document_of(what: Document | Loadable) -> Document:
     """Return a document as it is, and read anything else."""
     return what if isinstance(what, Document) else load(what)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.profile import Profile
 from asl.documents.checking import check
 from asl.documents.loading import document_of
 from asl.effects.prices import Prices
-from asl.graphs.planning import Plan, planned
+from asl.graphs.planning import Plan, make_plan
 
 __all__ = ["plan"]
 
 
 def plan(
-    document: Document | What,
+    document: Document | Loadable,
     *,
     profile: str | Profile = "default",
     prices: Mapping[str, Any] | None = None,
@@ -30,4 +30,4 @@ def plan(
     """
     loaded = document_of(document)
     check(loaded, profile=profile).raise_for_errors()
-    return planned(loaded.whole, Prices(prices), limit)
+    return make_plan(loaded.whole, Prices(prices), limit)

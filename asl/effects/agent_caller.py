@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from asl.core.errors import NotJson, StateError, cause_for, lost
-from asl.core.values import Json, handed_over, plain_copy, received
+from asl.core.errors import NotJson, StateError, cause_for, mark_usage_unknown
+from asl.core.values import Json, copy_for_agent, copy_result, plain_copy
 from asl.effects.agent_turn import AgentTurn
 from asl.effects.caller import Account, BudgetGate
 from asl.effects.middleware import Effect, Proceed, effect_of
@@ -193,7 +193,7 @@ class AgentCaller:
         """Return the answer that middleware leaves, as it must be to go on with."""
         effect = effect_of(at, target.kind, target.name, payload)
         answer = await self.runtime.within_middleware(at, effect, ask, self.limit)
-        return received(answer, self.limit, target.label, at.execution.count_received)
+        return copy_result(answer, self.limit, target.label, at.execution.count_received)
 
     async def _ask_agent(
         self,
@@ -204,7 +204,7 @@ class AgentCaller:
         agent: Agent,
         account: Account | None,
     ) -> Json:
-        own = handed_over(payload, self.limit, target.label)
+        own = copy_for_agent(payload, self.limit, target.label)
         call = Call(at, target, options)
         turn = None if agent.direct is not None else self._turn(call)
         try:
@@ -256,7 +256,7 @@ class AgentCaller:
         if direct is None:
             return None
         assert payload is not None  # where there is a call
-        return direct(handed_over(payload(data, at), self.limit, target.label))
+        return direct(copy_for_agent(payload(data, at), self.limit, target.label))
 
     def answered(
         self, at: Frame, target: Target, answer: Json, account: Account | None = None
@@ -268,9 +268,9 @@ class AgentCaller:
         if result is None:
             try:
                 count = at.execution.count_received
-                result = received(answer, self.limit, target.label, count)
+                result = copy_result(answer, self.limit, target.label, count)
             except (StateError, NotJson) as error:
-                failure = lost(named(error, target))  # with what it says of its usage
+                failure = mark_usage_unknown(named(error, target))  # with what it says of its usage
                 raise failure from cause_for(failure, error)
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
@@ -421,8 +421,8 @@ class AgentCaller:
         except TimeoutError:
             if has_expired(whole):
                 cause = options.cause("answer", options.timeout)
-                raise lost(Raised("States.Timeout", cause)) from None
+                raise mark_usage_unknown(Raised("States.Timeout", cause)) from None
             if pulse.expired():
                 cause = options.cause("sign of life", options.heartbeat)
-                raise lost(HeartbeatMissed(cause)) from None
+                raise mark_usage_unknown(HeartbeatMissed(cause)) from None
             raise

@@ -7,7 +7,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import Json, received
+from asl.core.values import Json, copy_result
 from asl.effects.caller import Caller
 from asl.effects.suspension import SuspensionMonitor
 from asl.engine.agent import Agent, Call
@@ -293,7 +293,7 @@ class ApprovalProcess:
         call.attach(caller)
         try:
             answer = await caller.reach(handler, self.asked.shown, call)
-            return received(answer, caller.limit, state)
+            return copy_result(answer, caller.limit, state)
         except NotJson as error:
             raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
         except BaseException as raised:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import Json, received
+from asl.core.values import Json, copy_result
 from asl.effects.caller import Caller
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import refusal
@@ -108,6 +108,6 @@ def _unanswered(call: Call) -> str:
 def visible_output(taken: Json, limit: int) -> dict[str, Json]:
     """Return what history shows of a handler's own answer, which nobody else reads."""
     try:
-        return {"output": received(taken, limit, "")}
+        return {"output": copy_result(taken, limit, "")}
     except (NotJson, StateError):
         return {}

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import AslError, StateError
 from asl.core.private_files import private_opener
 from asl.core.python_imports import import_object
-from asl.core.values import Json, compact, detached
+from asl.core.values import Json, compact, copy_foreign
 from asl.engine.blame import described
 from asl.engine.events import ENDINGS, Event
 from asl.states.blocks.events import channels_of
@@ -65,7 +65,7 @@ class _Channel:
         """Hand over what waits, one after the other."""
         while (event := self.waiting.get()) is not None:
             try:
-                self.sink(detached(event.to_json()), dict(self.settings))
+                self.sink(copy_foreign(event.to_json()), dict(self.settings))
                 self.delivered += 1
             except BaseException as error:  # foreign code: nothing of it may reach the execution
                 self.failed += 1

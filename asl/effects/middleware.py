@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from asl.core.errors import AslError, NotJson, StateError, cause_for
-from asl.core.values import Json, received
+from asl.core.values import Json, copy_result
 from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
 from asl.engine.frame import Frame
 
@@ -110,7 +110,7 @@ class _Layer:
         try:
             answer = await self.middleware(effect, self._proceed)
             self._check(effect, answer)
-            return received(answer, self.limit, effect.name or effect.state)
+            return copy_result(answer, self.limit, effect.name or effect.state)
         except BaseException as error:  # foreign code; what is not its own flies on
             failure = alone(error)
             if any(failure is each or error is each for each in self.failures):
@@ -144,7 +144,7 @@ class _Layer:
     def _payload(self, effect: Effect) -> Json:
         """Return a copy of what the middleware gives to the effect."""
         try:
-            return received(effect.payload, self.limit, effect.name or effect.state)
+            return copy_result(effect.payload, self.limit, effect.name or effect.state)
         except NotJson as error:
             raise TypeError(f"the payload is no JSON value: {error}") from None
 

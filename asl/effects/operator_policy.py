@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, did_you_mean, insist
+from asl.core.diagnostics import Finding, did_you_mean, raise_for_errors
 from asl.core.document import Composition, Document, read
 from asl.core.errors import StateError
 from asl.core.pointers import escape
@@ -38,7 +38,9 @@ def read_policy(policy: str | os.PathLike[str] | Mapping[str, Any]) -> OperatorP
     """
     document = read(dict(policy) if isinstance(policy, Mapping) else policy)
     value = document.value
-    insist(document, [*_wrong_fields(value), *_dynamic_parts(value), *_wrong_budget(value)])
+    raise_for_errors(
+        document, [*_wrong_fields(value), *_dynamic_parts(value), *_wrong_budget(value)]
+    )
     _check_tools(document)
     return OperatorPolicy(
         value.get("Tools"),

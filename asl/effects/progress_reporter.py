@@ -7,7 +7,7 @@ from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import NotJson
-from asl.core.values import Json, detached, excerpt
+from asl.core.values import Json, copy_foreign, excerpt
 from asl.effects.caller import Caller
 from asl.engine.agent import Call
 from asl.states.blocks.progress import Plan, clamped, update
@@ -96,6 +96,6 @@ class ProgressReporter:
 def _shown(percentage: Any) -> str:
     """Return a report as a warning shows it: an agent may give anything."""
     try:
-        return excerpt(detached(percentage), 100)
+        return excerpt(copy_foreign(percentage), 100)
     except NotJson as error:
         return f"{error.found} ({error.reason})"

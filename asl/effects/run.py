@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.profile import NO_QUOTAS
-from asl.core.values import Json, detached, fits
+from asl.core.values import Json, copy_foreign, fits
 from asl.effects.agent_caller import AgentCaller
 from asl.effects.budget_gate import LedgerGate, shared_budgets_of
 from asl.effects.clock import Clock
@@ -80,7 +80,7 @@ async def execute(
     All behind *identity* is given by name; a signature that enforced it would cost each call more.
     """
     if foreign:
-        data = detached(data)
+        data = copy_foreign(data)
     history: list[Any] = []
     runtime = RuntimeContext().init(execute, clock, buckets, in_event_loop)
     caller = AgentCaller().init(runtime, find, program.profile.max_payload)

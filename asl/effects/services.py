@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from asl.core.cached_property import shared_cached_property
 from asl.core.errors import StateError
-from asl.core.once import once
 from asl.core.values import Json
 from asl.effects.child_execution import ChildStore
 from asl.effects.delivery import Sinks
@@ -116,7 +116,7 @@ class Services:
         self.lacking(error.cause or str(error))
         return Suspended()
 
-    @once
+    @shared_cached_property
     def find(self) -> Find:
         """Resolves the targets of executions that are started: to the agents and resources of the
         run, and to none of its mocks, which go by the states of one document."""
@@ -127,17 +127,17 @@ class Services:
         assert name == "memory"
         return self.remembering
 
-    @once
+    @shared_cached_property
     def remembering(self) -> MemoryService:
         """What the run remembers."""
         return MemoryService(self.memory)
 
-    @once
+    @shared_cached_property
     def tools(self) -> ToolRegistry:
         """The tools of the run, and how often they were used."""
         return ToolRegistry(self.boxes)
 
-    @once
+    @shared_cached_property
     def desk(self) -> TaskTokens:
         """The desk of the run's task tokens: one of its own, if the caller gave none."""
         if self.tokens is not None:

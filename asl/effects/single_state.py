@@ -21,7 +21,7 @@ from asl.core.diagnostics import Diagnostic, Report, did_you_mean
 from asl.core.document import Document, read
 from asl.core.errors import AslError, InvalidTest, StateError
 from asl.core.profile import Profile
-from asl.core.values import Json, compact, detached, is_integer
+from asl.core.values import Json, compact, copy_foreign, is_integer
 from asl.effects.agent_caller import AgentCaller
 from asl.effects.clock import Clock
 from asl.effects.driver import drive
@@ -122,8 +122,8 @@ def run_single_state(
     trial = _SingleState(
         subject, profile, None if mock is None else _Mock.of(mock), configuration, role
     )
-    known = detached(dict(variables))
-    return trial.run(find, clock, detached(data), known, context, inspect=level != "INFO")
+    known = copy_foreign(dict(variables))
+    return trial.run(find, clock, copy_foreign(data), known, context, inspect=level != "INFO")
 
 
 def _check_configuration(configuration: Mapping[str, Json]) -> None:
@@ -188,7 +188,7 @@ class _Mock:
     def of(mock: Mapping[str, Json]) -> "_Mock":
         _known("a mock has", mock, ("result", "errorOutput", "fieldValidationMode"))
         if "result" in mock:
-            return _Mock(detached(mock["result"]))
+            return _Mock(copy_foreign(mock["result"]))
         error = mock.get("errorOutput")
         if not isinstance(error, Mapping):
             raise AslError("a mock has a 'result', or an 'errorOutput' with 'error' and 'cause'")

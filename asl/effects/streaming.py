@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import Json, whole_text
+from asl.core.values import Json, replace_surrogates
 from asl.effects.caller import Caller
 from asl.effects.progress_reporter import CrossThreadQueue
 from asl.engine.agent import Call
@@ -111,7 +111,7 @@ class Stream:
                 f"{self.call.target.name} says more than {self.caller.limit} characters",
             )
             raise self.excess
-        self.inbox.put(whole_text(text))
+        self.inbox.put(replace_surrogates(text))
 
     def _deal(self, said: list[str]) -> None:
         """Deal with what has been said since the last time."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from asl.core.errors import AslError, NotJson
 from asl.core.json_text import read_data
-from asl.core.values import Json, compact, detached, whole_text
+from asl.core.values import Json, compact, copy_foreign, replace_surrogates
 from asl.effects.clock import Clock
 from asl.engine.agent import Call
 from asl.states.errors import Reported
@@ -396,7 +396,7 @@ def read_output(output: Json) -> Json:
     """Return the answer that was given as JSON text, or as a value."""
     if not isinstance(output, str):
         try:
-            return detached(output)
+            return copy_foreign(output)
         except NotJson as fault:
             raise InvalidOutput(f"the output is no JSON value: {fault}") from None
     try:
@@ -404,5 +404,5 @@ def read_output(output: Json) -> Json:
     except ValueError as fault:
         raise InvalidOutput(
             f"the output is no JSON text ({fault}); a text itself is written with quotes: "
-            f"{compact(whole_text(output))!r:.100}"
+            f"{compact(replace_surrogates(output))!r:.100}"
         ) from None

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 from asl.core.errors import AslError
-from asl.core.values import Json, detached, whole_text
+from asl.core.values import Json, copy_foreign, replace_surrogates
 from asl.engine.frame import Frame
 from asl.engine.memory import MemoryView
 from asl.engine.reservations import Reservation
@@ -241,7 +241,7 @@ class Call:
         `{"parts": [{"path", "value", "tokens", "truncated"}, ...], "tokens": n}`.
         """
         context = self._block("context")
-        return None if context is None else detached(context)
+        return None if context is None else copy_foreign(context)
 
     @property
     def memory(self) -> MemoryView | None:
@@ -314,7 +314,10 @@ class Call:
         """
         if not isinstance(message, str):
             raise TypeError(f"a message is text, not {type(message).__name__}")
-        percent, message = self.hide(percent), self.hide(whole_text(message))[:LONGEST_MESSAGE]
+        percent, message = (
+            self.hide(percent),
+            self.hide(replace_surrogates(message))[:LONGEST_MESSAGE],
+        )
         self.progress = (percent, message)
         if self.watcher is None or self.watcher(percent, message):
             self.heartbeat()

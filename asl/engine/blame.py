@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import whole_text
+from asl.core.values import replace_surrogates
 from asl.states.calls import Target
 from asl.states.errors import (
     Cancelled,
@@ -122,7 +122,7 @@ def _text(value: object) -> str | None:
 
 def bounded_text(text: str) -> str:
     """Return a text as a cause may be."""
-    return whole_text(text[:MAX_CAUSE])
+    return replace_surrogates(text[:MAX_CAUSE])
 
 
 def described(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from asl.core.errors import NotJson
-from asl.core.values import Json, detached
+from asl.core.values import Json, copy_foreign
 from asl.states.blocks.memory import Rights
 from asl.states.errors import Raised
 
@@ -153,7 +153,7 @@ class MemoryView:
     ) -> None:
         """Keep a value, as an entry of `Write` does; raises TypeError for what is no JSON value."""
         try:
-            own = detached(value)
+            own = copy_foreign(value)
         except NotJson as error:
             raise TypeError(f"what is remembered under {key!r} is no JSON: {error}") from None
         request: dict[str, Json] = {"do": "write", "key": _key(key), "value": own}
@@ -169,7 +169,7 @@ class MemoryView:
         return found
 
     def _read(self, request: dict[str, Json]) -> Json:
-        return detached(self._asked("reads", request))
+        return copy_foreign(self._asked("reads", request))
 
     def _asked(self, right: str, request: dict[str, Json]) -> Json:
         if self._over:

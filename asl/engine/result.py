@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from asl.core.errors import AslError, StateError
-from asl.core.values import Json, copied, excerpt
+from asl.core.values import Json, deep_copy, excerpt
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event, found_by_engine
@@ -137,7 +137,7 @@ class Result:
     @cached_property
     def output(self) -> Json:
         """The output, None where there is none; a copy, so whoever reads it may change it."""
-        return copied(self.value)
+        return deep_copy(self.value)
 
     @property
     def error(self) -> str | None:

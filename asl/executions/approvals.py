@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asl.core.values import Json, compact, detached
+from asl.core.values import Json, compact, copy_foreign
 from asl.executions.errors import RequestNotFound
 from asl.states.approval_answers import AnswerRefused, ApprovalOutcome
 from asl.states.approval_request import ApprovalRequest
@@ -40,7 +40,7 @@ def execution_of(session: Session, id: str) -> str:
 
 def record_answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
     """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
-    text = compact(detached(given))
+    text = compact(copy_foreign(given))
     with session.transaction():
         asked = find_request(session, id)
         if asked.status != "open":

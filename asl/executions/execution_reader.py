@@ -9,9 +9,9 @@ from hashlib import sha256
 from typing import Any
 
 from asl.compiler import compile_workflow
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.errors import AslError, StateError
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 from asl.documents.compiling import prepare, program_of
 from asl.documents.loading import profile_of
 from asl.engine.awaited import Awaited
@@ -86,7 +86,7 @@ class ExecutionReader:
         """Keep a document; returns its hash."""
         latest, key = self._latest
         if latest is not program or not self.session.values.has_document(key):
-            body = encoded(program.document)
+            body = encode(program.document)
             key = sha256(body).hexdigest()
             self.session.values.put_document(key, body)
             self._programs[key, program.profile.name] = program
@@ -115,7 +115,7 @@ class ExecutionReader:
         self._programs[key] = program
         return program
 
-    def compiled(self, document: Program | Document | What, stored: Stored) -> Program:
+    def compiled(self, document: Program | Document | Loadable, stored: Stored) -> Program:
         """Return the program of another document for an execution.
 
         Raises:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from asl import __version__
 from asl.bindings import Bindings, Bound, bind
 from asl.core.errors import AslError
-from asl.core.values import Json, encoded, json_equal
+from asl.core.values import Json, encode, json_equal
 from asl.effects.child_execution import PreparedExecution, StartRequest
 from asl.effects.clock import Clock
 from asl.effects.fork import relaxed_gc
@@ -290,7 +290,7 @@ class Executor:
             number, name, program.name, document, program.profile.name, express, requestor,
             "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
         )  # fmt: skip
-        add_execution(self.session, stored, encoded(data), __version__, chain, bound)
+        add_execution(self.session, stored, encode(data), __version__, chain, bound)
         journal = StoreJournal(self.session, number)
         journal.begin_anew(chain)
         return stored, journal
@@ -357,7 +357,7 @@ class Executor:
         command = earlier if self.command is None else self.command
         of, key = self._latest_record
         if of != (used, command) or not self.session.values.has_large(key):
-            key = self.session.values.put_large(encoded({"names": used, "command": command}))
+            key = self.session.values.put_large(encode({"names": used, "command": command}))
             self._latest_record = (used, command), key
         return b"#" + key
 

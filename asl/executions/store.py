@@ -18,11 +18,11 @@ from asl.bindings import (
     takes_bindings,
     with_siblings,
 )
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
 from asl.core.profile import Profile
-from asl.core.values import Json, detached
+from asl.core.values import Json, copy_foreign
 from asl.documents.compiling import prepare, program_of
 from asl.effects.clock import Clock
 from asl.engine.result import Result
@@ -77,7 +77,7 @@ class Store(StoreControl, StoreMaintenance):
 
     def start(
         self,
-        workflow: Program | Document | What,
+        workflow: Program | Document | Loadable,
         input: Json = NO_INPUT,
         *,
         name: str | None = None,
@@ -111,7 +111,7 @@ class Store(StoreControl, StoreMaintenance):
 
     async def astart(
         self,
-        workflow: Program | Document | What,
+        workflow: Program | Document | Loadable,
         input: Json = NO_INPUT,
         *,
         name: str | None = None,
@@ -133,7 +133,7 @@ class Store(StoreControl, StoreMaintenance):
         *,
         input: Json = ABSENT,
         new_name: str | None = None,
-        document: Document | What | None = None,
+        document: Document | Loadable | None = None,
     ) -> Handle:
         """Start a new execution at a state that another one has entered; that one stays as it is.
 
@@ -161,7 +161,7 @@ class Store(StoreControl, StoreMaintenance):
         )
         if entry.state not in program.machine.steps:
             raise AslError(f"the document has no state {entry.state!r}")
-        data = input if input is ABSENT else detached(input)
+        data = input if input is ABSENT else copy_foreign(input)
         return self.handle(self._running.fork(known, entry, new_name, data, program))
 
     def handle(self, name: str) -> Handle:
@@ -195,7 +195,7 @@ class Store(StoreControl, StoreMaintenance):
     @takes_bindings
     def run(
         self,
-        workflow: Program | Document | What,
+        workflow: Program | Document | Loadable,
         input: Json = NO_INPUT,
         *,
         name: str | None = None,
@@ -227,7 +227,7 @@ class Store(StoreControl, StoreMaintenance):
     @takes_bindings
     async def arun(
         self,
-        workflow: Program | Document | What,
+        workflow: Program | Document | Loadable,
         input: Json = NO_INPUT,
         *,
         name: str | None = None,
@@ -250,7 +250,7 @@ class Store(StoreControl, StoreMaintenance):
         name: str,
         *,
         from_checkpoint: str | None = None,
-        document: Program | Document | What | None = None,
+        document: Program | Document | Loadable | None = None,
         force: bool = False,
         **bindings: Unpack[Bindings],
     ) -> Result:
@@ -287,7 +287,7 @@ class Store(StoreControl, StoreMaintenance):
         name: str,
         *,
         from_checkpoint: str | None = None,
-        document: Program | Document | What | None = None,
+        document: Program | Document | Loadable | None = None,
         force: bool = False,
         **bindings: Unpack[Bindings],
     ) -> Result:
@@ -303,7 +303,7 @@ class Store(StoreControl, StoreMaintenance):
         self,
         name: str,
         *,
-        document: Program | Document | What | None = None,
+        document: Program | Document | Loadable | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Go on with an execution from the states that failed or were cut off; blocks the caller.
@@ -332,7 +332,7 @@ class Store(StoreControl, StoreMaintenance):
         self,
         name: str,
         *,
-        document: Program | Document | What | None = None,
+        document: Program | Document | Loadable | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Do what `redrive` does on the running event loop."""
@@ -353,7 +353,7 @@ class Store(StoreControl, StoreMaintenance):
 
     def _checked(
         self,
-        workflow: Program | Document | What,
+        workflow: Program | Document | Loadable,
         data: Json,
         name: str | None,
         profile: str | Profile | None,
@@ -361,13 +361,13 @@ class Store(StoreControl, StoreMaintenance):
         """Return the program and a copy of the input; raises AslError for what is wrong."""
         program = program_of(workflow, profile, False)
         check_name(name)
-        data = detached(data)
+        data = copy_foreign(data)
         check_input(data, program.profile)
         return program, data
 
     def _prepared(
         self,
-        workflow: Program | Document | What,
+        workflow: Program | Document | Loadable,
         data: Json,
         name: str | None,
         profile: str | Profile | None,
@@ -378,7 +378,7 @@ class Store(StoreControl, StoreMaintenance):
         return *self._checked(workflow, data, name, profile), given
 
     async def _compiled(
-        self, name: str, document: Program | Document | What | None
+        self, name: str, document: Program | Document | Loadable | None
     ) -> Program | None:
         """Return the program of another document for an execution, None for its own."""
         if document is None:

@@ -13,7 +13,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.glob import compile_glob
-from asl.expr.times import instant, relative, shifted
+from asl.expr.times import instant, relative, shift
 
 __all__ = ["COMBINATORS", "OPERATORS", "Operand", "Operator", "Predicate", "compile_rule"]
 
@@ -110,7 +110,7 @@ def _wanted_instant(operand: Evaluate, written: Json) -> Evaluate:
         return lambda data, frame: instant(operand(data, frame))
     offset = relative(written)
     if offset is not None:
-        return lambda data, frame: shifted(frame.now, offset)
+        return lambda data, frame: shift(frame.now, offset)
     return constant(instant(written))
 
 

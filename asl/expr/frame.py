@@ -13,7 +13,7 @@ __all__ = [
     "StateView",
     "Usage",
     "Variables",
-    "assigned",
+    "assign",
     "constant",
     "identity",
 ]
@@ -98,7 +98,7 @@ class Variables(dict[str, Json]):
     """What that state assigned, also where the value is the old one."""
 
 
-def assigned(variables: dict[str, Json], values: dict[str, Json]) -> Variables:
+def assign(variables: dict[str, Json], values: dict[str, Json]) -> Variables:
     """Return new variables: the old ones with these values."""
     made = Variables(variables)
     made.update(values)

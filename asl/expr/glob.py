@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-__all__ = ["cached_glob", "compile_glob", "escaped", "pieces"]
+__all__ = ["cached_glob", "compile_glob", "escape_glob", "literal_pieces"]
 
 _TOKEN = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
     """Compile a pattern into the test of a whole string."""
-    first, *rest = pieces(pattern)
+    first, *rest = literal_pieces(pattern)
     if not rest:
         return lambda text: text == first
     *middle, last = rest
@@ -42,7 +42,7 @@ def cached_glob(pattern: str) -> Callable[[str], bool]:
     return compile_glob(pattern)
 
 
-def pieces(pattern: str) -> list[str]:
+def literal_pieces(pattern: str) -> list[str]:
     """Return the literal texts between the stars: none of them is empty but the outer ones."""
     found: list[list[str]] = [[]]
     for token in _TOKEN.findall(pattern):
@@ -54,6 +54,6 @@ def pieces(pattern: str) -> list[str]:
     return [first, *filter(None, rest[:-1]), *rest[-1:]]
 
 
-def escaped(text: str) -> str:
+def escape_glob(text: str) -> str:
     """Return the pattern that only a text itself matches."""
     return text.replace("\\", "\\\\").replace("*", "\\*")

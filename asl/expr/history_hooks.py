@@ -24,6 +24,7 @@ def history_hook(metadata: Json) -> HistoryHook | None:
     """Return what tells of the states of a document, None where there is nothing to tell."""
     for name in metadata if isinstance(metadata, dict) else ():
         if name in HOOK_MODULES:
-            found: HistoryHook | None = import_module(HOOK_MODULES[name]).teller(metadata[name])
+            module = import_module(HOOK_MODULES[name])
+            found: HistoryHook | None = module.history_hook(metadata[name])
             return found
     return None

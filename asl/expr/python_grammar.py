@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 
-__all__ = ["COMPARED", "MAX_DEPTH", "MAX_LENGTH", "parsed"]
+__all__ = ["COMPARED", "MAX_DEPTH", "MAX_LENGTH", "parse_python"]
 
 MAX_LENGTH: Final = 4096
 """Characters that an expression may have."""
@@ -32,7 +32,7 @@ COMPARED: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
 """The comparisons that every such language has."""
 
 
-def parsed(text: str, code: str) -> tuple[ast.expr, int]:
+def parse_python(text: str, code: str) -> tuple[ast.expr, int]:
     """Return the tree of an expression and where in the text it begins.
 
     Raises ExpressionFault with this code for what is none.

@@ -16,9 +16,9 @@ __all__ = [
     "Place",
     "compile_constant_at",
     "compile_result_path",
-    "conflicting",
     "member_of",
     "place",
+    "report_conflict",
 ]
 
 Place: TypeAlias = Callable[[Json, Json, Any], Json]
@@ -63,7 +63,7 @@ def compile_result_path(path: Path | None) -> Place | None:
     return lambda raw, result, frame: place(raw, steps, result)
 
 
-def conflicting(follow: Callable[..., Json], path: Path) -> Callable[..., Json]:
+def report_conflict(follow: Callable[..., Json], path: Path) -> Callable[..., Json]:
     """Make what *follow* cannot do at *path* of its first argument the conflict AWS reports."""
 
     def followed(data: Json, *more: Any) -> Json:

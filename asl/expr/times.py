@@ -19,7 +19,7 @@ __all__ = [
     "parse_timestamp",
     "relative",
     "seconds_of",
-    "shifted",
+    "shift",
 ]
 
 Instant: TypeAlias = int
@@ -108,7 +108,7 @@ def format_timestamp(epoch: float) -> str:
     return f"{moment.isoformat(timespec='seconds')}.{milliseconds:03}Z"
 
 
-def shifted(now: float, seconds: float) -> Instant:
+def shift(now: float, seconds: float) -> Instant:
     """The instant that many seconds after `now` (epoch seconds)."""
     return round((now + seconds) * _SECOND)
 

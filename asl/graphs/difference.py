@@ -12,7 +12,7 @@ from typing import Final
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_number
-from asl.graphs.labels import Words, caught, cut, rule_words, title, unsaid
+from asl.graphs.labels import Words, catcher_label, no_words, rule_words, shorten, title
 from asl.states import UNKNOWN, type_of
 from asl.states.fields import FieldIndex
 from asl.states.machines import machine_fields, machines_of
@@ -68,7 +68,11 @@ class Difference:
 
 
 def difference(
-    before: Json, after: Json, words: tuple[Words, Words] = (unsaid, unsaid), *, read: bool = False
+    before: Json,
+    after: Json,
+    words: tuple[Words, Words] = (no_words, no_words),
+    *,
+    read: bool = False,
 ) -> Difference:
     """Compare two documents; what *words* do not say of either is said as it stands.
 
@@ -130,7 +134,7 @@ class _Side:
 
     value: Json
     pointer: str = ""
-    words: Words = unsaid
+    words: Words = no_words
 
     def object(self) -> Mapping[str, Json]:
         return self.value if type(self.value) is dict else {}
@@ -299,7 +303,7 @@ def _ways(state: _Side, renamed: Mapping[str, str], names: _Names) -> list[_Way]
         add("End", "the end", "", "End")
     for index, rule in _rules(value, "Catch"):
         core = compact(_without(rule, "Next", "Comment", "Assign", "Output", "ResultPath"))
-        add(f"Catch {core}", rule.get("Next"), caught(rule), "Catch", index)
+        add(f"Catch {core}", rule.get("Next"), catcher_label(rule), "Catch", index)
     return found
 
 
@@ -337,7 +341,7 @@ def _transitions(
 
 
 def _said(way: _Way) -> str:
-    words = f"{cut(way.words, MAX_SHOWN * 2)} " if way.words else ""
+    words = f"{shorten(way.words, MAX_SHOWN * 2)} " if way.words else ""
     return f"{words}→ {way.target}"
 
 
@@ -425,7 +429,7 @@ def _values(
 
 
 def _shown(value: Json) -> str:
-    return cut(compact(value), MAX_SHOWN)
+    return shorten(compact(value), MAX_SHOWN)
 
 
 def _apart(old: str, new: str) -> Iterator[str]:
@@ -435,4 +439,4 @@ def _apart(old: str, new: str) -> Iterator[str]:
     long = max(len(old), len(new)) > MAX_SHOWN
     begin = max(0, common - BEFORE) if long and common >= MAX_SHOWN - BEFORE else 0
     for text in (old, new):
-        yield f"…{cut(text[begin:], MAX_SHOWN)}" if begin else cut(text, MAX_SHOWN)
+        yield f"…{shorten(text[begin:], MAX_SHOWN)}" if begin else shorten(text, MAX_SHOWN)

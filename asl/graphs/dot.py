@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from asl.graphs.labels import cut
-from asl.graphs.model import END, START, Machine, State, Terminal
+from asl.graphs.labels import shorten
+from asl.graphs.model import END, START, GraphState, MachineGraph, Terminal
 from asl.states.base import Outline, Tone
 
 __all__ = ["dot"]
@@ -18,7 +18,7 @@ _COLOURS = {Tone.GOOD: "#2e7d32", Tone.BAD: "#c62828", Tone.HUMAN: "#6a1b9a"}
 MAX_LABEL = 80
 
 
-def dot(graph: Machine) -> str:
+def dot(graph: MachineGraph) -> str:
     """Draw a graph as the text of a digraph."""
     lines = [
         "digraph {",
@@ -41,7 +41,7 @@ class _Writer:
         self.count += 1
         return self.count
 
-    def machine(self, machine: Machine, indent: str) -> tuple[list[str], str]:
+    def machine(self, machine: MachineGraph, indent: str) -> tuple[list[str], str]:
         """Return the lines of a machine, and the id of a node in it for arrows to its cluster."""
         lines: list[str] = []
         nodes: dict[str | Terminal, str] = {}
@@ -69,7 +69,7 @@ class _Writer:
             lines.append(f"{indent}{nodes[each.source]} -> {nodes[each.target]}{after}")
         return lines, next(iter(nodes.values()), "")
 
-    def cluster(self, state: State, id: str, indent: str) -> tuple[list[str], str]:
+    def cluster(self, state: GraphState, id: str, indent: str) -> tuple[list[str], str]:
         lines = [f"{indent}subgraph {id} {{", f"{indent}  label={_label(state)}"]
         first = ""
         for machine in state.machines:
@@ -84,7 +84,7 @@ class _Writer:
         return lines, first
 
 
-def _looks(state: State) -> Iterator[str]:
+def _looks(state: GraphState) -> Iterator[str]:
     yield f"label={_label(state)}"
     if state.outline in _SHAPES:
         yield f"shape={_SHAPES[state.outline]}"
@@ -94,11 +94,11 @@ def _looks(state: State) -> Iterator[str]:
         yield f"tooltip={_quoted(state.comment)}"
 
 
-def _label(state: State) -> str:
+def _label(state: GraphState) -> str:
     lines = (state.name, *state.details)
     return '"' + "\\n".join(_quoted(line)[1:-1] for line in lines) + '"'
 
 
 def _quoted(words: str) -> str:
-    text = cut(words, MAX_LABEL).replace("\\", "\\\\").replace('"', '\\"')
+    text = shorten(words, MAX_LABEL).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'

@@ -10,20 +10,20 @@ from asl.states.base import expression_text
 
 __all__ = [
     "Words",
-    "caught",
-    "cut",
+    "catcher_label",
     "details",
+    "distinguish",
+    "no_words",
     "rule_words",
+    "shorten",
     "title",
-    "told_apart",
-    "unsaid",
 ]
 
 Words = Callable[[Mapping[str, Json], str], str | None]
 """Says a state or a choice rule, by its JSON Pointer, in the words of another language."""
 
 
-def unsaid(part: Mapping[str, Json], pointer: str) -> str | None:
+def no_words(part: Mapping[str, Json], pointer: str) -> str | None:
     """Say nothing: there is no other language."""
     return None
 
@@ -53,13 +53,13 @@ _KINDS = {
 }
 
 
-def cut(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """Return a printable text on one line, at most *length* characters of it."""
     line = printable(_SPACE.sub(" ", text).strip())
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
 
 
-def told_apart(labels: list[str]) -> list[str]:
+def distinguish(labels: list[str]) -> list[str]:
     """Return labels without a long beginning that they share: cut ones would look alike."""
     found = [_SPACE.sub(" ", label).strip() for label in labels]
     groups: dict[str, list[int]] = {}
@@ -114,7 +114,7 @@ def _comparison(rule: Mapping[str, Json]) -> str:
     return variable
 
 
-def caught(catcher: Mapping[str, Json]) -> str:
+def catcher_label(catcher: Mapping[str, Json]) -> str:
     """Return which errors a catcher takes: `catch States.Timeout`."""
     names = catcher.get("ErrorEquals")
     if type(names) is not list or not names or "States.ALL" in names:

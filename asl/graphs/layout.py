@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import copysign
 from typing import TypeAlias
 
-__all__ = ["Box", "Link", "Placed", "placed"]
+__all__ = ["Box", "Layout", "Link", "place_boxes"]
 
 GAP = 28.0
 """Between two parts of a layer."""
@@ -62,7 +62,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Layout:
     """A drawing's size, and for each link the points it runs through and where its label stands."""
 
     width: float
@@ -71,10 +71,10 @@ class Placed:
     labels: tuple[Point | None, ...]
 
 
-def placed(boxes: Sequence[Box], links: Sequence[Link]) -> Placed:
+def place_boxes(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     """Place boxes (their `x` and `y` are set) and links; the first box is at the top."""
     if not boxes:
-        return Placed(0.0, 0.0, (), ())
+        return Layout(0.0, 0.0, (), ())
     forward = _forward(len(boxes), links)
     for link in links:
         if link.source == link.target:
@@ -95,7 +95,7 @@ def placed(boxes: Sequence[Box], links: Sequence[Link]) -> Placed:
         _label(link, boxes[link.source], boxes[link.target], each)
         for link, each in zip(links, bends, strict=True)
     )
-    return Placed(width, height, ways, labels)
+    return Layout(width, height, ways, labels)
 
 
 def _forward(count: int, links: Sequence[Link]) -> list[bool]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from asl.graphs.labels import cut
-from asl.graphs.model import END, START, Machine, State, Terminal
+from asl.graphs.labels import shorten
+from asl.graphs.model import END, START, GraphState, MachineGraph, Terminal
 from asl.states.base import Outline, Tone
 
 __all__ = ["mermaid"]
@@ -33,7 +33,7 @@ _ESCAPES = str.maketrans(
 """Mermaid decodes entities such as `#quot;` in labels, and obeys `%%{...}%%` even within quotes."""
 
 
-def mermaid(graph: Machine) -> str:
+def mermaid(graph: MachineGraph) -> str:
     """Draw a graph as the text of a Mermaid flowchart."""
     writer = _Writer()
     lines = ["flowchart TD", *writer.machine(graph, "  ")]
@@ -51,7 +51,7 @@ class _Writer:
         self.count += 1
         return f"s{self.count}"
 
-    def machine(self, machine: Machine, indent: str) -> Iterator[str]:
+    def machine(self, machine: MachineGraph, indent: str) -> Iterator[str]:
         ids: dict[str | Terminal, str] = {state.name: self.next_id() for state in machine.states}
         for state in machine.states:
             yield from self.state(state, ids[state.name], indent)
@@ -65,7 +65,7 @@ class _Writer:
             label = f'|"{_text(each.label)}"|' if each.label else ""
             yield f"{indent}{ids[each.source]} {arrow}{label} {ids[each.target]}"
 
-    def state(self, state: State, id: str, indent: str) -> Iterator[str]:
+    def state(self, state: GraphState, id: str, indent: str) -> Iterator[str]:
         words = "<br/>".join(_text(line) for line in (state.name, *state.details))
         label = f'"{words}"'
         if state.machines:
@@ -84,4 +84,4 @@ class _Writer:
 
 def _text(words: str) -> str:
     """Return a text as it may stand in quotes."""
-    return (cut(words, MAX_LABEL) or " ").translate(_ESCAPES)
+    return (shorten(words, MAX_LABEL) or " ").translate(_ESCAPES)

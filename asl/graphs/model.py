@@ -10,12 +10,20 @@ from enum import Enum
 
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.graphs.labels import Words, caught, details, rule_words, title, told_apart, unsaid
+from asl.graphs.labels import (
+    Words,
+    catcher_label,
+    details,
+    distinguish,
+    no_words,
+    rule_words,
+    title,
+)
 from asl.states import STATE_TYPES, UNKNOWN, type_of
 from asl.states.base import Outline, StateType, Tone
 from asl.states.machines import machines_of
 
-__all__ = ["END", "MISSING", "START", "Machine", "State", "Transition", "graph_of"]
+__all__ = ["END", "MISSING", "START", "GraphState", "MachineGraph", "Transition", "graph_of"]
 
 
 class Terminal(Enum):
@@ -44,14 +52,14 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class GraphState:
     """A state, with what it says of itself in a line or two, and the machines within."""
 
     name: str
     type: str
     pointer: str
     details: tuple[str, ...] = ()
-    machines: "tuple[Machine, ...]" = ()
+    machines: "tuple[MachineGraph, ...]" = ()
     comment: str = ""
 
     @property
@@ -75,12 +83,12 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineGraph:
     """A machine: the workflow, a branch or what runs for each item."""
 
     title: str
     pointer: str
-    states: tuple[State, ...]
+    states: tuple[GraphState, ...]
     transitions: tuple[Transition, ...]
 
     @property
@@ -89,7 +97,7 @@ class Machine:
         within = sum(machine.size for state in self.states for machine in state.machines)
         return len(self.states) + len(self.transitions) + within
 
-    def all_states(self) -> Iterator[State]:
+    def all_states(self) -> Iterator[GraphState]:
         """Yield all states, those of the machines within, too."""
         for state in self.states:
             yield state
@@ -97,12 +105,12 @@ class Machine:
                 yield from machine.all_states()
 
 
-def graph_of(document: Json, words: Words = unsaid) -> Machine:
+def graph_of(document: Json, words: Words = no_words) -> MachineGraph:
     """Return the graph of a document; what *words* do not say is said as it stands."""
     return _machine(document if type(document) is dict else {}, "", "", words)
 
 
-def _machine(value: Mapping[str, Json], pointer: str, title: str, words: Words) -> Machine:
+def _machine(value: Mapping[str, Json], pointer: str, title: str, words: Words) -> MachineGraph:
     written = value.get("States")
     members = written if type(written) is dict else {}
     found = {
@@ -115,11 +123,11 @@ def _machine(value: Mapping[str, Json], pointer: str, title: str, words: Words) 
         transitions += _transitions(name, members[name], found[name].pointer, words)
     for each in transitions:
         if isinstance(each.target, str) and each.target not in found:
-            found[each.target] = State(each.target, MISSING, pointer)
-    return Machine(title, pointer, tuple(found.values()), tuple(transitions))
+            found[each.target] = GraphState(each.target, MISSING, pointer)
+    return MachineGraph(title, pointer, tuple(found.values()), tuple(transitions))
 
 
-def _state(name: str, value: Mapping[str, Json], pointer: str, words: Words) -> State:
+def _state(name: str, value: Mapping[str, Json], pointer: str, words: Words) -> GraphState:
     machines = tuple(
         _machine(
             machine, pointer + "".join(f"/{step}" for step in steps), title(value, steps), words
@@ -127,7 +135,7 @@ def _state(name: str, value: Mapping[str, Json], pointer: str, words: Words) -> 
         for steps, machine in machines_of(value)
     )
     kind, comment = value.get("Type"), value.get("Comment")
-    return State(
+    return GraphState(
         name,
         kind if type(kind) is str else MISSING,
         pointer,
@@ -137,7 +145,7 @@ def _state(name: str, value: Mapping[str, Json], pointer: str, words: Words) -> 
     )
 
 
-def _starts(machine: Mapping[str, Json], states: Mapping[str, State]) -> Iterator[Transition]:
+def _starts(machine: Mapping[str, Json], states: Mapping[str, GraphState]) -> Iterator[Transition]:
     start, exports = machine.get("StartAt"), machine.get("Exports")
     for name in [start] if start is not None else exports if type(exports) is list else []:
         if type(name) is str:
@@ -148,7 +156,7 @@ def _transitions(
     name: str, state: Mapping[str, Json], pointer: str, words: Words
 ) -> Iterator[Transition]:
     rules = [each for each in _objects(state, "Choices") if type(each[1].get("Next")) is str]
-    labels = told_apart(
+    labels = distinguish(
         [words(rule, f"{pointer}/Choices/{index}") or rule_words(rule) for index, rule in rules]
     )
     for (_, rule), label in zip(rules, labels, strict=True):
@@ -162,7 +170,7 @@ def _transitions(
         yield Transition(name, END, "end")
     for _, catcher in _objects(state, "Catch"):
         if type(catcher.get("Next")) is str:
-            yield Transition(name, catcher["Next"], "catch", caught(catcher))
+            yield Transition(name, catcher["Next"], "catch", catcher_label(catcher))
 
 
 def _objects(holder: Mapping[str, Json], field: str) -> Iterator[tuple[int, Mapping[str, Json]]]:

@@ -10,13 +10,13 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json, is_integer
-from asl.graphs.model import START, Machine, State, graph_of
+from asl.graphs.model import START, GraphState, MachineGraph, graph_of
 from asl.graphs.paths import first_paths, strongly_connected
 from asl.states import type_of
 from asl.states.machines import machines_of, scoped_states
 from asl.states.numbers import amount
 
-__all__ = ["Bound", "Plan", "planned"]
+__all__ = ["Bound", "Plan", "make_plan"]
 
 STOPS: Final = ("Fail", "PauseAndNotify")
 """What a budget does that does not let anybody spend more."""
@@ -99,7 +99,7 @@ class Plan:
         }
 
 
-def planned(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int) -> Plan:
+def make_plan(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int) -> Plan:
     """Return what a sound document may do; no more than *limit* ways are listed.
 
     *prices* tell what a token of a model costs (`asl.effects.prices.Prices`).
@@ -138,7 +138,7 @@ def _known(part: Json) -> Any:
     return {key: _known(each) for key, each in part.items()}
 
 
-def _ways(machine: Machine, limit: int) -> tuple[tuple[tuple[str, ...], ...], bool]:
+def _ways(machine: MachineGraph, limit: int) -> tuple[tuple[tuple[str, ...], ...], bool]:
     """Return the ways from START to the end that take no transition twice, and if these are all.
 
     Transitions between the same two states are one: two rules of a Choice that lead to one state.
@@ -348,7 +348,7 @@ class _Measure:
                 self.unlimited[name] = None
                 sizes[name] = None
 
-    def _state(self, state: Mapping[str, Json], node: State) -> Decimal | None:
+    def _state(self, state: Mapping[str, Json], node: GraphState) -> Decimal | None:
         """Return the most that one visit of a state may come to, all its attempts together."""
         within = [self._machine(inner) for _, inner in machines_of(state)]
         size: Decimal | None = _sum(within)

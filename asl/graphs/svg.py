@@ -8,9 +8,9 @@ from typing import Final
 
 from asl.core.errors import AslError
 from asl.core.printable import printable
-from asl.graphs.labels import cut
-from asl.graphs.layout import Box, Link, Point, placed
-from asl.graphs.model import END, START, Machine, State, Terminal, Transition
+from asl.graphs.labels import shorten
+from asl.graphs.layout import Box, Link, Point, place_boxes
+from asl.graphs.model import END, START, GraphState, MachineGraph, Terminal, Transition
 from asl.states.base import Outline
 
 __all__ = ["svg"]
@@ -82,7 +82,7 @@ MAX_PARTS: Final = 5_000
 """States and transitions of a drawing: placing them takes longer than their number grows."""
 
 
-def svg(graph: Machine) -> str:
+def svg(graph: MachineGraph) -> str:
     """Draw a graph as a self-contained SVG document.
 
     Raises:
@@ -119,7 +119,7 @@ class _Drawn:
     parts: Sequence[str]
 
 
-def _drawn(machine: Machine) -> _Drawn:
+def _drawn(machine: MachineGraph) -> _Drawn:
     """Draw a machine."""
     states: dict[str | Terminal, _Drawn] = {each.name: _state(each) for each in machine.states}
     names = [START, *states, END]
@@ -133,7 +133,7 @@ def _drawn(machine: Machine) -> _Drawn:
     links = [
         Link(index[each.source], index[each.target], *_size(each)) for each in machine.transitions
     ]
-    found = placed(boxes, links)
+    found = place_boxes(boxes, links)
     parts = [
         part
         for each, way, label in zip(machine.transitions, found.ways, found.labels, strict=True)
@@ -163,7 +163,7 @@ def _dot(name: str | Terminal, box: Box) -> Iterator[str]:
 def _size(transition: Transition) -> tuple[float, float]:
     if not transition.label:
         return 0.0, 0.0
-    return _width(cut(transition.label, MAX_LABEL), FONT_SMALL) + 8, LINE
+    return _width(shorten(transition.label, MAX_LABEL), FONT_SMALL) + 8, LINE
 
 
 def _transition(transition: Transition, way: Sequence[Point], label: Point | None) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _transition(transition: Transition, way: Sequence[Point], label: Point | Non
         yield f'<g class="label"><title>{_text(transition.label)}</title>'
         corner = f'x="{x - width / 2:.1f}" y="{y - height / 2:.1f}"'
         yield f'<rect {corner} width="{width:.1f}" height="{height:g}"/>'
-        yield _words(cut(transition.label, MAX_LABEL), x, y, "small") + "</g>"
+        yield _words(shorten(transition.label, MAX_LABEL), x, y, "small") + "</g>"
     yield "</g>"
 
 
@@ -192,7 +192,7 @@ def _curve(way: Sequence[Point]) -> str:
 # States
 
 
-def _state(state: State) -> _Drawn:
+def _state(state: GraphState) -> _Drawn:
     drawn = _holder(state) if state.machines else _plain(state)
     about = [f"{state.name} ({state.type})", *state.details]
     about += [state.comment] if state.comment else []
@@ -200,17 +200,17 @@ def _state(state: State) -> _Drawn:
     return _Drawn(drawn.width, drawn.height, [head, *drawn.parts, "</g>"])
 
 
-def _lines(state: State) -> tuple[float, float, list[tuple[str, str, float]]]:
+def _lines(state: GraphState) -> tuple[float, float, list[tuple[str, str, float]]]:
     """Return width and height of what is written in a state, and its lines with their class."""
-    lines = [(cut(state.name, MAX_NAME), "name", LINE)]
+    lines = [(shorten(state.name, MAX_NAME), "name", LINE)]
     kind = [] if (state.type == "Pass" or state.ends) and not state.details else [state.type]
-    small = [*kind, *(cut(line, MAX_DETAIL) for line in state.details)]
+    small = [*kind, *(shorten(line, MAX_DETAIL) for line in state.details)]
     lines += [(line, "small", LINE - 2) for line in small]
     width = max(_width(text, FONT if kind == "name" else FONT_SMALL) for text, kind, _ in lines)
     return width, sum(height for _, _, height in lines), lines
 
 
-def _plain(state: State) -> _Drawn:
+def _plain(state: GraphState) -> _Drawn:
     inner, tall, lines = _lines(state)
     width, height = inner + 2 * PADDING, tall + PADDING
     parts = [_outline(state.outline, width, height)]
@@ -234,7 +234,7 @@ def _outline(outline: Outline, width: float, height: float) -> str:
     return f'<rect class="state" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}"/>'
 
 
-def _holder(state: State) -> _Drawn:
+def _holder(state: GraphState) -> _Drawn:
     """Draw a state around its machines, which stand side by side."""
     head, tall, lines = _lines(state)
     drawn = [(_text(machine.title), _drawn(machine)) for machine in state.machines]

@@ -9,7 +9,7 @@ from typing import Any
 from asl.bindings import clock_of
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
-from asl.core.values import Json, detached
+from asl.core.values import Json, copy_foreign
 from asl.effects.clock import Clock
 from asl.engine.memory import Memory, MemoryEntry
 from asl.engine.result import Result
@@ -46,7 +46,7 @@ def give_feedback(
     request, now = asked[feedback_id], clock_of(clock).now()
     record: dict[str, Json] = {
         "feedbackId": feedback_id,
-        "answer": judged(request, detached(answer)),
+        "answer": judged(request, copy_foreign(answer)),
         "by": by,
         "answeredAt": format_timestamp(now),
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from asl.agents.mock_file import load_mocks as load
 from asl.checks.workflow import taken_apart
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.profile import DEFAULT
 from asl.documents.loading import document_of
 from asl.program import Program
@@ -20,7 +20,7 @@ def load_mocks(
     case: str,
     *,
     machine: str | None = None,
-    document: Program | Document | What | None = None,
+    document: Program | Document | Loadable | None = None,
 ) -> dict[str, Any]:
     """Read a test case of a mock configuration file of Step Functions Local, for `mocks=`.
 

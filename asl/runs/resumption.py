@@ -14,7 +14,7 @@ from asl.bindings import (
     refuse_unknown,
     takes_bindings,
 )
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.documents.compiling import prepare, program_of
 from asl.effects.clock import Clock, VirtualClock, WallClock
@@ -33,7 +33,7 @@ def resume(
     result: Result,
     checkpoint: str,
     *,
-    document: Document | What | None = None,
+    document: Document | Loadable | None = None,
     force: bool = False,
     clock: str | Clock = "wall",
     **bindings: Unpack[Bindings],
@@ -66,7 +66,7 @@ async def aresume(
     result: Result,
     checkpoint: str,
     *,
-    document: Document | What | None = None,
+    document: Document | Loadable | None = None,
     force: bool = False,
     clock: str | Clock = "wall",
     **bindings: Unpack[Bindings],
@@ -87,7 +87,7 @@ def _clock_after(result: Result, clock: str | Clock) -> Clock:
 
 
 def _resumption(
-    document: Document | What | None,
+    document: Document | Loadable | None,
     result: Result,
     checkpoint: str,
     force: bool,

@@ -19,9 +19,9 @@ from asl.bindings import (
     takes_bindings,
     with_siblings,
 )
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.profile import NO_QUOTAS, Profile
-from asl.core.values import Json, detached
+from asl.core.values import Json, copy_foreign
 from asl.documents.compiling import prepare, program_of
 from asl.effects.clock import Clock, WallClock
 from asl.effects.driver import drive
@@ -40,7 +40,7 @@ __all__ = ["arun", "run", "run_apart"]
 
 @takes_bindings
 def run(
-    workflow: Program | Document | What,
+    workflow: Program | Document | Loadable,
     input: Json = NO_INPUT,
     *,
     profile: str | Profile | None = None,
@@ -54,7 +54,7 @@ def run(
     mocks: Mapping[str, Any] | None = None,
     tools: Mapping[str, Any] | None = None,
     tokens: TaskTokens | None = None,
-    workflows: Mapping[str, Program | Document | What] | None = None,
+    workflows: Mapping[str, Program | Document | Loadable] | None = None,
     prices: Mapping[str, Any] | None = None,
     buckets: Mapping[str, Any] | None = None,
     pools: Mapping[str, Any] | None = None,
@@ -158,7 +158,7 @@ def run(
 
 @takes_bindings
 async def arun(
-    workflow: Program | Document | What,
+    workflow: Program | Document | Loadable,
     input: Json = NO_INPUT,
     *,
     profile: str | Profile | None = None,
@@ -193,7 +193,7 @@ async def run_apart(work: Coroutine[Any, Any, Result], clock: Clock) -> Result:
 
 
 def _execution(
-    workflow: Program | Document | What,
+    workflow: Program | Document | Loadable,
     data: Json,
     profile: str | Profile | None,
     clock: Clock,
@@ -209,7 +209,7 @@ def _execution(
     program = program_of(workflow, profile, ignore_blocks)
     check_name(name)
     if program.profile.quotas is not NO_QUOTAS:
-        data = detached(data)
+        data = copy_foreign(data)
         check_input(data, program.profile)
     bound = bind(bindings, program, ignore_blocks=ignore_blocks)
     return execute(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from asl.bindings import NO_INPUT, bind, clock_of, refuse_running_loop
-from asl.core.document import Document, What
+from asl.core.document import Document, Loadable
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.documents.loading import document_of, profile_of
@@ -18,7 +18,7 @@ __all__ = ["test_state"]
 
 
 def test_state(
-    definition: Document | What,
+    definition: Document | Loadable,
     input: Json = NO_INPUT,
     *,
     state: str | None = None,

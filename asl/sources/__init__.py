@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from asl.core.diagnostics import InvalidDocument
-from asl.core.document import Document, What, as_object, opened, parsed, read
+from asl.core.document import Document, Loadable, as_object, open_source, parse_source, read
 from asl.core.errors import AslError
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
@@ -52,7 +52,7 @@ _NONE: Values = {}
 
 
 def load(
-    what: What,
+    what: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -78,13 +78,13 @@ def load(
 
         template = templates.template_in(found, limits)
         if template is not None:
-            values = templates.Given(variables, defaults, limits, root)
+            values = templates.ReadOptions(variables, defaults, limits, root)
             return templates.load(template, resource, values)
     return _plain(found, resource, variables, defaults, limits)
 
 
 def load_each(
-    what: What,
+    what: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -111,12 +111,12 @@ def load_each(
         if template is not None:
             if templates_only and not template.names:
                 return []
-            values = templates.Given(variables, defaults, limits, root)
+            values = templates.ReadOptions(variables, defaults, limits, root)
             return templates.load_each(template, resource, values, used)
     return [] if templates_only else [_plain(found, resource, variables, defaults, limits)]
 
 
-def is_template(what: What) -> bool:
+def is_template(what: Loadable) -> bool:
     """Whether state machines are defined in what is read: it is no document itself.
 
     Raises InvalidDocument and DocumentNotFound as `load` does.
@@ -130,14 +130,14 @@ def is_template(what: What) -> bool:
 
 
 def _opened(
-    what: What, name: str | None, format: str | None, limits: Limits, foreign: Foreign | None
+    what: Loadable, name: str | None, format: str | None, limits: Limits, foreign: Foreign | None
 ) -> tuple[Document | Source, bool]:
     """What is to be read, a text not parsed yet, and whether it may be a template."""
     found: Document | Source
     if isinstance(what, dict):
         found = read(what, name=name)
     else:
-        found = opened(what, name=name, format=format, limits=limits)
+        found = open_source(what, name=name, format=format, limits=limits)
     other = None if foreign is None else foreign(found, limits)
     return (found, may_be_template(found)) if other is None else (other, False)
 
@@ -156,7 +156,7 @@ def _plain(
         return found  # no other language has these placeholders
     text = found.text or "" if isinstance(found, Source) else compact(found.value)
     if not variables and "${" not in text:
-        return as_object(parsed(found, limits) if isinstance(found, Source) else found)
+        return as_object(parse_source(found, limits) if isinstance(found, Source) else found)
     from asl.sources import templates
 
-    return templates.filled(found, templates.Given(variables, defaults, limits))
+    return templates.fill_placeholders(found, templates.ReadOptions(variables, defaults, limits))

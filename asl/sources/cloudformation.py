@@ -11,12 +11,12 @@ from asl.core.pointers import pointer_to
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json
 from asl.sources.aws_resources import RESOURCES
-from asl.sources.definition import Part, of_file, of_part, of_text, substituted
+from asl.sources.definition import SourcePart, of_file, of_part, of_text, substitute
 from asl.sources.intrinsics import Resolver, is_unknown, members
 from asl.sources.read_context import DUPLICATE, Note, ReadContext, remarks
-from asl.sources.text import Text, string_meaning
+from asl.sources.text import TrackedText, string_meaning
 
-__all__ = ["Template"]
+__all__ = ["CloudFormationTemplate"]
 
 KINDS: Final = ("AWS::Serverless::StateMachine", "AWS::StepFunctions::StateMachine")
 OBJECT, STRING, FILE, BUCKET = (
@@ -29,7 +29,7 @@ DEFINITIONS: Final = (OBJECT, STRING, FILE, BUCKET)
 """The properties of which a state machine has exactly one."""
 
 
-class Template:
+class CloudFormationTemplate:
     """A template, and the logical names of its state machines."""
 
     def __init__(self, document: Document, faults: Iterable[Fault] = ()) -> None:
@@ -84,7 +84,7 @@ def _constructs(resource: Json) -> frozenset[str]:
 class _Machine:
     """One state machine while it is read."""
 
-    def __init__(self, template: Template, name: str, reading: ReadContext) -> None:
+    def __init__(self, template: CloudFormationTemplate, name: str, reading: ReadContext) -> None:
         self.name = name
         self.source = template.source
         self.reading = reading
@@ -107,12 +107,12 @@ class _Machine:
             return self.of_file(self.resolver.included(value["Fn::Transform"], inner))
         part = self.resolver.resolve(value, span)
         if field == OBJECT:
-            if isinstance(part.value, Text) and not is_unknown(part):
+            if isinstance(part.value, TrackedText) and not is_unknown(part):
                 raise self.resolver.refused(span, f"{OBJECT} is an object", f"a text is a {STRING}")
             return of_part(self.filled(part), self.source, self.reading, self.name)
-        if not isinstance(part.value, Text):
+        if not isinstance(part.value, TrackedText):
             raise self.resolver.refused(span, f"{STRING} is a text", f"an object is a {OBJECT}")
-        text = substituted(part.value, self.lookup, self.source, self.reading)
+        text = substitute(part.value, self.lookup, self.source, self.reading)
         return of_text(text, self.source, self.reading, self.name)
 
     def definition(self) -> tuple[str, Json, Span]:
@@ -177,30 +177,30 @@ class _Machine:
             raise self.resolver.refused(span, message)
         self.expanding.append(name)
         text = self.resolver.text(self.substitutions[name], span)
-        value = substituted(text, self.lookup, self.source, self.reading).string
+        value = substitute(text, self.lookup, self.source, self.reading).string
         self.expanding.pop()
         return value
 
-    def filled(self, part: Part) -> Part:
+    def filled(self, part: SourcePart) -> SourcePart:
         """A definition that is an object, with the values of its placeholders.
 
         AWS inserts them into the JSON of the object, so they mean what a JSON string means.
         """
         value = part.value
-        if isinstance(value, Text):
-            return Part(self.substituted(value), part.at, part.key_at)
+        if isinstance(value, TrackedText):
+            return SourcePart(self.substituted(value), part.at, part.key_at)
         if isinstance(value, list):
-            return Part([self.filled(item) for item in value], part.at, part.key_at)
+            return SourcePart([self.filled(item) for item in value], part.at, part.key_at)
         if isinstance(value, dict):
             each = {
-                self.substituted(Text.at(key, part.at)).string: self.filled(item)
+                self.substituted(TrackedText.at(key, part.at)).string: self.filled(item)
                 for key, item in value.items()
             }
-            return Part(each, part.at, part.key_at)
+            return SourcePart(each, part.at, part.key_at)
         return part
 
-    def substituted(self, text: Text) -> Text:
-        return substituted(text, self.meaning, self.source, self.reading)
+    def substituted(self, text: TrackedText) -> TrackedText:
+        return substitute(text, self.meaning, self.source, self.reading)
 
     def meaning(self, name: str) -> str | None:
         value = self.lookup(name)

@@ -3,28 +3,29 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from asl.core import json_text, yaml_text
 from asl.core.diagnostics import Finding
-from asl.core.document import Document, as_object, clipped, invalid, too_large
+from asl.core.document import Document, as_object, clip, invalid, too_large
 from asl.core.opaque import PLACEHOLDER
 from asl.core.pointers import escape
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact
 from asl.core.yaml_schema import CORE, Schema
 from asl.sources.read_context import ReadContext
-from asl.sources.text import Text, joined
+from asl.sources.text import TrackedText, join_texts
 
 __all__ = [
     "Lookup",
-    "Part",
+    "SourcePart",
     "Unknown",
     "of_file",
     "of_part",
     "of_text",
     "of_value",
     "of_yaml",
-    "substituted",
+    "substitute",
 ]
 
 SHOWN = 5
@@ -46,15 +47,23 @@ class Unknown:
 
 
 @dataclass(slots=True)
-class Part:
+class SourcePart:
     """A value and where it stands; objects and arrays hold parts, strings are texts."""
 
-    value: "dict[str, Part] | list[Part] | Text | Unknown | bool | int | float | None"
+    value: "SourceValue"
     at: int
     key_at: int | None = None
 
 
-def substituted(text: Text, lookup: Lookup, source: Source, reading: ReadContext) -> Text:
+SourceValue: TypeAlias = (
+    dict[str, SourcePart] | list[SourcePart] | TrackedText | Unknown | bool | int | float | None
+)
+"""The value of a part: objects and arrays hold parts, strings are tracked texts."""
+
+
+def substitute(
+    text: TrackedText, lookup: Lookup, source: Source, reading: ReadContext
+) -> TrackedText:
     """The text with a value for every `${Name}` that has one; values are not searched again."""
     pieces = []
     end = 0
@@ -67,7 +76,7 @@ def substituted(text: Text, lookup: Lookup, source: Source, reading: ReadContext
             end = found.end()
     if pieces and end < len(text.string):
         pieces.append(text.part(end, len(text.string)))
-    return joined(pieces, text.begin) if pieces else text
+    return join_texts(pieces, text.begin) if pieces else text
 
 
 def of_file(
@@ -75,9 +84,9 @@ def of_file(
 ) -> Document:
     """The document of a whole file in which `${Name}` stands for values."""
     assert source.text is not None
-    text = Text.written(source.text, 0)
+    text = TrackedText.written(source.text, 0)
     if source.format != "yaml":
-        return of_text(substituted(text, lookup, source, reading), source, reading, resource)
+        return of_text(substitute(text, lookup, source, reading), source, reading, resource)
     if len(source.text) > reading.limits.max_yaml_bytes:
         raise too_large(source.name, reading.limits.max_yaml_bytes)
     # In YAML a value could mean something else by what stands around it. So a word stands for it
@@ -99,18 +108,18 @@ def of_file(
         return marked.sub(lambda found: values[int(found[1])], scalar)
 
     schema = replace(CORE, expand=expand)
-    return of_yaml(substituted(text, word, source, reading), source, reading, resource, schema)
+    return of_yaml(substitute(text, word, source, reading), source, reading, resource, schema)
 
 
 def of_value(document: Document, lookup: Lookup, reading: ReadContext) -> Document:
     """The document of a value that never was text, in which `${Name}` stands for values."""
-    text = Text.written(compact(document.value), 0)
-    filled = of_text(substituted(text, lookup, document.source, reading), document.source, reading)
+    text = TrackedText.written(compact(document.value), 0)
+    filled = of_text(substitute(text, lookup, document.source, reading), document.source, reading)
     return replace(filled, _spans=[], _written=None)
 
 
 def of_yaml(
-    text: Text,
+    text: TrackedText,
     source: Source,
     reading: ReadContext,
     resource: str | None = None,
@@ -124,7 +133,7 @@ def of_yaml(
 
 
 def of_text(
-    text: Text, source: Source, reading: ReadContext, resource: str | None = None
+    text: TrackedText, source: Source, reading: ReadContext, resource: str | None = None
 ) -> Document:
     """The document of a JSON text that was put together."""
     ready, escaped = text.for_json()
@@ -132,27 +141,27 @@ def of_text(
     if faults:
         raise invalid(source, [_moved_fault(fault, ready) for fault in faults])
     for each in escaped:
-        message = f"the inserted value {clipped(each)!r} would end its string; it is escaped here"
+        message = f"the inserted value {clip(each)!r} would end its string; it is escaped here"
         hint = "AWS inserts it as it is and refuses the definition: escape it in the value"
         reading.note("READ-15", message, hint, each)
     span = json_text.scan(ready.string, reading.limits)[0]
     return _document(value, span, source, reading, resource, ready)
 
 
-def _moved_fault(fault: Fault, text: Text) -> Fault:
+def _moved_fault(fault: Fault, text: TrackedText) -> Fault:
     related = fault.related and (text.origin(fault.related[0]), fault.related[1])
     return fault._replace(offset=text.origin(fault.offset), related=related)
 
 
 def of_part(
-    part: Part, source: Source, reading: ReadContext, resource: str | None = None
+    part: SourcePart, source: Source, reading: ReadContext, resource: str | None = None
 ) -> Document:
     """The document of a value that a template holds."""
     value, span = _unfolded(part, source, reading)
     return _document(value, span, source, reading, resource)
 
 
-def _unfolded(part: Part, source: Source, reading: ReadContext) -> tuple[Json, Span]:
+def _unfolded(part: SourcePart, source: Source, reading: ReadContext) -> tuple[Json, Span]:
     """The value of a part, and where its members stand."""
     reading.count(source, part.at)
     value = part.value
@@ -166,7 +175,7 @@ def _unfolded(part: Part, source: Source, reading: ReadContext) -> tuple[Json, S
         items = [_unfolded(item, source, reading) for item in value]
         span.members = [inner for _, inner in items]
         return [item for item, _ in items], span
-    return value.string if isinstance(value, Text) else value, span
+    return value.string if isinstance(value, TrackedText) else value, span
 
 
 def _document(
@@ -175,11 +184,11 @@ def _document(
     source: Source,
     reading: ReadContext,
     resource: str | None = None,
-    written: Text | None = None,
+    written: TrackedText | None = None,
 ) -> Document:
     if type(value) is str and PLACEHOLDER.fullmatch(value.strip()):
         at = span.at if written is None else written.origin(span.at)
-        message = f"the definition is known only after deployment: {clipped(value.strip())}"
+        message = f"the definition is known only after deployment: {clip(value.strip())}"
         hint = "give it a value with --var, or name the file of the definition"
         raise reading.refused(source, at, "READ-18", message, hint)
     unfilled = () if reading.deliberate else _unfilled(value, reading)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from asl.core.diagnostics import InvalidDocument, did_you_mean
-from asl.core.document import parsed
+from asl.core.document import parse_source
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of
 from asl.core.yaml_schema import yaml_1_1_schema
 from asl.sources.aws_resources import RESOURCES, ResourceType
-from asl.sources.definition import Part, of_part
+from asl.sources.definition import SourcePart, of_part
 from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext, as_text
 from asl.sources.scalars import scalar
-from asl.sources.text import Text, joined
+from asl.sources.text import TrackedText, join_texts
 
 __all__ = ["SCHEMA", "TAGS", "Resolver", "is_unknown", "members"]
 
@@ -38,7 +38,7 @@ STEPS: Final = 5
 """What working out one value counts as: a name may be worked out each time it is used."""
 REFERENCE_STEPS: Final = 120
 """What a reference within a text counts as."""
-NOTHING: Final = Part(None, -1)
+NOTHING: Final = SourcePart(None, -1)
 """What `AWS::NoValue` stands for: its member is left out."""
 
 
@@ -59,7 +59,7 @@ class Resolver:
         """The condition under which the resource that is read exists."""
         self.naming: list[str] = []
 
-    def resolve(self, value: Json, span: Span) -> Part:
+    def resolve(self, value: Json, span: Span) -> SourcePart:
         """The value without intrinsic functions; raises InvalidDocument for one that is wrong."""
         self.reading.work(STEPS, self.source, span.at)
         places = span.members
@@ -70,33 +70,33 @@ class Resolver:
                     return FUNCTIONS[name](self, value[name], inner, span.at)
                 if name.startswith("Fn::"):
                     return self.deployed(name, span)
-            parts: dict[str, Part] = {}
+            parts: dict[str, SourcePart] = {}
             for key, inner in places.items():
                 part = self.resolve(value[key], inner)
                 if part is not NOTHING:
-                    parts[key] = Part(part.value, part.at, inner.key_at)
-            return Part(parts, span.at)
+                    parts[key] = SourcePart(part.value, part.at, inner.key_at)
+            return SourcePart(parts, span.at)
         if places is not None:
             items = [self.resolve(item, at) for item, at in zip(value, places, strict=True)]
-            return Part([item for item in items if item is not NOTHING], span.at)
-        return Part(self.literal(value, span) if type(value) is str else value, span.at)
+            return SourcePart([item for item in items if item is not NOTHING], span.at)
+        return SourcePart(self.literal(value, span) if type(value) is str else value, span.at)
 
-    def literal(self, value: str, span: Span) -> Text:
+    def literal(self, value: str, span: Span) -> TrackedText:
         """A string of the template, as it is written."""
         for found in _DYNAMIC.findall(value):
             self.reading.stand_in(found, found, "the value is fetched by a deployment only")
         if self.source.text is None:
-            return Text.at(value, span.at)
+            return TrackedText.at(value, span.at)
         return scalar(value, self.source.text, span.at)
 
-    def text(self, value: Json, span: Span) -> Text:
+    def text(self, value: Json, span: Span) -> TrackedText:
         """The value as a text."""
         part = self.resolve(value, span)
-        if isinstance(part.value, Text):
+        if isinstance(part.value, TrackedText):
             return part.value
         if isinstance(part.value, dict | list) or part.value is None:
             raise self.refused(span, "a text is expected here")
-        return Text.at(as_text(part.value), span.at)
+        return TrackedText.at(as_text(part.value), span.at)
 
     def string(self, value: Json, span: Span) -> str:
         """The value as a string."""
@@ -109,7 +109,7 @@ class Resolver:
             raise self.refused(span, f"an array of {wanted} arguments is expected here")
         return list(zip(value, span.members, strict=True))
 
-    def items(self, value: Json, span: Span) -> list[Part]:
+    def items(self, value: Json, span: Span) -> list[SourcePart]:
         """The items of an array, which may be the result of a function.
 
         An array that only a deployment knows has one item, which is as unknown.
@@ -121,22 +121,22 @@ class Resolver:
             raise self.refused(span, "an array is expected here")
         return part.value
 
-    def deployed(self, name: str, span: Span) -> Part:
+    def deployed(self, name: str, span: Span) -> SourcePart:
         """The stand-in for what a function gives in a deployment only."""
         known = [*FUNCTIONS, *_OTHERS]
         if name.partition("::")[2].partition("::")[0] not in _OTHERS and name not in FUNCTIONS:
             raise self.refused(span, f"there is no function {name}", did_you_mean(name, known))
         return self.constant(self.reading.stand_in(name, f"${{{name}}}"), span.at)
 
-    def constant(self, value: Json, at: int) -> Part:
+    def constant(self, value: Json, at: int) -> SourcePart:
         """A value that does not stand in the text, for what stands at an offset of it."""
         if type(value) is dict:
-            return Part({key: self.constant(item, at) for key, item in value.items()}, at, at)
+            return SourcePart({key: self.constant(item, at) for key, item in value.items()}, at, at)
         if type(value) is list:
-            return Part([self.constant(item, at) for item in value], at)
+            return SourcePart([self.constant(item, at) for item in value], at)
         if type(value) is str:
-            return Part(self.reading.insert(value, self.source, at), at)
-        return Part(value, at)
+            return SourcePart(self.reading.insert(value, self.source, at), at)
+        return SourcePart(value, at)
 
     def refused(self, span: Span, message: str, hint: str | None = None) -> InvalidDocument:
         """The refusal of what stands here."""
@@ -180,7 +180,7 @@ class Resolver:
         self.naming.append(resource)
         name = self.resolve(value, span).value
         self.naming.pop()
-        return name.string if isinstance(name, Text) else None
+        return name.string if isinstance(name, TrackedText) else None
 
     def verbatim(self, resource: str, name: str) -> str:
         """A text for something of which nobody knows what a deployment makes of it."""
@@ -245,7 +245,7 @@ class Resolver:
 
     # Functions -----------------------------------------------------------------------------------
 
-    def ref(self, argument: Json, span: Span, at: int) -> Part:
+    def ref(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Ref`: a parameter, or what a resource is called."""
         if type(argument) is not str:
             raise self.refused(span, "Ref takes the name of a parameter or a resource")
@@ -253,7 +253,7 @@ class Resolver:
             return NOTHING
         return self.constant(self.named(argument), at)
 
-    def get_att(self, argument: Json, span: Span, at: int) -> Part:
+    def get_att(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::GetAtt`: an attribute of a resource."""
         if type(argument) is list:
             parts = self.arguments(argument, span, *range(2, 10))
@@ -264,7 +264,7 @@ class Resolver:
             raise self.refused(span, "Fn::GetAtt takes a resource and an attribute, as in Name.Arn")
         return self.constant(self.named(name), at)
 
-    def sub(self, argument: Json, span: Span, at: int) -> Part:
+    def sub(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Sub`: a text with `${Name}`, and values for names of its own."""
         own: Mapping[str, tuple[Json, Span]] = {}
         if type(argument) is list:
@@ -290,24 +290,26 @@ class Resolver:
                 pieces.append(self.reading.insert(value, self.source, origin))
             end = found.end()
         pieces.append(text.part(end, len(text.string)))
-        return Part(joined(pieces, text.begin), at)
+        return SourcePart(join_texts(pieces, text.begin), at)
 
-    def join(self, argument: Json, span: Span, at: int) -> Part:
+    def join(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Join`: texts with a delimiter between them."""
         (delimiter, place), (values, places) = self.arguments(argument, span, 2)
         between = self.literal(delimiter, place) if type(delimiter) is str else None
         if between is None:
             raise self.refused(place, "the delimiter is a string")
-        pieces: list[Text] = []
+        pieces: list[TrackedText] = []
         for item in self.items(values, places):
             if isinstance(item.value, dict | list) or item.value is None:
                 raise self.refused(Span(item.at), "a text is expected here")
             text = item.value
             pieces += [between] if pieces else []
-            pieces.append(text if isinstance(text, Text) else Text.at(as_text(text), item.at))
-        return Part(joined(pieces, at), at)
+            pieces.append(
+                text if isinstance(text, TrackedText) else TrackedText.at(as_text(text), item.at)
+            )
+        return SourcePart(join_texts(pieces, at), at)
 
-    def split(self, argument: Json, span: Span, at: int) -> Part:
+    def split(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Split`: the pieces of a text."""
         delimiter, text = self.arguments(argument, span, 2)
         between = self.string(*delimiter)
@@ -315,7 +317,7 @@ class Resolver:
             raise self.refused(delimiter[1], "the delimiter is empty")
         return self.constant(_split(self.string(*text), between), at)
 
-    def select(self, argument: Json, span: Span, at: int) -> Part:
+    def select(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Select`: one item of an array."""
         index, values = self.arguments(argument, span, 2)
         items = self.items(*values)
@@ -328,7 +330,7 @@ class Resolver:
             raise self.refused(index[1], f"there is no item {digits!r} of {len(items)}")
         return items[place]
 
-    def find_in_map(self, argument: Json, span: Span, at: int) -> Part:
+    def find_in_map(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::FindInMap`: a value of the section Mappings."""
         *keys, last = self.arguments(argument, span, 3, 4)
         keys = keys if type(last[0]) is dict and "DefaultValue" in last[0] else [*keys, last]
@@ -351,36 +353,36 @@ class Resolver:
         """Whether a value is that of a function, and the caller has not given it."""
         return type(value) is dict and value.get("Ref") not in self.reading.given
 
-    def choose(self, argument: Json, span: Span, at: int) -> Part:
+    def choose(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::If`: one of two values, by a condition."""
         condition, yes, no = self.arguments(argument, span, 3)
         return self.resolve(*(yes if self.decide(*condition) else no))
 
-    def import_value(self, argument: Json, span: Span, at: int) -> Part:
+    def import_value(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::ImportValue`: an output of another stack."""
         name = self.string(argument, span)
         given = self.reading.value(name)
         return self.constant(given or self.reading.stand_in(name, f"${{{name}}}"), at)
 
-    def base64(self, argument: Json, span: Span, at: int) -> Part:
+    def base64(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Base64`."""
         return self.constant(b64encode(self.string(argument, span).encode()).decode(), at)
 
-    def length(self, argument: Json, span: Span, at: int) -> Part:
+    def length(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Length`: how many items an array has."""
-        return Part(len(self.items(argument, span)), at)
+        return SourcePart(len(self.items(argument, span)), at)
 
-    def to_json_string(self, argument: Json, span: Span, at: int) -> Part:
+    def to_json_string(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::ToJsonString`: a value as JSON text."""
         part = self.resolve(argument, span)
         return self.constant(compact(of_part(part, self.source, self.reading, None).value), at)
 
-    def transform(self, argument: Json, span: Span, at: int) -> Part:
+    def transform(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Transform`: a file that is included; a stand-in for what other macros give."""
         if type(argument) is dict and argument.get("Name") != "AWS::Include":
             return self.deployed("Fn::Transform", span)
         file = self.included(argument, span)
-        return self.constant(parsed(file, self.reading.limits).value, at)
+        return self.constant(parse_source(file, self.reading.limits).value, at)
 
     def included(self, argument: Json, span: Span) -> Source:
         """The file that the macro AWS::Include puts here; there is no other macro."""
@@ -410,9 +412,9 @@ def _split(text: str, between: str) -> list[str]:
     return pieces + others
 
 
-def is_unknown(part: Part) -> bool:
+def is_unknown(part: SourcePart) -> bool:
     """Whether a part is a text with something that only a deployment knows."""
-    return isinstance(part.value, Text) and PLACEHOLDER.search(part.value.string) is not None
+    return isinstance(part.value, TrackedText) and PLACEHOLDER.search(part.value.string) is not None
 
 
 def _start(made: ResourceType, attribute: str) -> str | None:
@@ -426,7 +428,7 @@ def _start(made: ResourceType, attribute: str) -> str | None:
     return made.arn if made.called or attribute in _ARNS else None
 
 
-Function = Callable[[Resolver, Json, Span, int], Part]
+Function = Callable[[Resolver, Json, Span, int], SourcePart]
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     "Ref": Resolver.ref,

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from asl.core import json_text, yaml_text
 from asl.core.diagnostics import Finding, InvalidDocument, did_you_mean
-from asl.core.document import Document, clipped, invalid, opened, too_large
+from asl.core.document import Document, clip, invalid, open_source, too_large
 from asl.core.errors import DocumentNotFound
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import DEFAULT_LIMITS, Fault, Limits, Source
 from asl.core.values import Json, compact
 from asl.core.work import WorkExceeded, WorkMeter
 from asl.core.yaml_schema import Schema
-from asl.sources.text import Text
+from asl.sources.text import TrackedText
 
 __all__ = [
     "ACCOUNT",
@@ -74,8 +74,8 @@ class ReadContext:
 
     def stand_in(self, name: str, text: str, hint: str | None = None) -> str:
         """Note that a value which only a deployment knows is replaced by a text, and return it."""
-        message = f"{clipped(name)} is known only after deployment; here it is {clipped(text)!r}"
-        hint = hint or f"give it a value: --var {clipped(name)}=..."
+        message = f"{clip(name)} is known only after deployment; here it is {clip(text)!r}"
+        hint = hint or f"give it a value: --var {clip(name)}=..."
         self.note("READ-12", message, hint, text)
         return text
 
@@ -83,10 +83,10 @@ class ReadContext:
         """Remember what is to be said about a text, once."""
         self.notes.setdefault(Note(code, message, hint, text))
 
-    def insert(self, value: str, source: Source, origin: int) -> Text:
+    def insert(self, value: str, source: Source, origin: int) -> TrackedText:
         """The value as a text for what is written at an offset, as long as the limits allow it."""
         self.spend(len(value), source, origin)
-        return Text.inserted(value, origin)
+        return TrackedText.inserted(value, origin)
 
     def spend(self, characters: int, source: Source, origin: int) -> None:
         """Count characters that are put together, as long as the limits allow it."""
@@ -124,17 +124,17 @@ class ReadContext:
         Raises InvalidDocument where nothing may be read, or nothing is.
         """
         if PLACEHOLDER.search(path):
-            message = f"the path {clipped(path)!r} is known only after deployment"
+            message = f"the path {clip(path)!r} is known only after deployment"
             hint = "give the value of its placeholder with --var"
             raise self.refused(source, origin, "READ-18", message, hint)
         if "://" in path:
-            message = f"{clipped(path)!r} is no local file"
+            message = f"{clip(path)!r} is no local file"
             hint = "name the file instead of the template, with --var for its placeholders"
             raise self.refused(source, origin, "READ-18", message, hint)
         try:
             place = self.place(path, source, origin)
             self.files.add(os.path.realpath(place))
-            return opened(place, limits=self.limits)
+            return open_source(place, limits=self.limits)
         except DocumentNotFound as missing:
             raise self.refused(source, origin, "READ-14", str(missing)) from None
 

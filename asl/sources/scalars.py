@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from asl.sources.text import Run, Text
+from asl.sources.text import Run, TrackedText
 
 __all__ = ["scalar"]
 
@@ -21,7 +21,7 @@ _QUOTED = re.compile(
 )
 
 
-def scalar(value: str, source: str, offset: int) -> Text:
+def scalar(value: str, source: str, offset: int) -> TrackedText:
     """The value of a scalar that begins at an offset of the source, with the place of its parts.
 
     A tag or an anchor may stand before it. Where it is written in an unusual way, all of it seems
@@ -35,12 +35,12 @@ def scalar(value: str, source: str, offset: int) -> Text:
     merged: list[Run] = []
     for run in runs:
         if run.start < 0 or run.start > len(value):
-            return Text.at(value, offset)
+            return TrackedText.at(value, offset)
         if not merged or run.origin - run.start != merged[-1].origin - merged[-1].start:
             merged.append(run)
     if not merged or merged[0].start:
         merged.insert(0, Run(0, at, False, False))
-    return Text(value, merged)
+    return TrackedText(value, merged)
 
 
 def _double(source: str, at: int) -> Iterator[Run]:

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asl.core.diagnostics import InvalidDocument, did_you_mean
-from asl.core.document import Document, parsed
+from asl.core.document import Document, parse_source
 from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
 from asl.core.yaml_schema import CORE, Schema
 from asl.sources.aws_resources import RESOURCES
-from asl.sources.definition import Part, of_part, of_text, substituted
+from asl.sources.definition import SourcePart, of_part, of_text, substitute
 from asl.sources.intrinsics import TAGS, Resolver, members
 from asl.sources.read_context import (
     ACCOUNT,
@@ -25,9 +25,9 @@ from asl.sources.read_context import (
     read_template,
     remarks,
 )
-from asl.sources.text import Text
+from asl.sources.text import TrackedText
 
-__all__ = ["Template"]
+__all__ = ["ServerlessTemplate"]
 
 MAX_ROUNDS: Final = 20
 """How deep variables may stand in each other, and files refer to files."""
@@ -40,7 +40,7 @@ _PSEUDO = re.compile(r"#\{([A-Za-z]\w*(?:::\w+|\.\w+)*)\}")
 """How an older plugin writes a `Ref` into a text."""
 
 
-class Template:
+class ServerlessTemplate:
     """A `serverless.yml`, and the state machines of its section `stepFunctions`."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
@@ -81,7 +81,7 @@ class Template:
             raise reading.refused(machine.source, machine.span.at, "READ-14", message)
         found = variables.followed(machine.member("definition"))
         part = variables.resolver(found.source).resolve(found.value, found.span)
-        if isinstance(part.value, Text):
+        if isinstance(part.value, TrackedText):
             return of_text(part.value, found.source, reading, name)
         return of_part(part, found.source, reading, name)
 
@@ -120,7 +120,7 @@ class _Place:
 class _Variables:
     """What the variables of a `serverless.yml` stand for."""
 
-    def __init__(self, template: Template, reading: ReadContext) -> None:
+    def __init__(self, template: ServerlessTemplate, reading: ReadContext) -> None:
         self.reading = reading
         self.root = _Place(template.value, template.span, template.source)
         self.following: list[str] = []
@@ -265,7 +265,7 @@ class _Variables:
                 message = f"{path!r} is a program that a deployment runs"
                 raise self.reading.refused(place.source, place.span.at, "READ-18", message)
             source = self.reading.file(path, place.source, place.span.at)
-            document = parsed(source, self.reading.limits, _SCHEMA)
+            document = parse_source(source, self.reading.limits, _SCHEMA)
             found = _Place(document.value, document.span, document.source)
             return self.walked(found, file[2], place) if file[2] else found
         source_of = _SOURCE.fullmatch(expression)
@@ -332,7 +332,7 @@ class _Resolver(Resolver):
         super().__init__(template, span, source, reading)
         self.variables = variables
 
-    def resolve(self, value: Json, span: Span) -> Part:
+    def resolve(self, value: Json, span: Span) -> SourcePart:
         self.reading.count(self.source, span.at)
         place = _Place(value, span, self.source)
         whole = self.variables.whole(place)
@@ -340,7 +340,7 @@ class _Resolver(Resolver):
             return super().resolve(value, span)
         return self.constant(self.variables.meaning(whole, place), span.at)
 
-    def constant(self, value: Json, at: int) -> Part:
+    def constant(self, value: Json, at: int) -> SourcePart:
         self.reading.count(self.source, at)
         return super().constant(value, at)
 
@@ -350,7 +350,7 @@ class _Resolver(Resolver):
         base, dot, attribute = name.partition(".")
         return super().named(self.variables.functions.get(base, base) + dot + attribute)
 
-    def literal(self, value: str, span: Span) -> Text:
+    def literal(self, value: str, span: Span) -> TrackedText:
         text = super().literal(value, span)
         place = _Place(value, span, self.source)
         for _ in range(MAX_ROUNDS):
@@ -360,7 +360,7 @@ class _Resolver(Resolver):
             text = filled
         return text
 
-    def filled(self, text: Text, place: _Place) -> Text:
+    def filled(self, text: TrackedText, place: _Place) -> TrackedText:
         """The text with a value for each of its innermost variables."""
 
         def lookup(name: str) -> str | None:
@@ -368,11 +368,11 @@ class _Resolver(Resolver):
                 return None
             return as_text(self.variables.meaning(name, place))
 
-        text = substituted(text, lookup, self.source, self.reading)
+        text = substitute(text, lookup, self.source, self.reading)
         if "#{" not in text.string:
             return text
         pseudo = _PSEUDO.sub(lambda found: as_text(self.named(found[1])), text.string)
-        return text if pseudo == text.string else Text.at(pseudo, text.begin)
+        return text if pseudo == text.string else TrackedText.at(pseudo, text.begin)
 
 
 def _logical(name: str) -> str:
@@ -415,11 +415,11 @@ def _constant(text: str) -> Json:
     return float(text) if "." in text else int(text)
 
 
-def of_json(part: Part) -> Json:
+def of_json(part: SourcePart) -> Json:
     """The value of a part."""
     value = part.value
     if isinstance(value, dict):
         return {key: of_json(item) for key, item in value.items()}
     if isinstance(value, list):
         return [of_json(item) for item in value]
-    return value.string if isinstance(value, Text) else value
+    return value.string if isinstance(value, TrackedText) else value

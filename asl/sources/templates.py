@@ -19,10 +19,10 @@ from asl.sources import RESOURCES, SERVERLESS, TERRAFORM, cloudformation, defini
 from asl.sources.intrinsics import SCHEMA
 from asl.sources.read_context import Note, ReadContext, read_template
 
-__all__ = ["Given", "Template", "filled", "load", "load_each", "template_in"]
+__all__ = ["ReadOptions", "Template", "fill_placeholders", "load", "load_each", "template_in"]
 
 
-class Given(NamedTuple):
+class ReadOptions(NamedTuple):
     """What a caller gives for what a template refers to.
 
     A value of `variables` that nothing refers to draws a warning, one of `defaults` does not. Files
@@ -79,10 +79,10 @@ def template_in(found: Document | Source, limits: Limits) -> Template | None:
     ):
         from asl.sources import terraform
 
-        return terraform.Template(found._replace(format="hcl"), limits)
+        return terraform.TerraformTemplate(found._replace(format="hcl"), limits)
     if found.format == "yaml" and re.search(SERVERLESS, text, re.MULTILINE):
         with _refused_if_endless(found):
-            return serverless.Template(found, limits)
+            return serverless.ServerlessTemplate(found, limits)
     if found.format == "yaml" and not re.search(RESOURCES, text, re.MULTILINE):
         return None
     try:
@@ -97,7 +97,7 @@ def _template(document: Document, faults: Iterable[Fault] = ()) -> Template | No
     value = document.value
     if type(value) is not dict or "States" in value or type(value.get("Resources")) is not dict:
         return None
-    return cloudformation.Template(document, faults)
+    return cloudformation.CloudFormationTemplate(document, faults)
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def _refused_if_endless(source: Source) -> Iterator[None]:
         raise invalid(source, [Fault("READ-03", message, 0)]) from None
 
 
-def load(template: Template, resource: str | None, given: Given) -> Document:
+def load(template: Template, resource: str | None, given: ReadOptions) -> Document:
     """Read the document that a template holds under the name of a resource.
 
     Raises InvalidDocument, and AslError where it is not clear which state machine is meant.
@@ -139,7 +139,7 @@ MAX_MACHINES: Final = 500
 
 
 def load_each(
-    template: Template, resource: str | None, given: Given, used: set[str] | None = None
+    template: Template, resource: str | None, given: ReadOptions, used: set[str] | None = None
 ) -> list[Document | InvalidDocument]:
     """Read all documents that a template holds: each one, or why it cannot be read.
 
@@ -166,7 +166,7 @@ def load_each(
     return read
 
 
-def _siblings(template: Template, name: str, given: Given) -> dict[str, Document]:
+def _siblings(template: Template, name: str, given: ReadOptions) -> dict[str, Document]:
     """The other state machines of a template that can be read, by their names and ARNs' names."""
     found: dict[str, Document] = {}
     for each in template.names:
@@ -183,7 +183,7 @@ def _siblings(template: Template, name: str, given: Given) -> dict[str, Document
     return found
 
 
-def filled(found: Document | Source, given: Given) -> Document:
+def fill_placeholders(found: Document | Source, given: ReadOptions) -> Document:
     """A document that is no template, with the values of its placeholders."""
     reading = ReadContext(given.values, given.limits)
     if isinstance(found, Source):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from asl.core.opaque import PLACEHOLDER
 
-__all__ = ["Run", "Text", "joined", "string_meaning"]
+__all__ = ["Run", "TrackedText", "join_texts", "string_meaning"]
 
 _SIGNIFICANT = re.compile(
     r"""\\.|"|(?P<placeholder>\$\{[^{}]++\}(?:[\w.+-]|\$\{[^{}]++\})*+)""", re.DOTALL
@@ -29,7 +29,7 @@ class Run(NamedTuple):
     inserted: bool
 
 
-class Text:
+class TrackedText:
     """A string whose characters know the offset at which they were written."""
 
     __slots__ = ("runs", "string")
@@ -39,17 +39,17 @@ class Text:
         self.runs = runs
 
     @classmethod
-    def written(cls, string: str, origin: int) -> Text:
+    def written(cls, string: str, origin: int) -> TrackedText:
         """Characters that stand in the source one by one."""
         return cls(string, [Run(0, origin, True, False)])
 
     @classmethod
-    def at(cls, string: str, origin: int) -> Text:
+    def at(cls, string: str, origin: int) -> TrackedText:
         """Characters of the source of which only the begin is known."""
         return cls(string, [Run(0, origin, False, False)])
 
     @classmethod
-    def inserted(cls, string: str, origin: int) -> Text:
+    def inserted(cls, string: str, origin: int) -> TrackedText:
         """A value for what is written at the offset."""
         return cls(string, [Run(0, origin, False, True)])
 
@@ -67,13 +67,13 @@ class Text:
         """Whether the character at a position belongs to a value."""
         return self.runs[bisect_right(self.runs, position, key=_start) - 1].inserted
 
-    def part(self, start: int, end: int) -> Text:
+    def part(self, start: int, end: int) -> TrackedText:
         """The characters from one position up to another."""
         first = bisect_right(self.runs, start, key=_start) - 1
         last = max(first + 1, bisect_right(self.runs, end - 1, key=_start))
         runs = [run._replace(start=run.start - start) for run in self.runs[first:last]]
         runs[0] = runs[0]._replace(start=0, origin=self.origin(start))
-        return Text(self.string[start:end], runs)
+        return TrackedText(self.string[start:end], runs)
 
     def pieces(self) -> Iterator[tuple[int, int, bool]]:
         """Yield `(start, end, inserted)` for what was written and inserted, in turn."""
@@ -85,14 +85,14 @@ class Text:
                 start, inserted = run.start, run.inserted
         yield start, len(self.string), inserted
 
-    def for_json(self) -> tuple[Text, list[str]]:
+    def for_json(self) -> tuple[TrackedText, list[str]]:
         """The text as JSON, with those inserted values that had to be escaped.
 
         AWS inserts a value as it is. So does this, unless the value stands within a JSON string
         that it would end or break: such a value is escaped. A placeholder without a value becomes
         a string where a value of any type may stand.
         """
-        pieces: list[Text] = []
+        pieces: list[TrackedText] = []
         escaped: list[str] = []
         inside = False
         for start, end, inserted in self.pieces():
@@ -100,7 +100,7 @@ class Text:
                 piece = self.part(start, end)
                 content = _content(piece.string)
                 if content != piece.string:
-                    piece = Text.inserted(content, piece.begin)
+                    piece = TrackedText.inserted(content, piece.begin)
                     if PLACEHOLDER.fullmatch(self.string, start, end) is None:
                         escaped.append(self.string[start:end])
                 pieces.append(piece)
@@ -110,14 +110,14 @@ class Text:
                     inside = not inside
                 elif found["placeholder"] and not inside:
                     pieces.append(self.part(start, found.start()))
-                    pieces.append(Text.at(dumps(found[0]), self.origin(found.start())))
+                    pieces.append(TrackedText.at(dumps(found[0]), self.origin(found.start())))
                     start = found.end()
             inside = inside and not inserted
             pieces.append(self.part(start, end))
-        return joined(pieces, self.begin), escaped
+        return join_texts(pieces, self.begin), escaped
 
 
-def joined(texts: Iterable[Text], origin: int) -> Text:
+def join_texts(texts: Iterable[TrackedText], origin: int) -> TrackedText:
     """One text after the other; an empty one stands at the origin."""
     strings: list[str] = []
     runs: list[Run] = []
@@ -127,7 +127,7 @@ def joined(texts: Iterable[Text], origin: int) -> Text:
             strings.append(text.string)
             runs += [Run(run[0] + length, run[1], run[2], run[3]) for run in text.runs]
             length += len(text.string)
-    return Text("".join(strings), runs or [Run(0, origin, False, False)])
+    return TrackedText("".join(strings), runs or [Run(0, origin, False, False)])
 
 
 def _content(value: str) -> str:

@@ -8,7 +8,7 @@ from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, constant, identity
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import parse_path
-from asl.expr.references import conflicting
+from asl.expr.references import report_conflict
 from asl.states.base import Compiler
 from asl.states.effects import Frame
 from asl.states.numbers import Number, number
@@ -70,7 +70,7 @@ def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:
         evaluate, text = compiler.reference("ItemsPath"), compiler.state["ItemsPath"]
         path = parse_path(text, compiler.profile.aws)
         if compiler.profile.aws and path.root == "$":
-            evaluate = conflicting(evaluate, path)
+            evaluate = report_conflict(evaluate, path)
     elif "ItemsPath.$" in compiler.state:
         text = compiler.state["ItemsPath.$"]
         evaluate = compiler.expression("ItemsPath.$", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from asl.core.private_files import make_private_folder, private_opener
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 
 __all__ = ["CheckpointFolder", "state_folder"]
 
@@ -41,7 +41,7 @@ class CheckpointFolder:
         file = self._file(id)
         unfinished = f"{file}.{os.getpid()}.part"
         with open(unfinished, "wb", opener=private_opener) as stream:
-            stream.write(encoded(checkpoint))
+            stream.write(encode(checkpoint))
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(unfinished, file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 from asl.engine.checkpoints import Checkpoint
 from asl.stores.session import Session
 from asl.stores.statements import PARAMETER, Insert, Select
@@ -28,7 +28,7 @@ def put_checkpoint(
         checkpoint: The checkpoint.
         content: What is kept of it.
     """
-    body = session.values.pack(encoded(content))
+    body = session.values.pack(encode(content))
     session.write(ADD, execution, number, checkpoint.id, checkpoint.name, body)
 
 

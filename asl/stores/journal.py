@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.journal import STARTED
@@ -327,7 +327,7 @@ class StoreJournal(Log):
 
     def put_spending(self, spending: Json) -> None:
         """Keep what the execution has spent."""
-        body = self.store.values.pack(encoded(spending))
+        body = self.store.values.pack(encode(spending))
         self.store.write(USAGE, body, self.number)
 
     def put_result(self, result: Result, until: float | None = None) -> None:
@@ -354,7 +354,7 @@ class StoreJournal(Log):
         if status != "SUCCEEDED" and self._standing is not None:
             position, kept = self._standing
             self.put_position("", position, kept)
-        store.write(END, status, ended, store.values.pack(encoded(output)), error, cause, number)
+        store.write(END, status, ended, store.values.pack(encode(output)), error, cause, number)
         self.close_requests()
         if self.may_have_started:
             store.write(end_descendants, store, number, ended)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 from asl.engine.record_reading import RecordReader
 from asl.engine.records import NOTED, WHOLE_PATH
 from asl.states.effects import Record
@@ -181,7 +181,7 @@ class Log:
     def digest_of(self, request: str) -> str | None:
         """Return the recorded digest of what a request asks, None where there is none."""
         with self.store.reading("what a request asks"):
-            for number, _ in self._with_text(encoded(request)):
+            for number, _ in self._with_text(encode(request)):
                 for _, _, entries in self.read(number - 1, number):
                     for what, _, *content in entries:
                         found = self.requested(content[0], entries) if what in RECORDS else ()
@@ -223,7 +223,7 @@ class Log:
 
     def put(self, *entry: Json) -> int:
         """Add an entry to the next step: what, where and its content; returns its size in bytes."""
-        text = encoded(entry)
+        text = encode(entry)
         size = len(text)
         if size >= LARGE:
             text = self._apart(entry)
@@ -242,11 +242,11 @@ class Log:
         what, where, first, *more = entry
         is_record = what in RECORDS
         first = [self._referred(slot) for slot in first] if is_record else self._kept(first)
-        return encoded([what, where, first, *more])
+        return encode([what, where, first, *more])
 
     def _kept(self, value: Json) -> Json:
         """Refer to a large value instead of repeating it."""
-        text = encoded(value)
+        text = encode(value)
         return value if len(text) < LARGE else {"large": self.store.values.put_large(text).hex()}
 
     def _referred(self, slot: Json) -> Json:
@@ -331,7 +331,7 @@ DROP_CHUNKS = Delete(LIVE, {"execution": PARAMETER})
 
 def put_chunk(session: Session, number: int, chunk: Json) -> None:
     """Show with the next commit what an agent of an execution says."""
-    session.write(PUT_CHUNK, number, encoded(chunk))
+    session.write(PUT_CHUNK, number, encode(chunk))
 
 
 def chunks_after(session: Session, number: int, last: int) -> list[tuple[int, Json]]:

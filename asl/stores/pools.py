@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 from asl.engine.pools import without, without_calls
 from asl.engine.usage import ZERO
 from asl.engine.written import read_usage
@@ -66,7 +66,7 @@ class StoreBudgets:
         with session.transaction():
             found = session.select(FIND, name)
             kept = self._without_lost(session.values.unpack(found[0][0])) if found else None
-            session.write(PUT, name, session.values.pack(encoded(make(kept))))
+            session.write(PUT, name, session.values.pack(encode(make(kept))))
 
     def _without_lost(self, kept: Json) -> Json:
         """Return a shared budget without what is held for nothing.

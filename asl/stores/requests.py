@@ -10,7 +10,7 @@ from itertools import islice
 from math import inf
 from typing import Any, Final, TypeVar
 
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 from asl.engine.awaited import Awaited
 from asl.states.approval_request import ApprovalRequest
 from asl.stores.errors import StoreDamaged
@@ -305,8 +305,8 @@ def put_request(session: Session, number: int, asked: ApprovalRequest, received:
 
     Approvals may come meanwhile by another process; *received* puts those that came here.
     """
-    body = encoded([asked.body, asked.plan])
-    answers = session.values.pack(encoded(asked.received))
+    body = encode([asked.body, asked.plan])
+    answers = session.values.pack(encode(asked.received))
     session.write(
         PUT_WITH_ANSWERS if received else PUT,
         asked.id,
@@ -335,8 +335,8 @@ def put_task(session: Session, number: int, task: Awaited) -> None:
         "open",
         task.created,
         task.due,
-        session.values.pack(encoded(body)),
-        session.values.pack(encoded(_signs(task))),
+        session.values.pack(encode(body)),
+        session.values.pack(encode(_signs(task))),
         addressed(task.target),
         0,
     )
@@ -349,7 +349,7 @@ def addressed(target: str) -> str:
 
 def put_sign(session: Session, task: Awaited) -> None:
     """Keep that somebody has taken a task, or is at work on it."""
-    session.write(SIGN, session.values.pack(encoded(_signs(task))), task.due, task.token)
+    session.write(SIGN, session.values.pack(encode(_signs(task))), task.due, task.token)
 
 
 def put_outcome(session: Session, task: Awaited) -> None:
@@ -357,7 +357,7 @@ def put_outcome(session: Session, task: Awaited) -> None:
     if task.outcome is None:
         session.write(SETTLE, task.status, None, None, task.token)
     else:
-        outcome = session.values.pack(encoded(task.outcome))
+        outcome = session.values.pack(encode(task.outcome))
         session.write(SETTLE, task.status, 0.0, outcome, task.token)
 
 
@@ -367,7 +367,7 @@ def _signs(task: Awaited) -> Json:
 
 def put_received(session: Session, id: str, received: Json) -> None:
     """Keep the approvals of people that are collected for a request."""
-    session.write(RECEIVE, session.values.pack(encoded(received)), id)
+    session.write(RECEIVE, session.values.pack(encode(received)), id)
 
 
 def put_decision(session: Session, id: str, received: Json, answer: bytes) -> None:
@@ -380,7 +380,7 @@ def put_decision(session: Session, id: str, received: Json, answer: bytes) -> No
         answer: JSON text of the answer that decided, its record, and what the effect answers.
     """
     pack = session.values.pack
-    session.write(DECIDE, pack(encoded(received)), pack(answer), id)
+    session.write(DECIDE, pack(encode(received)), pack(answer), id)
 
 
 def take_up(session: Session, id: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Final
 
-from asl.core.values import MAX_DEPTH, Json, compact, deeper_than, encoded, excerpt
+from asl.core.values import MAX_DEPTH, Json, compact, deeper_than, encode, excerpt
 from asl.stores.deletion import LARGE_IN_STEP
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import STORED, find_execution, numbers_below, read_row
@@ -177,12 +177,12 @@ def _import(session: Session, line: dict[str, Json]) -> str:
         if is_taken or session.select(TAKEN, execution["number"]):
             raise StoreError(f"{session.place} has an execution {execution['name']!r} already")
     for key, document in line["documents"].items():
-        body = encoded(document)
+        body = encode(document)
         if sha256(body).hexdigest() != key:
             raise StoreError(f"the document {key[:12]} was changed")
         session.values.put_document(key, body)
     for key, value in line["large"].items():
-        if session.values.put_large(encoded(value)).hex() != key:
+        if session.values.put_large(encode(value)).hex() != key:
             raise StoreError(f"the large value {key[:12]} was changed")
     for rows in line["executions"]:
         _put(session, rows)

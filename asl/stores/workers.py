@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from asl.core.values import Json, encoded
+from asl.core.values import Json, encode
 from asl.stores.backend import Write
 from asl.stores.errors import StoreDamaged
 from asl.stores.requests import answered_ids
@@ -120,7 +120,7 @@ class Workers:
         session.insist_writable()
         session.connection.lock(lock_of(id))
         session.write(self._forget_fenced)
-        session.write(REGISTER, id, encoded(about), now)
+        session.write(REGISTER, id, encode(about), now)
         session.flush()
         session.worker = id
 
@@ -289,7 +289,7 @@ class Workers:
 
     def put_needs(self, number: int, needs: Sequence[str]) -> None:
         """Record with the next commit what is not bound that an execution needs; [] for nothing."""
-        self.session.write(NEED, number, encoded([*needs]) if needs else None)
+        self.session.write(NEED, number, encode([*needs]) if needs else None)
 
     def put_timer(self, number: int, wake: float | None) -> None:
         """Record with the next commit for which time a paused execution waits, None for none."""
@@ -332,7 +332,7 @@ class Workers:
 
     def cancel(self, number: int, error: str | None, cause: str | None) -> None:
         """Ask whoever runs an execution to end it."""
-        self.session.write(CANCEL, number, encoded([error, cause]))
+        self.session.write(CANCEL, number, encode([error, cause]))
         self.session.flush()
 
     def cancelled(self) -> list[Cancellation]:

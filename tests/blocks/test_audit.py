@@ -13,7 +13,7 @@ import asl
 from asl.core.values import compact
 from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 from asl.expr.paths import parse_path
-from asl.expr.paths.nodes import replaced
+from asl.expr.paths.nodes import replace_nodes
 from asl.expr.paths.selection import select
 
 Json = Any
@@ -49,7 +49,7 @@ def test_nothing_that_a_path_reaches_is_left(value: Json, text: str) -> None:
     """Whatever it reached has another value, the rest stays, and the original is untouched."""
     segments = parse_path(text).segments
     before, found = compact(value), select(segments, value, value)
-    shown = replaced(segments, value, HIDDEN)
+    shown = replace_nodes(segments, value, HIDDEN)
     assert compact(value) == before
     if found:
         assert HIDDEN in compact(shown)
@@ -67,7 +67,7 @@ ENDLESS = "$..*..*..*..nothing"
 def test_a_replacement_is_bounded() -> None:
     """What would have to look at too much gives up."""
     with pytest.raises(WorkExceeded):
-        replaced(parse_path(ENDLESS).segments, BROAD, HIDDEN)
+        replace_nodes(parse_path(ENDLESS).segments, BROAD, HIDDEN)
 
 
 def test_what_cannot_be_looked_through_is_hidden_as_a_whole(

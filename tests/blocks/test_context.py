@@ -14,7 +14,7 @@ from asl.core.profile import DEFAULT
 from asl.core.values import compact
 from asl.expr.intrinsics.agent import tokens_of
 from asl.expr.paths import parse_path
-from asl.expr.paths.nodes import located, without, written
+from asl.expr.paths.nodes import locate, node_path, remove_nodes
 from asl.expr.paths.selection import select
 
 from ..agents.servers import serving
@@ -96,20 +96,20 @@ def test_a_context_is_never_larger_than_it_may_be(
 def test_located_nodes_are_those_that_a_path_selects(data: Json, text: str) -> None:
     """Both walks find the same, each node can be named, and without them nothing is left there."""
     path = parse_path(text)
-    nodes = located(path, data)
+    nodes = locate(path, data)
     assert [value for _, value in nodes] == select(path.segments, data, data)
     for steps, value in nodes:
-        assert located(parse_path(written(steps)), data) == [(steps, value)]
-    left = without(data, (steps for steps, _ in nodes))
+        assert locate(parse_path(node_path(steps)), data) == [(steps, value)]
+    left = remove_nodes(data, (steps for steps, _ in nodes))
     if not nodes:
         assert compact(left) == compact(data)
     if text in ("$.a", "$..a", "$[*]"):
-        assert located(path, left) == []
+        assert locate(path, left) == []
 
 
 def test_the_path_of_a_node_with_a_strange_name() -> None:
     """It is quoted."""
-    assert written(("a b", 0, "it's", "\\")) == "$['a b'][0]['it\\'s']['\\\\']"
+    assert node_path(("a b", 0, "it's", "\\")) == "$['a b'][0]['it\\'s']['\\\\']"
 
 
 @pytest.mark.parametrize(("most", "elapsed"), [(25, 2), (26, 1)])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.compose.lock import registered
+from asl.compose.lock import parse_registry_source
 
 pytestmark = pytest.mark.quick
 
@@ -142,9 +142,9 @@ def test_the_lock_says_which_version_is_read() -> None:
 )
 def test_which_versions_a_constraint_admits(wanted: str, version: str, admitted: bool) -> None:
     """By the rules that package managers share; a tagged version only stands for itself."""
-    constraint = registered(f"registry://acme/part@{wanted}")
-    exact = registered(f"registry://acme/part@{version}")
-    other = registered(f"registry://acme/other@{version}")
+    constraint = parse_registry_source(f"registry://acme/part@{wanted}")
+    exact = parse_registry_source(f"registry://acme/part@{version}")
+    other = parse_registry_source(f"registry://acme/other@{version}")
     assert constraint is not None
     assert exact is not None
     assert other is not None
@@ -158,7 +158,7 @@ def test_which_versions_a_constraint_admits(wanted: str, version: str, admitted:
 )  # fmt: skip
 def test_malformed_sources_of_a_registry(source: str) -> None:
     """They name nothing."""
-    assert registered(source) is None
+    assert parse_registry_source(source) is None
 
 
 def test_imports_are_nested_sixteen_deep(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asl.core.java import in_hash_order, printed
+from asl.core.java import java_text, sort_by_hash
 from asl.core.values import Json
 
 
@@ -17,7 +17,7 @@ from asl.core.values import Json
 )
 def test_containers_are_printed_as_java_prints_them(value: Json, expected: str) -> None:
     """Texts have no quotes, keys stand before a `=`."""
-    assert printed(value) == expected
+    assert java_text(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_containers_are_printed_as_java_prints_them(value: Json, expected: str) 
 )
 def test_members_stand_by_their_hash_codes(values: list[Json], expected: list[Json]) -> None:
     """The values of `hashCode` are those of Java's documentation."""
-    assert in_hash_order(values) == expected
+    assert sort_by_hash(values) == expected
 
 
 def test_a_set_that_is_three_quarters_full_doubles() -> None:
     """Sixteen buckets hold twelve members; 16 stands in the first of them, or in its own."""
-    assert in_hash_order([16, *range(11)])[:2] == [16, 0]
-    assert in_hash_order([16, *range(12)]) == [*range(12), 16]
+    assert sort_by_hash([16, *range(11)])[:2] == [16, 0]
+    assert sort_by_hash([16, *range(12)]) == [*range(12), 16]

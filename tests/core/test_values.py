@@ -16,16 +16,16 @@ from asl.core.values import (
     MAX_DEPTH,
     MAX_INTEGER,
     compact,
-    copied,
-    detached,
+    copy_for_agent,
+    copy_foreign,
+    copy_result,
+    deep_copy,
     fits,
-    handed_over,
     index_of,
     is_integer,
     is_number,
     json_equal,
     measure,
-    received,
     type_name,
 )
 
@@ -157,7 +157,7 @@ def test_measure_of_shared_and_cyclic_values_ends() -> None:
 @given(JSON)
 def test_a_detached_value_is_equal_and_independent(value: Any) -> None:
     """The copy equals the original and shares no container with it."""
-    copy = detached(value)
+    copy = copy_foreign(value)
     assert json_equal(copy, value)
     assert containers(copy).isdisjoint(containers(value))
 
@@ -165,7 +165,7 @@ def test_a_detached_value_is_equal_and_independent(value: Any) -> None:
 @given(JSON)
 def test_a_value_that_is_handed_over_is_equal_and_independent(value: Any) -> None:
     """To the last type of a number: whoever gets it may keep and change it."""
-    copy = handed_over(value, 10**6, "S")
+    copy = copy_for_agent(value, 10**6, "S")
     assert json.dumps(copy) == json.dumps(value)
     assert containers(copy).isdisjoint(containers(value))
 
@@ -174,16 +174,16 @@ def test_a_value_that_is_handed_over_is_equal_and_independent(value: Any) -> Non
 def test_a_copy_is_equal_and_independent(value: Any) -> None:
     """Also of what has no text by orjson: long integers, half a character."""
     for each in (value, [value, 2**70], [value, "\ud800"]):
-        copy = copied(each)
+        copy = deep_copy(each)
         assert json.dumps(copy) == json.dumps(each)
         assert containers(copy).isdisjoint(containers(each))
 
 
 def test_shared_and_deep_values_are_copied_at_once() -> None:
     """What was the same is the same in the copy, so it takes no more room."""
-    copy = copied(laughs(100))
+    copy = deep_copy(laughs(100))
     assert copy[0] is copy[1]
-    assert copied(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    assert deep_copy(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
 
 
 @given(COMMON)
@@ -194,19 +194,19 @@ def test_what_is_handed_over_is_no_larger_than_the_limit(value: Any) -> None:
     assert not fits(value, size - 1)
     if size > 10:
         with pytest.raises(StateError, match="DataLimitExceeded"):
-            handed_over([value], size + 1, "S")
-        assert handed_over([value], size + 2, "S") == [value]
+            copy_for_agent([value], size + 1, "S")
+        assert copy_for_agent([value], size + 2, "S") == [value]
 
 
 def test_shared_and_deep_values_are_handed_over_or_refused_at_once() -> None:
     """No text of a size that nobody has seen is made."""
     with pytest.raises(StateError, match="DataLimitExceeded"):
-        handed_over(laughs(100), 10**8, "S")
+        copy_for_agent(laughs(100), 10**8, "S")
     with pytest.raises(StateError, match="DataLimitExceeded"):
-        handed_over([{"same": "x" * 10**6}] * 10**5, 10**8, "S")
-    assert handed_over(nested(MAX_DEPTH), 10**6, "S") == nested(MAX_DEPTH)
+        copy_for_agent([{"same": "x" * 10**6}] * 10**5, 10**8, "S")
+    assert copy_for_agent(nested(MAX_DEPTH), 10**6, "S") == nested(MAX_DEPTH)
     with pytest.raises(StateError, match="nested deeper"):
-        handed_over(nested(MAX_DEPTH + 1), 10**6, "S")
+        copy_for_agent(nested(MAX_DEPTH + 1), 10**6, "S")
     assert not fits(cycle(), 10**8)
 
 
@@ -240,7 +240,7 @@ def containers(value: Any) -> set[int]:
 )
 def test_what_is_not_json_is_refused_with_its_place(value: Any, place: str, found: str) -> None:
     """The error names the JSONPath and the Python type, whichever way a value is copied."""
-    for taken in (detached, lambda value: received(value, 10**6, "S")):
+    for taken in (copy_foreign, lambda value: copy_result(value, 10**6, "S")):
         with pytest.raises(NotJson) as caught:
             taken(value)
         assert (caught.value.place, caught.value.found) == (place, found)
@@ -251,17 +251,17 @@ def test_what_is_not_json_is_refused_with_its_place(value: Any, place: str, foun
 def test_cycles_and_deep_values_are_refused(value: Any) -> None:
     """A value within itself or nested too deeply ends in an error, not in a crash."""
     with pytest.raises(NotJson, match="nested deeper"):
-        detached(value)
+        copy_foreign(value)
 
 
 def test_the_deepest_value_passes() -> None:
     """The limit of depth itself is allowed."""
-    assert detached(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    assert copy_foreign(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
 
 
 def test_detaching_shared_values_ends() -> None:
     """A value of 2^100 shared parts is copied once per part."""
-    assert measure(detached(laughs(100)), 2**200) == measure(laughs(100), 2**200)
+    assert measure(copy_foreign(laughs(100)), 2**200) == measure(laughs(100), 2**200)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_size_of_a_long_text_with_a_wide_character_is_counted_in_pieces(wrap: An
     value = wrap("\U0001f600" + 'x"' * 1_000_000)
     tracemalloc.start()
     try:
-        assert received(value, wanted, "s") == value
+        assert copy_result(value, wanted, "s") == value
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

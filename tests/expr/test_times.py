@@ -16,7 +16,7 @@ from asl.expr.times import (
     parse_duration,
     parse_timestamp,
     relative,
-    shifted,
+    shift,
 )
 
 pytestmark = pytest.mark.quick
@@ -226,7 +226,7 @@ def test_a_relative_time_has_a_sign_and_a_unit(text: str, seconds: float | None)
 
 def test_a_shifted_clock_is_an_instant() -> None:
     """The clock's seconds and instants compare."""
-    assert shifted(60.0, -300) == parse_timestamp("1969-12-31T23:56:00Z")
+    assert shift(60.0, -300) == parse_timestamp("1969-12-31T23:56:00Z")
 
 
 @given(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import asl
 from asl.documents.drawing import FORMATS
 from asl.graphs.labels import rule_words
-from asl.graphs.layout import Box, Link, placed
+from asl.graphs.layout import Box, Link, place_boxes
 from asl.graphs.model import graph_of
 
 Json = Any
@@ -103,7 +103,7 @@ def test_nothing_overlaps(count: int, data: st.DataObject) -> None:
         Link(data.draw(index), data.draw(index), data.draw(st.sampled_from([0.0, 60.0])), 15.0)
         for _ in range(data.draw(st.integers(0, 2 * count)))
     ]
-    found = placed(boxes, links)
+    found = place_boxes(boxes, links)
     for box in boxes:
         assert box.x - box.width / 2 >= -0.01
         assert box.x + box.width / 2 <= found.width + 0.01
@@ -130,7 +130,7 @@ def crossed(one: tuple[float, float], other: tuple[float, float], box: Box) -> b
 def test_a_chain_stands_straight() -> None:
     """One below the other, in the order of the transitions."""
     boxes = [Box(10.0 * (index + 1), 20.0) for index in range(6)]
-    placed(boxes, [Link(index, index + 1) for index in range(5)])
+    place_boxes(boxes, [Link(index, index + 1) for index in range(5)])
     assert all(upper.y < lower.y for upper, lower in pairwise(boxes))
     assert len({round(box.x, 1) for box in boxes}) == 1
 
@@ -139,7 +139,7 @@ def test_what_leads_back_stands_beside_what_leads_on() -> None:
     """At both of its ends, and past the chain that it closes, which stays straight."""
     boxes = [Box(60.0, 20.0) for _ in range(8)]
     chain = [Link(index, index + 1) for index in range(7)]
-    found = placed(boxes, [*chain, Link(7, 0, 50.0, 15.0)])
+    found = place_boxes(boxes, [*chain, Link(7, 0, 50.0, 15.0)])
     assert len({round(box.x, 1) for box in boxes[1:-1]}) == 1
     (leaving, *_), (arriving, _) = found.ways[7][0], found.ways[7][-1]
     assert abs(leaving - boxes[7].x) == abs(arriving - boxes[0].x) == 15

@@ -1,6 +1,6 @@
 """The words of drawings."""
 
-from asl.graphs.labels import cut, told_apart
+from asl.graphs.labels import distinguish, shorten
 from asl.graphs.model import graph_of
 
 LONG = "$states.input.order.delivery.address.country = "
@@ -29,6 +29,6 @@ def test_long_conditions_of_a_choice_stay_apart() -> None:
 def test_labels_that_are_told_apart_anyway_are_whole() -> None:
     """Short ones, equal ones, and those that differ early."""
     for labels in (["a = 1", "a = 2"], [LONG * 2, LONG * 2], [f"{LONG}1", f"not {LONG}1"]):
-        assert told_apart(labels) == [each.strip() for each in labels]
-    first, second = told_apart([f"{'x' * 60}1", f"{'x' * 60}2"])
-    assert cut(first, 44) != cut(second, 44)
+        assert distinguish(labels) == [each.strip() for each in labels]
+    first, second = distinguish([f"{'x' * 60}1", f"{'x' * 60}2"])
+    assert shorten(first, 44) != shorten(second, 44)

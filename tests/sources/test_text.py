@@ -17,13 +17,13 @@ from ruamel.yaml.scalarstring import (
 from asl.core import yaml_text
 from asl.core.source import DEFAULT_LIMITS
 from asl.sources.scalars import scalar
-from asl.sources.text import Text, joined
+from asl.sources.text import TrackedText, join_texts
 
 SOURCE = "0123456789abcdefghijklmnopqrstuvwxyz"
 cuts = st.lists(st.tuples(st.integers(0, 35), st.integers(0, 8)), max_size=8)
 
 
-def places(text: Text) -> list[int]:
+def places(text: TrackedText) -> list[int]:
     return [text.origin(position) for position in range(len(text.string))]
 
 
@@ -32,7 +32,7 @@ def test_a_part_of_joined_texts_is_where_it_was_written(
     pieces: list[tuple[int, int]], start: int, length: int
 ) -> None:
     """Whatever is joined and cut out, every character stands where it was written."""
-    whole = joined([Text.written(SOURCE[at : at + size], at) for at, size in pieces], 0)
+    whole = join_texts([TrackedText.written(SOURCE[at : at + size], at) for at, size in pieces], 0)
     assert "".join(SOURCE[place] for place in places(whole)) == whole.string
     start = min(start, len(whole.string))
     part = whole.part(start, min(len(whole.string), start + length))
@@ -42,7 +42,14 @@ def test_a_part_of_joined_texts_is_where_it_was_written(
 
 def test_an_inserted_value_stands_where_its_placeholder_does() -> None:
     """All characters of a value have one place, and are told from what was written."""
-    text = joined([Text.written("ab", 0), Text.inserted("value", 2), Text.written("c", 6)], 0)
+    text = join_texts(
+        [
+            TrackedText.written("ab", 0),
+            TrackedText.inserted("value", 2),
+            TrackedText.written("c", 6),
+        ],
+        0,
+    )
     assert places(text) == [0, 1, 2, 2, 2, 2, 2, 6]
     assert [text.is_inserted(at) for at in range(8)] == [False] * 2 + [True] * 5 + [False]
 
@@ -65,8 +72,12 @@ def test_a_value_cannot_end_the_string_that_it_stands_in(
     before: str, value: str, after: str, expected: object, escaped: bool
 ) -> None:
     """A value is inserted as it is, but for one that would break the string around it."""
-    pieces = [Text.written(before, 0), Text.inserted(value, 100), Text.written(after, 200)]
-    text, changed = joined(pieces, 0).for_json()
+    pieces = [
+        TrackedText.written(before, 0),
+        TrackedText.inserted(value, 100),
+        TrackedText.written(after, 200),
+    ]
+    text, changed = join_texts(pieces, 0).for_json()
     assert json.loads(text.string) == expected
     assert changed == ([value] if escaped else [])
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import asl
 from asl.cli.main import cli
-from asl.core.values import compact, encoded
+from asl.core.values import compact, encode
 from asl.executions import Store
 
 DOCUMENT = {
@@ -63,7 +63,7 @@ def signed(line: Line) -> Line:
 
 
 def _packed(value: Any) -> dict[str, str]:
-    text = encoded(value)
+    text = encode(value)
     return {"base64": b64encode(b"=%08x%s" % (crc32(text), text)).decode()}
 
 
@@ -76,7 +76,7 @@ def with_value(line: Line, table: str, column: str, value: Any) -> Line:
 def with_step(line: Line, value: Any) -> Line:
     """Return an archive with another first step, chained as it has to be."""
     rows = line["executions"][0]
-    rows["step"][0][1] = {"base64": b64encode(encoded(value)).decode()}
+    rows["step"][0][1] = {"base64": b64encode(encode(value)).decode()}
     chain = b64decode(rows["execution"][0]["chain"]["base64"])
     for step in rows["step"]:
         chain = sha256(chain + b64decode(step[1]["base64"])).digest()
@@ -86,7 +86,7 @@ def with_step(line: Line, value: Any) -> Line:
 
 def with_document(line: Line, value: Any) -> Line:
     """Return an archive of another document."""
-    key = sha256(encoded(value)).hexdigest()
+    key = sha256(encode(value)).hexdigest()
     line["documents"] = {key: value}
     line["executions"][0]["execution"][0]["document"] = key
     return signed(line)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
-from asl.core.values import encoded
+from asl.core.values import encode
 from asl.stores.log import LogCompaction
 from tests.sql import rows
 
@@ -66,7 +66,7 @@ def test_an_answer_stands_in_the_log_once(answer: Any, tmp_path: Path) -> None:
         ran = store.run(ALONE, {}, name="it")
         assert ran.output == answer
         (_, last) = bodies(store)
-        assert last.count(encoded(answer)) == 1
+        assert last.count(encode(answer)) == 1
         kept = [event.to_json() for event in store.result("it").events]
         assert kept == [event.to_json() for event in ran.events]
 

@@ -13,7 +13,7 @@ import pytest
 import asl
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
-from asl.core.values import encoded
+from asl.core.values import encode
 from asl.effects.journaled.log import MIN_WEIGHT
 from asl.executions import Store
 from tests.deaths import lived
@@ -610,4 +610,4 @@ def test_an_answer_is_weighed_as_a_whole_after_a_restart(place: Place) -> None:
         lived(store, partial(store.run, wait, {"n": 0}, name="a"), 50, "effect.ready")
     with opened(path) as store:
         journal = store._kept.journal(store.get("a"))
-        assert len(encoded(list(journal.answers.items()))) < 2 * MIN_WEIGHT
+        assert len(encode(list(journal.answers.items()))) < 2 * MIN_WEIGHT

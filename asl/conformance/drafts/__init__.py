@@ -21,7 +21,7 @@ from asl.core.values import Json, compact
 from asl.dialects import dialect
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
-from asl.graphs.labels import caught
+from asl.graphs.labels import catcher_label
 
 __all__ = ["Missed", "cases_of"]
 
@@ -157,7 +157,7 @@ def _titled(machine: Mapping[str, Json], way: Way, result: Result) -> str:
         for step in way
         if step.by == "catch"
     }
-    told = {name: f" ({caught(catcher)})" for name, catcher in catchers.items()}
+    told = {name: f" ({catcher_label(catcher)})" for name, catcher in catchers.items()}
     return " > ".join(name + told.get(name, "") for name in result.visited)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, insist, is_error
+from asl.core.diagnostics import Finding, is_error, raise_for_errors
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, type_name
@@ -35,20 +35,20 @@ def read(
         findings += rules.of_shape(config, options)
         faulty = [each.pointer for each in findings if is_error(each)]
         findings += rules.of_states(config, faulty)
-    insist(foreign, findings)
+    raise_for_errors(foreign, findings)
     made = built(config, options)
     findings += made.findings
     findings += _unreachable(config, made)
-    insist(foreign, findings)
+    raise_for_errors(foreign, findings)
     return document(foreign, _document(config, made, options), made.origins, findings)
 
 
 def _insist_on_object(foreign: Document) -> None:
     if foreign.value is None:
-        insist(foreign, [Finding("CM-NO-STATES", "the document is empty", "")])
+        raise_for_errors(foreign, [Finding("CM-NO-STATES", "the document is empty", "")])
     if type(foreign.value) is not dict:
         shown = type_name(foreign.value)
-        insist(foreign, [Finding(FAULT, f"a workflow is an object, not {shown}", "")])
+        raise_for_errors(foreign, [Finding(FAULT, f"a workflow is an object, not {shown}", "")])
 
 
 def config_of(foreign: Document, limits: Limits = DEFAULT_LIMITS) -> tuple[Document, Config]:

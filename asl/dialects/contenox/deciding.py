@@ -22,7 +22,7 @@ from asl.expr.contenox.templates import (
     parse,
 )
 from asl.expr.contenox.texts import shown
-from asl.expr.glob import escaped
+from asl.expr.glob import escape_glob
 
 __all__ = ["Beyond", "Case", "cases", "rule"]
 
@@ -133,7 +133,7 @@ def rule(test: Expression, find: Find) -> Rule | bool:
         case Call(word, (Field(names), Constant(value))) if word in _ORDERED:
             return {"Variable": _path(names, find), f"{_kind(value)}{_ORDERED[word]}": value}
         case Call(word, (Constant(str() as part), Field(names))) if word in _PATTERNS:
-            pattern = _PATTERNS[word].format(escaped(part))
+            pattern = _PATTERNS[word].format(escape_glob(part))
             return {"Variable": _path(names, find), "StringMatches": pattern}
     raise Beyond
 

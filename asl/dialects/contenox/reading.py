@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding, insist
-from asl.core.document import Document, parsed
+from asl.core.diagnostics import Finding, raise_for_errors
+from asl.core.document import Document, parse_source
 from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
@@ -41,15 +41,15 @@ def read(
     """
     if profile is not None and profile not in PROFILES:
         raise AslError(f"no profile {profile!r} of chains; there are {', '.join(PROFILES)}")
-    foreign = what if isinstance(what, Document) else parsed(what, limits)
+    foreign = what if isinstance(what, Document) else parse_source(what, limits)
     foreign = replace(foreign, dialect="contenox")
     findings = [*shape.check(foreign.value)]
-    insist(foreign, findings)
+    raise_for_errors(foreign, findings)
     chain = Chain(foreign.value, profile or profile_of(foreign.value))
     findings += rules.of_names(chain)
-    insist(foreign, findings)
+    raise_for_errors(foreign, findings)
     findings += rules.of_tasks(chain, external_exits=external_exits)
-    insist(foreign, findings)
+    raise_for_errors(foreign, findings)
     made = built(chain, approve)
     findings += made.findings
     findings += _unreachable(chain, made)

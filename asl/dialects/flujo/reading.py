@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from asl.compose.files import Files
-from asl.core.diagnostics import did_you_mean, insist
+from asl.core.diagnostics import did_you_mean, raise_for_errors
 from asl.core.document import Composition, Document
 from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
@@ -39,14 +39,14 @@ def read(
     foreign = what if isinstance(what, Document) else as_platform(what, limits, FAULT)
     foreign = replace(foreign, dialect="flujo")
     findings = [*scalars.otherwise(foreign, "FL-YAML-SCALAR"), *shape.check(foreign.value)]
-    insist(foreign, findings)
+    raise_for_errors(foreign, findings)
     linker = Linker(files, limits)
     blueprint = linker.blueprint(foreign.value)
     findings += [*linker.findings, *rules.of_blueprint(blueprint, options)]
     homes = linker.homes
     if homes:
         foreign = replace(foreign, composition=Composition(foreign.value, {}, homes))
-    insist(foreign, findings)
+    raise_for_errors(foreign, findings)
     _ends(blueprint, options)
     made = built(blueprint, options)
     findings += made.findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from asl.core.errors import lost
+from asl.core.errors import mark_usage_unknown
 from asl.core.values import Json
 from asl.effects.agent_turn import DEADLINE, TOLD
 from asl.effects.journaled.log import log_of
@@ -52,7 +52,9 @@ class JournaledCalls:
         if deadline is not None and options.timeout is not None:
             options.began, call.deadline = deadline - options.timeout, deadline
             if self.runtime.now() >= deadline:  # the agent is not called any more
-                raise lost(Raised("States.Timeout", options.cause("answer", options.timeout)))
+                raise mark_usage_unknown(
+                    Raised("States.Timeout", options.cause("answer", options.timeout))
+                )
         if options.again:
             self._keep_beginning(call.at, call, options)
 

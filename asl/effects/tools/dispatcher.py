@@ -13,8 +13,8 @@ from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 from asl.core.diagnostics import did_you_mean
-from asl.core.errors import NotJson, StateError, cause_for, lost
-from asl.core.values import Json, compact, received
+from asl.core.errors import NotJson, StateError, cause_for, mark_usage_unknown
+from asl.core.values import Json, compact, copy_result
 from asl.effects.agent_turn import TOOL_CALL
 from asl.effects.budget_gate import shared_budgets_of
 from asl.effects.caller import Caller
@@ -334,7 +334,7 @@ class ToolDispatcher:
             if not has_expired(limit):
                 raise
             text = f"tool {tool!r}: no answer within {seconds:g} s"
-            raise lost(Raised("Agent.ToolError", text)) from None
+            raise mark_usage_unknown(Raised("Agent.ToolError", text)) from None
 
     async def _answer(
         self, offer: Offer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
@@ -348,7 +348,7 @@ class ToolDispatcher:
         async def reach(effect: Effect) -> Json:
             with watched:
                 answer = await caller.reach(agent, effect.payload, call)
-            return received(answer, caller.limit, tool)
+            return copy_result(answer, caller.limit, tool)
 
         async def ask() -> Json:
             effect = effect_of(self.outer.at, "tool", tool, arguments)
@@ -358,7 +358,7 @@ class ToolDispatcher:
             return await self._in_time(tool, ask)
         except NotJson as error:
             text = f"tool {tool!r}: it returned no JSON: {error}"
-            raise lost(Raised("Agent.ToolError", text)) from None
+            raise mark_usage_unknown(Raised("Agent.ToolError", text)) from None
         except BaseException as raised:  # foreign code: anything it raises is its failure
             failure = alone(raised)
             if isinstance(failure, StateError):

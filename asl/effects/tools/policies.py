@@ -9,7 +9,7 @@ from typing import Final
 
 from asl.core.errors import NotJson, StateError
 from asl.core.schemas import faults
-from asl.core.values import Json, fits, handed_over, received
+from asl.core.values import Json, copy_for_agent, copy_result, fits
 from asl.effects.caller import Caller
 from asl.effects.policy_levels import policy_levels_of, root_execution
 from asl.effects.rate_limits import NETWORK_REQUESTS, CallTracking, RateDemand, network_limit
@@ -75,7 +75,9 @@ class CallPolicies:
             text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
             raise Raised("Agent.ToolError", text)
         try:
-            own = handed_over(received(arguments, self.caller.limit, tool), self.caller.limit, tool)
+            own = copy_for_agent(
+                copy_result(arguments, self.caller.limit, tool), self.caller.limit, tool
+            )
         except (NotJson, StateError) as error:
             text = f"tool {tool!r}: the arguments are wrong: {error}"
             raise Raised("Agent.ToolError", text) from None

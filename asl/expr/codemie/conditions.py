@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.core.work import WorkExceeded, WorkLimits, WorkMeter, count_values
-from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parsed
+from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parse_python
 
 __all__ = ["COMPARISONS", "Failure", "holds", "parse", "value_of"]
 
@@ -44,7 +44,7 @@ def parse(text: str, *, members: bool = False) -> ast.expr:
     Raises ExpressionFault. Its code is CM-EXPR-SYNTAX for what is no expression at all, and
     CM-EXPR-UNSUPPORTED for what is one beyond the grammar: that is false when it is evaluated.
     """
-    tree, lead = parsed(text, SYNTAX)
+    tree, lead = parse_python(text, SYNTAX)
     _Grammar(text[lead:], lead, members).check(tree, 0)
     return tree
 

@@ -14,7 +14,7 @@ from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import as_text, coerced, parsed
 from asl.expr.codemie.placeholders import argument, filled, looked_up, placeholders
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.functions.dialects import table
+from asl.expr.jsonata.functions.dialects import function_table
 from asl.expr.jsonata.undefined import UNDEFINED
 
 __all__ = ["TABLE"]
@@ -90,5 +90,5 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
 }
 """Signature, function and number of arguments by the name behind `$codemie_`."""
 
-TABLE: dict[str, Native] = table("codemie", _ROWS)
+TABLE: dict[str, Native] = function_table("codemie", _ROWS)
 """Every function by its name in a query."""

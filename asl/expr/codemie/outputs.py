@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 
 from asl.core.errors import NotJson
-from asl.core.values import Json, detached, fits, index_of
+from asl.core.values import Json, copy_foreign, fits, index_of
 from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 
 __all__ = [
@@ -121,13 +121,13 @@ def _whole(text: str) -> Json:
     if stripped in ("", "null", "None"):
         return NOTHING
     try:
-        return detached(json.loads(stripped, parse_constant=_no_number, parse_float=_finite))
+        return copy_foreign(json.loads(stripped, parse_constant=_no_number, parse_float=_finite))
     except (ValueError, NotJson, RecursionError):
         pass
     if len(stripped) > MAX_LITERAL:
         return NOTHING
     try:
-        return detached(_Literal(stripped).value())
+        return copy_foreign(_Literal(stripped).value())
     except (_NoLiteral, NotJson, ValueError):
         return NOTHING
 

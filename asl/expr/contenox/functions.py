@@ -10,7 +10,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.contenox import answers, chats, composing, data, numbers, rendering, texts
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.functions.dialects import table
+from asl.expr.jsonata.functions.dialects import function_table
 
 __all__ = ["TABLE"]
 
@@ -95,5 +95,5 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
 }
 """Signature, function and number of arguments by the name behind `$contenox_`."""
 
-TABLE: dict[str, Native] = table("contenox", _ROWS)
+TABLE: dict[str, Native] = function_table("contenox", _ROWS)
 """Every function by its name in a query."""

@@ -15,7 +15,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.core.work import WorkExceeded, WorkMeter, count_values
-from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parsed
+from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parse_python
 
 __all__ = ["MODES", "OUTPUT", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
 
@@ -67,7 +67,7 @@ class Expression:
 @lru_cache(maxsize=1024)
 def expression(text: str, mode: str = "") -> Expression:
     """Read an expression in one of `MODES`; raises ExpressionFault (FL-EXPRESSION)."""
-    tree, lead = parsed(text, SYNTAX)
+    tree, lead = parse_python(text, SYNTAX)
     compiler = _Compiler(mode, lead)
     try:
         closure = compiler.closure(tree, 0)

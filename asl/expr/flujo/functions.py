@@ -9,7 +9,7 @@ from typing import Any
 from asl.core.values import Json
 from asl.expr.flujo import builtins, data, forks, imports, loops, machines
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.functions.dialects import table
+from asl.expr.jsonata.functions.dialects import function_table
 
 __all__ = ["TABLE"]
 
@@ -68,5 +68,5 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
 }
 """Signature, function and number of arguments by the name behind `$flujo_`."""
 
-TABLE: dict[str, Native] = table("flujo", _ROWS)
+TABLE: dict[str, Native] = function_table("flujo", _ROWS)
 """Every function by its name in a query."""

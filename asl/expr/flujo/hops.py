@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault
-from asl.core.pointers import resolved
+from asl.core.pointers import resolve_pointer
 from asl.core.values import Json
 from asl.expr.flujo.conditions import MODES, Failure, Names, expression
 from asl.expr.flujo.data import names_of
 from asl.expr.flujo.machines import pausing_names
 from asl.expr.history_hooks import HistoryHook
 
-__all__ = ["Told", "teller"]
+__all__ = ["Told", "history_hook"]
 
 Told: TypeAlias = tuple[str, dict[str, Json]]
 """The type and the details of an event."""
@@ -33,7 +33,7 @@ class _Machine(NamedTuple):
     cap: int
 
 
-def teller(metadata: Json) -> HistoryHook | None:
+def history_hook(metadata: Json) -> HistoryHook | None:
     """Return what tells of the states of a blueprint, None where there is no state machine."""
     if not isinstance(metadata, dict) or not isinstance(metadata.get("machines"), dict):
         return None
@@ -50,7 +50,7 @@ def teller(metadata: Json) -> HistoryHook | None:
 def _machine(blueprint: Json, about: Json) -> _Machine | None:
     if not isinstance(about, dict) or not isinstance(about.get("at"), str):
         return None
-    step = resolved(blueprint, about["at"])
+    step = resolve_pointer(blueprint, about["at"])
     if not isinstance(step, dict) or not isinstance(step.get("states"), dict):
         return None
     ends, rules = step.get("end_states"), step.get("transitions")

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from asl.core.errors import StateError
-from asl.core.java import in_hash_order, printed
+from asl.core.java import java_text, sort_by_hash
 from asl.core.profile import Profile
 from asl.core.schemas import identity
 from asl.core.values import Json, json_equal
@@ -39,8 +39,8 @@ def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
     items = array(name, 1, items)
     if profile.aws:
         bounded(name, items, profile.max_payload, frame.work)
-        text = printed(wanted)
-        return any(printed(item) == text for item in items)
+        text = java_text(wanted)
+        return any(java_text(item) == text for item in items)
     if len(items) > SMALL:
         frame.work.spend(len(items))
     if type(wanted) not in (list, dict):
@@ -94,7 +94,7 @@ def unique(profile: Profile, frame: Frame, items: Json) -> Json:
     first: dict[Hashable, Json] = {}
     for item in array(name, 1, items):
         first.setdefault(identity(item, frame.work, profile.java_format), item)
-    return in_hash_order(first.values()) if profile.aws else list(first.values())
+    return sort_by_hash(first.values()) if profile.aws else list(first.values())
 
 
 def concat(profile: Profile, *values: Json) -> Json:

@@ -13,7 +13,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.intrinsics.table import ANY, FUNCTIONS, Function
 
-__all__ = ["belonging", "function", "names"]
+__all__ = ["dialect_functions", "function", "names"]
 
 _SPELLED = {"codemie": "CodeMie"}
 """How a dialect is written where it is not as any name."""
@@ -22,7 +22,7 @@ _INNER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 def names(space: str) -> tuple[str, ...]:
     """Return the functions of the dialect with this namespace, none where there is no such."""
-    from asl.expr.jsonata.functions.dialects import belonging as natives
+    from asl.expr.jsonata.functions.dialects import dialect_functions as natives
 
     prefix = space.lower()
     if space != _space(prefix):
@@ -40,9 +40,9 @@ def _camel(name: str) -> str:
 
 
 @cache
-def belonging(name: str) -> Function | None:
+def dialect_functions(name: str) -> Function | None:
     """Return the function of this name; None for one that no dialect has."""
-    from asl.expr.jsonata.functions.dialects import belonging as natives
+    from asl.expr.jsonata.functions.dialects import dialect_functions as natives
 
     space, _, own = name.partition(".")
     if name not in names(space):
@@ -74,4 +74,4 @@ def _called(name: str, native: Any) -> Callable[..., Json]:
 
 def function(name: str) -> Function | None:
     """Return the function of this name, of the language or of a dialect; None if there is none."""
-    return FUNCTIONS.get(name) if name.startswith("States.") else belonging(name)
+    return FUNCTIONS.get(name) if name.startswith("States.") else dialect_functions(name)

@@ -6,7 +6,7 @@ from binascii import a2b_base64, b2a_base64
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from asl.core.java import json_text, printed
+from asl.core.java import java_text, json_text
 from asl.core.profile import Profile
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
@@ -112,7 +112,7 @@ def _printed(
     if isinstance(place, Placeholder) and place.decimals is not None:
         exact = Decimal(repr(number(FORMAT, position, value)))
         return f"{exact:.{place.decimals}f}"  # Decimal rounds halves to even
-    return text_of(FORMAT, value, limit, printed if profile.java_format else compact)
+    return text_of(FORMAT, value, limit, java_text if profile.java_format else compact)
 
 
 def split(frame: Frame, text: Json, delimiters: Json) -> Json:

@@ -5,13 +5,13 @@ from typing import Any, Final, NamedTuple
 
 from asl.expr.query_protocol import CalledMember, CertainFailure, Reference, TextOperand
 
-__all__ = ["Parsed", "bound_in", "certain_failures", "nodes_of", "references"]
+__all__ = ["ParsedTree", "bound_names", "certain_failures", "nodes_of", "references"]
 
 Node = Any
 """A node of the library's tree."""
 
 
-class Parsed(NamedTuple):
+class ParsedTree(NamedTuple):
     """A source as a tree, with what can be told of it."""
 
     tree: Node
@@ -173,7 +173,7 @@ class _Walk:
 # Names that are bound -------------------------------------------------------------------------
 
 
-def bound_in(tree: Node) -> frozenset[str]:
+def bound_names(tree: Node) -> frozenset[str]:
     """Return the names that a query binds itself, anywhere."""
     return frozenset(_bound(tree))
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import Nesting
 from asl.expr.jsonata.scopes import COPIED, READ, Scope
-from asl.expr.jsonata.signatures import Signature, parsed
+from asl.expr.jsonata.signatures import Signature, parse_parameters
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Closure, Function, collapsed
 
@@ -35,7 +35,7 @@ class Native(Function):
         walks: bool = False,
     ) -> None:
         super().__init__(name, arity)
-        self.signature = Signature(parsed(signature))
+        self.signature = Signature(parse_parameters(signature))
         self.call = call
         self.scoped = scoped
         self.total = total

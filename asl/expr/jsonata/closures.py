@@ -12,7 +12,7 @@ from asl.core.regex import linear
 from asl.expr.jsonata import grouping, operators, paths
 from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
-from asl.expr.jsonata.fast_parser import paired
+from asl.expr.jsonata.fast_parser import join_surrogates
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.nesting import nesting
 from asl.expr.jsonata.scopes import Scope
@@ -54,10 +54,10 @@ class _Compiler:
         closure: Closure = getattr(self, "_" + node.type)(node)
         loose = node.type in _LOOSE and not self.given(node)
         for each in node.predicate or ():
-            closure = paths.filtered(closure, self.filter(each))
+            closure = paths.filter_by(closure, self.filter(each))
             loose = True
         if node.type != "path" and node.group is not None:
-            closure = grouping.grouped(closure, self.pairs(node.group.lhs_object))
+            closure = grouping.group_by(closure, self.pairs(node.group.lhs_object))
             loose = False
         if node.keep_array and node.type != "path":
             return _kept(closure)
@@ -75,7 +75,7 @@ class _Compiler:
     # Values --------------------------------------------------------------------------------------
 
     def _string(self, node: Node) -> Closure:
-        return constant(paired(node.value))
+        return constant(join_surrogates(node.value))
 
     def _text(self, node: Node) -> Closure:
         index = node.value
@@ -101,7 +101,7 @@ class _Compiler:
         return lambda item, scope: scope.look_up(label)
 
     def _name(self, node: Node) -> Closure:
-        return paths.named(node.value)
+        return paths.name_step(node.value)
 
     def _wildcard(self, node: Node) -> Closure:
         return paths.wildcard
@@ -209,7 +209,7 @@ class _Compiler:
             self.weight += len(names)
             first = node.steps[0]
             start = self.compile(first) if first.type == "variable" else None
-            return paths.direct(start, names)
+            return paths.name_path(start, names)
         steps = [self.step(each) for each in node.steps]
         return paths.path(
             steps,
@@ -220,7 +220,7 @@ class _Compiler:
             absolute=node.steps[0].type == "variable",
         )
 
-    def step(self, node: Node) -> paths.Step:
+    def step(self, node: Node) -> paths.PathStep:
         """Compile a step of a path."""
         if node.type == "sort":
             self.weight += 1
@@ -231,7 +231,7 @@ class _Compiler:
         else:
             terms = None
             closure, weight = self.weighed(node)
-        return paths.Step(
+        return paths.PathStep(
             closure,
             weight,
             [
@@ -246,12 +246,12 @@ class _Compiler:
             bool(node.consarray),
         )
 
-    def filter(self, node: Node) -> paths.Filter:
+    def filter(self, node: Node) -> paths.PathFilter:
         """Compile a filter of a step."""
         predicate = node.expr
         if predicate.type == "number" and predicate.predicate is None:
-            return paths.Filter(NOTHING, 1, predicate.value)
-        return paths.Filter(*self.weighed(predicate), None)
+            return paths.PathFilter(NOTHING, 1, predicate.value)
+        return paths.PathFilter(*self.weighed(predicate), None)
 
     def pairs(self, pairs: list[list[Node]]) -> list[grouping.Pair]:
         """Compile the keys and values of an object."""
@@ -433,7 +433,7 @@ def _called(procedure: Node) -> Value:
 
 def _constant_key(node: Node) -> str | None:
     plain = node.type == "string" and node.predicate is None and node.group is None
-    return paired(node.value) if plain else None
+    return join_surrogates(node.value) if plain else None
 
 
 def _plain_names(node: Node) -> tuple[str, ...] | None:

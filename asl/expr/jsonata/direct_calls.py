@@ -16,7 +16,7 @@ from asl.expr.jsonata.faults import QueryFault
 from asl.expr.jsonata.functions.dialects import PLAIN
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined
 
-__all__ = ["Direct", "Maker", "direct"]
+__all__ = ["Direct", "Maker", "direct_call"]
 
 Node = Any
 Direct = Callable[[Json], "Json | Undefined"]
@@ -27,7 +27,7 @@ Maker = Callable[[Sequence[str]], Direct]
 _BEYOND: Final = object()
 
 
-def direct(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
+def direct_call(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
     """Return how queries are called that are a call of a function, None for any others."""
     native = _native(tree, natives)
     return None if native is None else _on_input(tree, native) or _on_data(tree, natives)

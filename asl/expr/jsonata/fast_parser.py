@@ -12,10 +12,10 @@ from collections.abc import Callable
 from json import JSONDecoder
 from typing import Any, Final
 
-from asl.expr.jsonata.analysis import Parsed
+from asl.expr.jsonata.analysis import ParsedTree
 from asl.expr.query_protocol import Reference
 
-__all__ = ["Node", "lifted", "paired", "placed", "read"]
+__all__ = ["Node", "join_surrogates", "lift_texts", "parse_common", "source_offset"]
 
 
 class Node:
@@ -84,7 +84,7 @@ _DEEPEST: Final = 60
 """How many levels a tree may have here."""
 
 
-def lifted(source: str) -> tuple[str, tuple[str, ...]] | None:
+def lift_texts(source: str) -> tuple[str, tuple[str, ...]] | None:
     """Return the form of a source, and the texts that are lifted out of it; None if it has none.
 
     Of the sources of one form either all are read here, or none is.
@@ -100,7 +100,7 @@ def lifted(source: str) -> tuple[str, tuple[str, ...]] | None:
         key = _COLON.match(source, end) is not None
         if not key:
             text = source[start + 1 : end - 1]
-            texts.append(paired(_unescaped(text) if "\\" in text else text))
+            texts.append(join_surrogates(_unescaped(text) if "\\" in text else text))
         form += (source[at:start], source[start:end] if key else _LIFTED)
         at = end
     found = "".join((*form, source[at:]))
@@ -121,7 +121,7 @@ def _end(source: str, start: int, quote: str) -> int | None:
     return end + 1
 
 
-def placed(source: str, offset: int) -> int:
+def source_offset(source: str, offset: int) -> int:
     """Return where that stands in a source which stands at an offset of its form."""
     for match in _LITERAL.finditer(source):
         if match.start() >= offset:
@@ -131,7 +131,7 @@ def placed(source: str, offset: int) -> int:
     return offset
 
 
-def read(source: str, form: bool = False) -> Parsed | None:
+def parse_common(source: str, form: bool = False) -> ParsedTree | None:
     """Return a source as the library's tree, None for what is to be read by the library.
 
     In a *form* each text that was lifted is a node of type `text`, whose value is its number.
@@ -139,7 +139,9 @@ def read(source: str, form: bool = False) -> Parsed | None:
     try:
         reader = _Reader(source, 0 if form else None)
         tree = reader.whole()
-        return Parsed(tree, _NOTHING, tuple(map(_reference, reader.variables)), (*reader.context,))
+        return ParsedTree(
+            tree, _NOTHING, tuple(map(_reference, reader.variables)), (*reader.context,)
+        )
     except _Unusual:
         return None
 
@@ -271,14 +273,14 @@ class _Reader:
             return Node("unary", value="{", lhs_object=self.listed("}", self.pair))
         raise _Unusual
 
-    def listed(self, closing: str, read: Callable[[int], Any]) -> list[Any]:
+    def listed(self, closing: str, parse_common: Callable[[int], Any]) -> list[Any]:
         """Read what is parted by commas, and the closing bracket."""
         found: list[Any] = []
         if self.id != closing:
-            found.append(read(0))
+            found.append(parse_common(0))
             while self.id == ",":
                 self.advance()
-                found.append(read(0))
+                found.append(parse_common(0))
         self.expect(closing)
         return found
 
@@ -349,7 +351,7 @@ def _meant(escape: re.Match[str]) -> str:
     return chr(int(escape[1], 16)) if escape[1] else _ESCAPES.get(escape[2], escape[2])
 
 
-def paired(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """A text whose halves of surrogate pairs, written `\\ud83d\\ude00`, are joined."""
     if text.isascii():
         return text

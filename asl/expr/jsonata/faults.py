@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
-from asl.expr.jsonata.serialization import stringified
+from asl.expr.jsonata.serialization import stringify
 from asl.expr.jsonata.undefined import UNDEFINED
 
 LONGEST = 1000
@@ -91,5 +91,5 @@ def message(code: str, fields: dict[str, Any]) -> str:
 def _shown(fields: dict[str, Any], name: str) -> str:
     if fields.get(name, UNDEFINED) is UNDEFINED:
         return "undefined"
-    text = stringified(fields[name], LONGEST)
+    text = stringify(fields[name], LONGEST)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.scopes import QueryRun, Scope
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import ITEM, Closure, Sequence
 
@@ -43,7 +43,7 @@ PAIR = 3
 """What it takes to put an item into a group, in steps."""
 
 
-def grouped(closure: Closure, pairs: list[Pair]) -> Closure:
+def group_by(closure: Closure, pairs: list[Pair]) -> Closure:
     """An expression with `{...}` behind it."""
     return lambda item, scope: group(pairs, closure(item, scope), scope)
 
@@ -81,7 +81,7 @@ def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
     return result
 
 
-def _together(items: list[Value], run: Run) -> Value:
+def _together(items: list[Value], run: QueryRun) -> Value:
     """Items of a group as the context of its value."""
     if len(items) == 1:
         return items[0]
@@ -95,7 +95,7 @@ def _together(items: list[Value], run: Run) -> Value:
     return together
 
 
-def _merged(tuples: list[Value], run: Run) -> dict[str, Value]:
+def _merged(tuples: list[Value], run: QueryRun) -> dict[str, Value]:
     """Tuples as one: what each variable holds, put together."""
     if len(tuples) == 1:
         return dict(tuples[0])

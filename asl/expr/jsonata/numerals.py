@@ -7,7 +7,7 @@ from math import isfinite
 
 from asl.core.java import decimal
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.serialization import PLAIN, Writer, double, quoted, with_exponent
+from asl.expr.jsonata.serialization import PLAIN, Writer, double, quote, with_exponent
 from asl.expr.jsonata.undefined import Value
 from asl.expr.jsonata.values import is_number
 
@@ -75,7 +75,7 @@ def text(
 
     The work is counted by *spend*.
     """
-    number, literal = (precise_in_java, _quoted_in_java) if java else (precise, quoted)
+    number, literal = (precise_in_java, _quoted_in_java) if java else (precise, quote)
     writer = Writer(number, literal, room, "  " if pretty else "", spend)
     writer.write(value, "\n")
     return "".join(writer.parts)

@@ -5,7 +5,7 @@ from math import fmod
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import normal, text
-from asl.expr.jsonata.scopes import CHARACTER, Run
+from asl.expr.jsonata.scopes import CHARACTER, QueryRun
 from asl.expr.jsonata.serialization import INFINITY, PLAIN, SAFE, TooLong, double
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import (
@@ -111,14 +111,14 @@ _ORDER: dict[str, Callable[[Value, Value], bool]] = {
 }
 
 
-def comparison(operator: str, java: bool) -> Callable[[Value, Value, Run], Value]:
+def comparison(operator: str, java: bool) -> Callable[[Value, Value, QueryRun], Value]:
     """The comparison; undefined if a side is, raises T2010 and T2009 for what has no order.
 
     AWS (*java*) compares numbers as doubles, and NaN is greater than all others (measured).
     """
     holds = _ORDER[operator]
 
-    def apply(one: Value, other: Value, run: Run) -> Value:
+    def apply(one: Value, other: Value, run: QueryRun) -> Value:
         left, right = _kind(one), _kind(other)
         if left is None or right is None:
             raise fault("T2010", token=operator, value=one if left is None else other)
@@ -144,7 +144,7 @@ def _kind(value: Value) -> object:
     return float if kind is int or kind is float else None
 
 
-def equality(one: Value, other: Value, run: Run) -> bool:
+def equality(one: Value, other: Value, run: QueryRun) -> bool:
     """Deep equality; nothing is equal to undefined. AWS compares two numbers as doubles."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
@@ -153,14 +153,14 @@ def equality(one: Value, other: Value, run: Run) -> bool:
     return equal(one, other, run.spend)
 
 
-def inequality(one: Value, other: Value, run: Run) -> bool:
+def inequality(one: Value, other: Value, run: QueryRun) -> bool:
     """The opposite of equality, except that nothing differs from undefined."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
     return not equality(one, other, run)
 
 
-def inclusion(one: Value, other: Value, run: Run) -> bool:
+def inclusion(one: Value, other: Value, run: QueryRun) -> bool:
     """Whether the left side is an item of the right one."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
@@ -171,7 +171,7 @@ def inclusion(one: Value, other: Value, run: Run) -> bool:
     return any(identical(item, one) for item in items)
 
 
-def concatenation(one: Value, other: Value, run: Run) -> str:
+def concatenation(one: Value, other: Value, run: QueryRun) -> str:
     """Both as strings, in a row."""
     left, right = string(one, run), string(other, run)
     run.write(len(left) + len(right))
@@ -182,7 +182,7 @@ TEXT = 6
 """What it takes to write a text, besides its parts, in steps."""
 
 
-def string(value: Value, run: Run, pretty: bool = False) -> str:
+def string(value: Value, run: QueryRun, pretty: bool = False) -> str:
     """The value as `$string` writes it; undefined is empty."""
     if type(value) is str:
         return value
@@ -199,7 +199,7 @@ def string(value: Value, run: Run, pretty: bool = False) -> str:
     return found
 
 
-def interval(one: Value, other: Value, run: Run) -> Value:
+def interval(one: Value, other: Value, run: QueryRun) -> Value:
     """The integers from one to the other; raises T2003, T2004 and D2014."""
     if one is not UNDEFINED and not _is_integer(one):
         raise fault("T2003", token="..", value=one)

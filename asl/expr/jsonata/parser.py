@@ -7,7 +7,7 @@ from typing import Any
 
 from asl.core.errors import ExpressionFault
 from asl.expr.jsonata import fast_parser
-from asl.expr.jsonata.analysis import Parsed, bound_in, references
+from asl.expr.jsonata.analysis import ParsedTree, bound_names, references
 from asl.expr.jsonata.context import context_reads
 from asl.expr.jsonata.faults import fault, places
 from asl.expr.jsonata.patterns import BadPattern, Pattern
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 _BRACKET = re.compile(r"[][(){}]")
 
 
-def parse(source: str, java: bool = False) -> Parsed:
+def parse(source: str, java: bool = False) -> ParsedTree:
     """The library's tree of a source and what it reads; *java* as in `Limits`.
 
     AWS knows no operators of JSONata 2.1, and patterns as Java does.
@@ -34,17 +34,17 @@ def parse(source: str, java: bool = False) -> Parsed:
     Raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong, and RecursionError for
     operators that nest too deeply for the stack.
     """
-    bounded(source)
-    return fast_parser.read(source) or by_library(source, java)
+    check_length(source)
+    return fast_parser.parse_common(source) or parse_with_library(source, java)
 
 
-def bounded(source: str) -> None:
+def check_length(source: str) -> None:
     """Raise ExpressionFault(V-JSONATA-01) for a source that is too long."""
     if len(source) > LONGEST:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
 
 
-def by_library(source: str, java: bool = False) -> Parsed:
+def parse_with_library(source: str, java: bool = False) -> ParsedTree:
     """The same of any source; raises ExpressionFault and RecursionError as `parse` does."""
     from asl.expr.jsonata import library
 
@@ -76,7 +76,7 @@ def by_library(source: str, java: bool = False) -> Parsed:
         named = (code for code, text in library.MESSAGES.items() if text == str(error))
         raise _refused(str(fault(next(named, "S0207"))), _reached(parser)) from None
     _keep(parser, java)
-    return Parsed(tree, bound_in(tree), references(tree), context_reads(tree))
+    return ParsedTree(tree, bound_names(tree), references(tree), context_reads(tree))
 
 
 _NEWER = ("?:", "??")

@@ -11,8 +11,8 @@ from math import floor
 from typing import Any
 
 from asl.expr.jsonata.grouping import Pair, group
-from asl.expr.jsonata.scopes import Run, Scope
-from asl.expr.jsonata.sorting import Term, ordered
+from asl.expr.jsonata.scopes import QueryRun, Scope
+from asl.expr.jsonata.sorting import Term, sort_items
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import (
     ITEM,
@@ -28,7 +28,7 @@ from asl.expr.jsonata.values import (
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class PathFilter:
     """`[...]` behind a step: an index that is known, or a predicate of the given weight."""
 
     predicate: Closure
@@ -37,12 +37,12 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One step of a path; stages are filters, or the name of a variable that counts."""
 
     closure: Closure
     weight: int
-    stages: list[Filter | str]
+    stages: list[PathFilter | str]
     terms: list[Term] | None
     focus: str | None
     index: str | None
@@ -54,7 +54,7 @@ class Step:
 # Names -------------------------------------------------------------------------------------------
 
 
-def member(value: Value, name: str, run: Run) -> Value:
+def member(value: Value, name: str, run: QueryRun) -> Value:
     """What is found under a name: a member of an object, or those of the objects in an array."""
     if type(value) is dict:
         return value.get(name, UNDEFINED)
@@ -72,12 +72,12 @@ def member(value: Value, name: str, run: Run) -> Value:
     return found
 
 
-def named(name: str) -> Closure:
+def name_step(name: str) -> Closure:
     """The step that looks up a name."""
     return lambda item, scope: collapsed(member(item, name, scope.run))
 
 
-def direct(start: Closure | None, names: tuple[str, ...]) -> Closure:
+def name_path(start: Closure | None, names: tuple[str, ...]) -> Closure:
     """A path of names only, from a variable or from the context item.
 
     As long as it meets objects it is a row of look-ups.
@@ -96,7 +96,7 @@ def direct(start: Closure | None, names: tuple[str, ...]) -> Closure:
 
 
 def _through_arrays(
-    value: Value, names: tuple[str, ...], position: int, whole: bool, run: Run
+    value: Value, names: tuple[str, ...], position: int, whole: bool, run: QueryRun
 ) -> Value:
     """Go on from the first value that is no object; *whole* says that it is a step's result."""
     if not isinstance(value, list):
@@ -123,7 +123,7 @@ def _through_arrays(
     return UNDEFINED
 
 
-def _flat(found: list[Value], last: bool, run: Run) -> list[Value]:
+def _flat(found: list[Value], last: bool, run: QueryRun) -> list[Value]:
     """The results of a step as one sequence; a single array at the end of a path stays itself."""
     if last and len(found) == 1 and isinstance(found[0], list) and type(found[0]) is not Sequence:
         array: list[Value] = found[0]
@@ -158,7 +158,7 @@ def wildcard(item: Value, scope: Scope) -> Value:
     return list(found) if plain else found
 
 
-def _flattened(items: list[Value], run: Run) -> Iterator[Value]:
+def _flattened(items: list[Value], run: QueryRun) -> Iterator[Value]:
     """Yield what is in nested arrays, in order."""
     stack = [iter(items)]
     while stack:
@@ -194,7 +194,7 @@ def descendants(item: Value, scope: Scope) -> Value:
 
 
 def path(
-    steps: list[Step],
+    steps: list[PathStep],
     *,
     keep: bool,
     keep_result: bool,
@@ -242,9 +242,9 @@ def path(
     return walk
 
 
-def _step(step: Step, items: list[Value], scope: Scope, last: bool) -> Value:
+def _step(step: PathStep, items: list[Value], scope: Scope, last: bool) -> Value:
     if step.terms is not None:
-        return _staged(step.stages, ordered(step.terms, items, scope), scope)
+        return _staged(step.stages, sort_items(step.terms, items, scope), scope)
     scope.run.spend(len(items) * (step.weight + SELECTION * len(step.stages)))
     closure = step.closure
     found: list[Value] = []
@@ -252,7 +252,7 @@ def _step(step: Step, items: list[Value], scope: Scope, last: bool) -> Value:
         for item in items:
             value = closure(item, scope)
             for stage in step.stages:
-                assert isinstance(stage, Filter)
+                assert isinstance(stage, PathFilter)
                 value = select(stage, value, scope)
             if value is not UNDEFINED:
                 found.append(value)
@@ -268,7 +268,7 @@ TUPLE, MEMBER = 64, 48
 """Bytes of a tuple, and of each of its members."""
 
 
-def _staged(stages: list[Filter | str], items: Value, scope: Scope) -> Value:
+def _staged(stages: list[PathFilter | str], items: Value, scope: Scope) -> Value:
     """Apply the stages to a whole sequence of items or tuples."""
     for stage in stages:
         if isinstance(stage, str):
@@ -279,12 +279,12 @@ def _staged(stages: list[Filter | str], items: Value, scope: Scope) -> Value:
     return items
 
 
-def _tuple_step(step: Step, items: Value, tuples: Value, scope: Scope) -> Value:
+def _tuple_step(step: PathStep, items: Value, tuples: Value, scope: Scope) -> Value:
     if step.terms is not None:
         if tuples is not None:
-            result = ordered(step.terms, tuples, scope)
+            result = sort_items(step.terms, tuples, scope)
         else:
-            in_order = ordered(step.terms, items, scope)
+            in_order = sort_items(step.terms, items, scope)
             numbered = ({ITEM: item, step.index: place} for place, item in enumerate(in_order))
             result = Sequence(numbered, tuples=True)
         return _staged(step.stages, result, scope)
@@ -320,12 +320,12 @@ def _tuple_step(step: Step, items: Value, tuples: Value, scope: Scope) -> Value:
 # Filters -----------------------------------------------------------------------------------------
 
 
-def filtered(closure: Closure, filter: Filter) -> Closure:
+def filter_by(closure: Closure, filter: PathFilter) -> Closure:
     """An expression with a filter behind it."""
     return lambda item, scope: select(filter, closure(item, scope), scope)
 
 
-def select(filter: Filter, value: Value, scope: Scope) -> Value:
+def select(filter: PathFilter, value: Value, scope: Scope) -> Value:
     """The items that a filter lets through: by truth of the predicate, or by index."""
     items: list[Value] = value if isinstance(value, list) else Sequence([value])
     tuples = type(items) is Sequence and items.tuples

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from asl.core.regex import find_all, linear
 from asl.core.work import WorkExceeded
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.scopes import QueryRun, Scope
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Function
 
@@ -61,7 +61,7 @@ class Pattern(Function):
         except ValueError as error:
             raise BadPattern(f"the regular expression cannot be used: {error}") from None
 
-    def matches(self, text: str, run: Run) -> Iterator[Match]:
+    def matches(self, text: str, run: QueryRun) -> Iterator[Match]:
         """The matches in order; raises D1004 where an empty one would repeat without end."""
         cost = MATCH + GROUP * self.compiled.groups
         run.spend_bytes(2 * len(text))

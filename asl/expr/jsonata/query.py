@@ -9,17 +9,17 @@ from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata import calls, parser
-from asl.expr.jsonata.analysis import Parsed, certain_failures
+from asl.expr.jsonata.analysis import ParsedTree, certain_failures
 from asl.expr.jsonata.closures import compile
 from asl.expr.jsonata.context import constant
-from asl.expr.jsonata.direct_calls import Direct, Maker, direct
-from asl.expr.jsonata.fast_parser import lifted, placed, read
+from asl.expr.jsonata.direct_calls import Direct, Maker, direct_call
+from asl.expr.jsonata.fast_parser import lift_texts, parse_common, source_offset
 from asl.expr.jsonata.faults import QueryFault, fault
-from asl.expr.jsonata.functions.dialects import found_in
+from asl.expr.jsonata.functions.dialects import named_functions
 from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
-from asl.expr.jsonata.results import levels, plain
-from asl.expr.jsonata.scopes import LIMITS, Limits, Run, Scope
+from asl.expr.jsonata.results import open_levels, result_json
+from asl.expr.jsonata.scopes import LIMITS, QueryLimits, QueryRun, Scope
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined
 from asl.expr.jsonata.values import Closure
 from asl.expr.query_protocol import CertainFailure, Reference
@@ -59,7 +59,7 @@ class Query:
     for all."""
     texts: tuple[str, ...]
     """The constant texts that its shape leaves out."""
-    _limits: Limits
+    _limits: QueryLimits
     direct: Direct | None = None
     """How to call the function that it is, if it is nothing else."""
 
@@ -89,12 +89,16 @@ class Query:
         found = self.shape.references
         if not self.texts:
             return found
-        return tuple(each._replace(offset=placed(self.source, each.offset)) for each in found)
+        return tuple(
+            each._replace(offset=source_offset(self.source, each.offset)) for each in found
+        )
 
     @property
     def context(self) -> tuple[tuple[str, int], ...]:
-        """What it reads of its context item, and where (`Parsed`)."""
-        return tuple((name, placed(self.source, offset)) for name, offset in self.shape.context)
+        """What it reads of its context item, and where (`ParsedTree`)."""
+        return tuple(
+            (name, source_offset(self.source, offset)) for name, offset in self.shape.context
+        )
 
     def certain_failures(self) -> list[CertainFailure]:
         """Return the parts that fail for any data; this parses the source again."""
@@ -109,13 +113,13 @@ class Query:
         A *meter* that several evaluations share limits all of them together.
         """
         shape = self.shape
-        run = Run(bindings, frame, self._limits, self.texts)
+        run = QueryRun(bindings, frame, self._limits, self.texts)
         run.nest(shape.nesting)
         if meter is not None:
             run.steps, run.bytes = min(run.steps, meter.steps), min(run.bytes, meter.bytes)
         steps, size = run.steps, run.bytes
         try:
-            return plain(shape.closure(UNDEFINED, Scope(run, None, {})), run, shape.levels)
+            return result_json(shape.closure(UNDEFINED, Scope(run, None, {})), run, shape.levels)
         except RecursionError:
             raise fault("D1011") from None
         finally:
@@ -124,26 +128,26 @@ class Query:
                 meter.bytes -= size - run.bytes
 
 
-def parse(source: str, limits: Limits = LIMITS) -> Query:
+def parse(source: str, limits: QueryLimits = LIMITS) -> Query:
     """Parse a query; raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong."""
     return _with_room(lambda: _parsed(source, limits))
 
 
-def _with_room(read: Callable[[], T]) -> T:
+def _with_room(parse_common: Callable[[], T]) -> T:
     """Read a source where the stack has room; raises ExpressionFault where none is enough."""
     try:
-        return read()
+        return parse_common()
     except RecursionError:  # perhaps only because the caller's own stack is deep
         try:
-            return calls.run_on_new_stack(read)
+            return calls.run_on_new_stack(parse_common)
         except RecursionError:
             raise parser.too_deep(0) from None
 
 
 @lru_cache(maxsize=512)  # checking and compiling read each query, and many are the same
-def _parsed(source: str, limits: Limits) -> Query:
-    parser.bounded(source)
-    form, texts = lifted(source) or (None, ())
+def _parsed(source: str, limits: QueryLimits) -> Query:
+    parser.check_length(source)
+    form, texts = lift_texts(source) or (None, ())
     shape = None if form is None else _usual(form, limits)
     if shape is None:
         shape, texts = _shape(parser.parse(source, limits.java), limits), ()
@@ -151,16 +155,16 @@ def _parsed(source: str, limits: Limits) -> Query:
 
 
 @lru_cache(maxsize=512)
-def _usual(form: str, limits: Limits) -> Shape | None:
+def _usual(form: str, limits: QueryLimits) -> Shape | None:
     """Return the shape of the usual queries of a form, None where the library has to read them."""
-    parsed = read(form, form=True)
+    parsed = parse_common(form, form=True)
     return None if parsed is None else _shape(parsed, limits)
 
 
-def _shape(parsed: Parsed, limits: Limits) -> Shape:
+def _shape(parsed: ParsedTree, limits: QueryLimits) -> Shape:
     """Return what is known of a query without its texts."""
     tree, bound, found, context = parsed
-    foreign = found_in({each.name for each in found if each.called and "_" in each.name})
+    foreign = named_functions({each.name for each in found if each.called and "_" in each.name})
     natives = NATIVES | foreign if foreign else NATIVES
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
@@ -174,7 +178,7 @@ def _shape(parsed: Parsed, limits: Limits) -> Shape:
         tuple(free),
         None in states or "context" in states,
         compile(tree, natives, bound, limits.java),
-        levels(tree, bound, natives),
+        open_levels(tree, bound, natives),
         FLAT if limits.nesting is None else nesting(tree),
-        direct(tree, foreign) if foreign else None,
+        direct_call(tree, foreign) if foreign else None,
     )

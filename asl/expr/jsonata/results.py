@@ -9,7 +9,7 @@ from asl.core.values import MAX_DEPTH, SURROGATE, Json
 from asl.expr.jsonata.faults import UNSUPPORTED, fault
 from asl.expr.jsonata.functions.dialects import PLAIN
 from asl.expr.jsonata.numerals import LONG, normal
-from asl.expr.jsonata.scopes import Limits, Run
+from asl.expr.jsonata.scopes import QueryLimits, QueryRun
 from asl.expr.jsonata.serialization import double
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined, Value
 
@@ -17,7 +17,7 @@ EVERYWHERE = MAX_DEPTH + 1
 """As many levels as a result can have."""
 
 
-def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
+def result_json(value: Value, run: QueryRun, open_levels: int = EVERYWHERE) -> Json | Undefined:
     """A result as JSON; raises D1016 for a function, D1014 for what nests too deeply.
 
     A number that JSON does not have raises D1001. On AWS it is the text "Infinity" or "NaN", and
@@ -32,7 +32,7 @@ def plain(value: Value, run: Run, levels: int = EVERYWHERE) -> Json | Undefined:
     return (
         _scalar(value, run.bounds)
         if not isinstance(value, list | dict)
-        else _Plain(run).of(value, 0, levels)
+        else _Plain(run).of(value, 0, open_levels)
     )
 
 
@@ -40,7 +40,7 @@ _UNCHANGED = frozenset({bool, type(None)})
 _UNCHANGED_WITH_INTEGERS = _UNCHANGED | {int}
 
 
-def _scalar(value: Value, limits: Limits) -> Json:
+def _scalar(value: Value, limits: QueryLimits) -> Json:
     kind = type(value)
     if kind is str:
         if not value.isascii() and SURROGATE.search(value):
@@ -62,16 +62,16 @@ def _scalar(value: Value, limits: Limits) -> Json:
 class _Plain:
     __slots__ = ("known", "run", "unchanged")
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: QueryRun) -> None:
         self.run = run
         self.unchanged = _UNCHANGED if run.bounds.java else _UNCHANGED_WITH_INTEGERS
         self.known: dict[int, tuple[Value, Json]] = {}
         """The containers seen so far: what is shared stays shared."""
 
-    def of(self, value: Value, depth: int, levels: int) -> Json:
+    def of(self, value: Value, depth: int, open_levels: int) -> Json:
         """A container as JSON, *depth* levels below the top."""
         kind = type(value)
-        if not levels:
+        if not open_levels:
             if kind is dict or kind is list:
                 return value
             return [None if item is UNDEFINED else item for item in value]
@@ -86,7 +86,7 @@ class _Plain:
             if item_kind in self.unchanged or (item_kind is str and item.isascii()):
                 continue
             if isinstance(item, list | dict):
-                new = self.of(item, depth + 1, levels - 1)
+                new = self.of(item, depth + 1, open_levels - 1)
             else:
                 new = _scalar(item, self.run.bounds)
             if new is not item:
@@ -120,7 +120,7 @@ _WRAPPING = {"append", "reverse", "sort", "shuffle"}
 _CONSTANT = ("string", "text", "number", "value")
 
 
-def levels(tree: Node, bound: Container[str], natives: Container[str]) -> int:
+def open_levels(tree: Node, bound: Container[str], natives: Container[str]) -> int:
     """How many levels of a result, below the top, can hold anything but parts of the input.
 
     *bound* are the names that the query binds itself, *natives* those of the functions.
@@ -179,15 +179,15 @@ class _Levels:
             return max(inner[0] - 1, 0) if listed else inner[0]
         return EVERYWHERE
 
-    def _wrapped(self, node: Node, levels: int) -> int:
+    def _wrapped(self, node: Node, open_levels: int) -> int:
         """The levels of an array around a value that is perhaps none; what was found is JSON."""
         found = node.type == "path" or (node.type == "variable" and node.value not in self.natives)
-        return levels if found and not levels else levels + 1
+        return open_levels if found and not open_levels else open_levels + 1
 
 
-def _made(node: Node, levels: int) -> bool:
+def _made(node: Node, open_levels: int) -> bool:
     """Whether a value may hold anything but JSON; constants do not."""
     if node.type == "unary" and node.value == "{":
         values = [value for _, value in node.lhs_object]
         return node.group is not None or any(each.type not in _CONSTANT for each in values)
-    return levels > 0
+    return open_levels > 0

@@ -15,7 +15,7 @@ from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
+class QueryLimits:
     """Where an evaluation ends with a fault; the same query and data always end alike."""
 
     work: WorkLimits = LIMITS_OF_WORK
@@ -36,8 +36,8 @@ class Limits:
     """Whether texts, numbers and patterns are read, written and compared as AWS was measured to."""
 
 
-LIMITS = Limits()
-AWS_LIMITS = Limits(
+LIMITS = QueryLimits()
+AWS_LIMITS = QueryLimits(
     items=873_782,
     ranged=360_145,
     characters=6_990_256,
@@ -48,12 +48,12 @@ AWS_LIMITS = Limits(
 """Those that AWS was observed to have."""
 
 
-def limits(aws: bool) -> Limits:
+def limits(aws: bool) -> QueryLimits:
     """The limits of the `aws` profile, or of any other."""
     return AWS_LIMITS if aws else LIMITS
 
 
-class Run(WorkMeter):
+class QueryRun(WorkMeter):
     """One evaluation of a query: the meter of its work, and what it reads."""
 
     __slots__ = ("bindings", "bounds", "depth", "frame", "level", "texts")
@@ -62,7 +62,7 @@ class Run(WorkMeter):
         self,
         bindings: Mapping[str, Json],
         frame: Frame,
-        bounds: Limits,
+        bounds: QueryLimits,
         texts: tuple[str, ...] = (),
     ) -> None:
         self.limits = work = bounds.work
@@ -154,7 +154,7 @@ class Scope:
 
     __slots__ = ("names", "outer", "run")
 
-    def __init__(self, run: Run, outer: "Scope | None", names: dict[str, Value]) -> None:
+    def __init__(self, run: QueryRun, outer: "Scope | None", names: dict[str, Value]) -> None:
         self.run = run
         self.outer = outer
         self.names = names

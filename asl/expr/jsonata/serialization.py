@@ -17,10 +17,10 @@ __all__ = [
     "Writer",
     "double",
     "literal",
-    "quoted",
-    "stringified",
+    "number_text",
+    "quote",
+    "stringify",
     "with_exponent",
-    "written",
 ]
 
 INFINITY: Final = float("inf")
@@ -40,7 +40,7 @@ def double(value: int | float) -> float:
         return INFINITY if value > 0 else -INFINITY
 
 
-def written(value: int | float) -> str:
+def number_text(value: int | float) -> str:
     """A number as `String(value)` gives it: `1e+21`, `1e-7`, `0.000001`, `100`."""
     if type(value) is int and -SAFE <= value <= SAFE:
         return str(value)
@@ -68,7 +68,7 @@ def with_exponent(value: float) -> str:
     return f"{sign}{figures[0]}{rest}e{point - 1:+d}"
 
 
-def quoted(value: str) -> str:
+def quote(value: str) -> str:
     """A string literal; half of a surrogate pair is escaped."""
     literal = encode_basestring(value)
     if literal.isascii():
@@ -80,9 +80,9 @@ class TooLong(Exception):
     """The text is longer than the room for it."""
 
 
-def stringified(value: Value, room: int) -> str:
+def stringify(value: Value, room: int) -> str:
     """A value as `JSON.stringify` writes it, cut somewhere after *room* characters."""
-    writer = Writer(written, quoted, room, "", _free)
+    writer = Writer(number_text, quote, room, "", _free)
     with suppress(TooLong):
         writer.write(value, "\n")
     return "".join(writer.parts)
@@ -104,14 +104,14 @@ class Writer:
     def __init__(
         self,
         number: Callable[[Any], str],
-        quoted: Callable[[str], str],
+        quote: Callable[[str], str],
         room: int,
         indent: str,
         spend: Callable[[int], None],
     ) -> None:
         self.spend = spend
         self.number = number
-        self.quoted = quoted
+        self.quoted = quote
         self.room = room
         self.indent = indent
         self.parts: list[str] = []
@@ -165,8 +165,8 @@ class Writer:
 def literal(value: object) -> str:
     """Return a JSON value as JSONata writes it."""
     if isinstance(value, str):
-        written = encode_basestring(value)
-        return written if "'" in value else f"'{written[1:-1]}'".replace('\\"', '"')
+        number_text = encode_basestring(value)
+        return number_text if "'" in value else f"'{number_text[1:-1]}'".replace('\\"', '"')
     if isinstance(value, dict):
         pairs = ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items())
         return f"{{{pairs}}}"

@@ -114,7 +114,7 @@ def _check_items(parameter: Parameter, part: str, letter: str, value: Value, pos
         raise fault("T0412", value=value, index=position + 1, type=_PLURALS.get(inner, inner))
 
 
-def parsed(text: str) -> list[Parameter]:
+def parse_parameters(text: str) -> list[Parameter]:
     """Parse what stands between `<` and `:`; raises S0401 and S0402."""
     found: list[Parameter] = []
     position = 1

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import REFERENCE, Run, Scope
+from asl.expr.jsonata.scopes import REFERENCE, QueryRun, Scope
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import COMPARED, ITEM, Closure, Sequence, in_units, symbol, units
 
@@ -18,7 +18,7 @@ class Term:
     descending: bool
 
 
-def ordered(terms: list[Term], items: Value, scope: Scope) -> Value:
+def sort_items(terms: list[Term], items: Value, scope: Scope) -> Value:
     """The items in the order of the terms; equal ones keep theirs, undefined keys come last."""
     if len(items) <= 1:
         return items
@@ -83,7 +83,7 @@ def _order(one: Value, other: Value) -> int:
     return int(one > other) - int(one < other)
 
 
-def merge_sorted(items: list[Any], after: Any, run: Run) -> list[Any]:
+def merge_sorted(items: list[Any], after: Any, run: QueryRun) -> list[Any]:
     """Merge sort; *after* says that its first argument belongs behind the second.
 
     The comparisons are those of the reference implementation, in its order, so that a comparison

@@ -1,12 +1,12 @@
 """`| pattern | update, delete |`: a function that returns a changed copy."""
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import Run, Scope
-from asl.expr.jsonata.signatures import Signature, parsed
+from asl.expr.jsonata.scopes import QueryRun, Scope
+from asl.expr.jsonata.signatures import Signature, parse_parameters
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Closure, Function, are_strings, listed
 
-_SIGNATURE = Signature(parsed("<(oa):o>"))
+_SIGNATURE = Signature(parse_parameters("<(oa):o>"))
 
 
 class Transform(Function):
@@ -58,17 +58,17 @@ class Transform(Function):
                 found.pop(name, None)
 
 
-def copied(value: Value, run: Run) -> Value:
+def copy_tree(value: Value, run: QueryRun) -> Value:
     """A copy that shares no container with the original."""
     run.spend(6)
     if isinstance(value, list):
-        return [copied(item, run) for item in value]
+        return [copy_tree(item, run) for item in value]
     if type(value) is dict:
-        return {name: copied(item, run) for name, item in value.items()}
+        return {name: copy_tree(item, run) for name, item in value.items()}
     return "" if isinstance(value, Function) else value
 
 
-def _objects(value: Value, run: Run) -> set[int]:
+def _objects(value: Value, run: QueryRun) -> set[int]:
     """The objects of the copy: nothing else may be changed, whatever the pattern finds."""
     found: set[int] = set()
     todo = [value]

@@ -14,7 +14,7 @@ from collections.abc import Sequence as Items
 from typing import TypeAlias
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.scopes import Run, Scope
+from asl.expr.jsonata.scopes import QueryRun, Scope
 from asl.expr.jsonata.serialization import INFINITY
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined, Value
 
@@ -176,7 +176,7 @@ def _length(value: Value) -> int:
     return len(value) >> COMPARED if type(value) is str else 0
 
 
-def identity(value: Value, run: Run) -> Value:
+def identity(value: Value, run: QueryRun) -> Value:
     """What two values have in common that are equal, as the key of a set or an object."""
     if isinstance(value, list):
         run.spend(2 + 2 * len(value))

@@ -13,16 +13,16 @@ from asl.expr.paths.selection import nodes_of
 
 __all__ = [
     "RELATIONS",
-    "Literal",
+    "FilterLiteral",
+    "FilterQuery",
     "Matches",
     "Operand",
-    "Query",
     "Relation",
     "all_of",
     "any_of",
-    "compared",
+    "compare",
     "linear_regex",
-    "matched",
+    "match_text",
 ]
 
 _NOTHING = object()
@@ -31,7 +31,7 @@ Matches: TypeAlias = Callable[[str, Spend], bool]
 """Whether a text matches; the work may be counted."""
 
 
-class Literal(NamedTuple):
+class FilterLiteral(NamedTuple):
     """A value that is written in the filter."""
 
     value: Json
@@ -40,7 +40,7 @@ class Literal(NamedTuple):
         return self.value
 
 
-class Query(NamedTuple):
+class FilterQuery(NamedTuple):
     """A path below the candidate (`@`) or the whole data (`$`)."""
 
     from_root: bool
@@ -67,7 +67,7 @@ class Query(NamedTuple):
         return bool(self.nodes(node, evaluation))
 
 
-Operand = Query | Literal
+Operand = FilterQuery | FilterLiteral
 
 
 def any_of(tests: list[Test]) -> Test:
@@ -122,14 +122,14 @@ RELATIONS: dict[str, Relation] = {
 }
 
 
-def compared(left: Operand, holds: Relation, right: Operand) -> Test:
+def compare(left: Operand, holds: Relation, right: Operand) -> Test:
     """Return the test whether a relation of `RELATIONS` holds between two operands."""
     return lambda node, evaluation: holds(
         left.read(node, evaluation), right.read(node, evaluation), evaluation
     )
 
 
-def matched(left: Operand, matches: Matches) -> Test:
+def match_text(left: Operand, matches: Matches) -> Test:
     """Return the test whether an operand is a text that an expression matches."""
 
     def test(node: Json, evaluation: Evaluation) -> bool:

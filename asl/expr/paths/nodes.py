@@ -17,14 +17,14 @@ from asl.expr.paths.segments import (
 )
 from asl.expr.paths.selection import too_much_work
 
-__all__ = ["Steps", "located", "replaced", "without", "written"]
+__all__ = ["Steps", "locate", "node_path", "remove_nodes", "replace_nodes"]
 
 Steps: TypeAlias = tuple[str | int, ...]
 """The way from the root to one node."""
 Located: TypeAlias = tuple[Steps, Json]
 
 
-def located(path: Path, data: Json) -> list[Located]:
+def locate(path: Path, data: Json) -> list[Located]:
     """Return the nodes of a path in *data*, each with its steps; none where nothing is there.
 
     Raises:
@@ -85,7 +85,7 @@ def _descendants(node: Located, evaluation: Evaluation) -> Iterator[Located]:
         stack.extend(reversed(list(_children(node, evaluation))))
 
 
-def written(steps: Steps) -> str:
+def node_path(steps: Steps) -> str:
     """Write the path of one node."""
     parts = []
     for step in steps:
@@ -99,7 +99,7 @@ def written(steps: Steps) -> str:
     return "$" + "".join(parts)
 
 
-def without(data: Json, places: Iterable[Steps]) -> Json:
+def remove_nodes(data: Json, places: Iterable[Steps]) -> Json:
     """Return *data* without the nodes at *places*; without its root it is an empty object."""
     tree: Json = {}
     for steps in places:
@@ -135,7 +135,7 @@ def _pruned(node: Json, tree: Json) -> Json:
 _WHOLE: Json = {}
 
 
-def replaced(segments: tuple[Segment, ...], start: Json, by: Json) -> Json:
+def replace_nodes(segments: tuple[Segment, ...], start: Json, by: Json) -> Json:
     """Return *start* with *by* at every node that *segments* reach; raises WorkExceeded."""
     return _Replacing(start, by).at(start, segments)
 

@@ -10,15 +10,15 @@ from asl.core.errors import ExpressionFault
 from asl.expr.paths.amazon import parse_amazon_path
 from asl.expr.paths.filters import (
     RELATIONS,
-    Literal,
+    FilterLiteral,
+    FilterQuery,
     Matches,
     Operand,
-    Query,
     all_of,
     any_of,
-    compared,
+    compare,
     linear_regex,
-    matched,
+    match_text,
 )
 from asl.expr.paths.segments import Descend, Filter, Path, Segment, Slice, Test, Union, Wildcard
 
@@ -286,7 +286,7 @@ class _Parser:
         self.skip()
         sign = self.match(_COMPARISON)
         if sign is None:
-            if not isinstance(left, Query):
+            if not isinstance(left, FilterQuery):
                 self.at = start
                 self.fail("a literal alone is no test")
             if self.text.startswith("=", self.at):
@@ -294,26 +294,26 @@ class _Parser:
             return left.exists
         self.skip()
         if sign == "=~":
-            return matched(left, self.pattern())
-        return compared(left, RELATIONS[sign], self.operand())
+            return match_text(left, self.pattern())
+        return compare(left, RELATIONS[sign], self.operand())
 
     def operand(self) -> Operand:
         self.skip()
         if self.text[self.at : self.at + 1] in ("@", "$"):
             from_root = self.text[self.at] == "$"
             self.at += 1
-            return Query(from_root, tuple(self.segments()))
+            return FilterQuery(from_root, tuple(self.segments()))
         if self.text[self.at : self.at + 1] in ("'", '"'):
-            return Literal(self.quoted())
+            return FilterLiteral(self.quoted())
         number = self.match(_NUMBER)
         if number is not None:
             inexact = float(number)
             if isinf(inexact):
                 self.fail("the number is too large")
-            return Literal(inexact if set(number) & set(".eE") else int(number))
+            return FilterLiteral(inexact if set(number) & set(".eE") else int(number))
         for word, value in _WORDS.items():
             if self.take(word):
-                return Literal(value)
+                return FilterLiteral(value)
         bare = _BARE.match(self.text, self.at)
         hint = f"write '{bare.group()}' for a text" if bare else None
         return self.fail("expected @, $, a string, a number, true, false or null in a filter", hint)

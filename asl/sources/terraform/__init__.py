@@ -5,15 +5,15 @@ from typing import Final, NamedTuple
 
 from asl.core.document import Document
 from asl.core.source import Limits, Source
-from asl.sources.definition import Part, of_part, of_text, of_yaml
+from asl.sources.definition import SourcePart, of_part, of_text, of_yaml
 from asl.sources.read_context import Note, ReadContext
 from asl.sources.terraform import calls, syntax
 from asl.sources.terraform.expressions import Evaluator, instance_name
-from asl.sources.terraform.folder import Folder
+from asl.sources.terraform.folder import TerraformFolder
 from asl.sources.terraform.scope import Scope, Undecided
-from asl.sources.text import Text
+from asl.sources.text import TrackedText
 
-__all__ = ["Template"]
+__all__ = ["TerraformTemplate"]
 
 KIND: Final = "aws_sfn_state_machine"
 MAX_STEPS: Final = 100
@@ -24,17 +24,17 @@ class Instance(NamedTuple):
     """A block, and the values of `each` and `count` in one of its instances."""
 
     block: syntax.Block
-    names: Mapping[str, Part]
+    names: Mapping[str, SourcePart]
 
 
-class Template:
+class TerraformTemplate:
     """A Terraform file, and its state machines; a module that is given a definition is one, too."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source = source
         self.remarks: tuple[Note, ...] = ()
         self.hints: dict[str, str] = {}
-        self.folder = Folder(source, limits)
+        self.folder = TerraformFolder(source, limits)
         self.instances = {
             name: instance
             for block in self.folder.body.blocks
@@ -112,7 +112,7 @@ class _Machine:
         read = of_yaml if node.name == "yamldecode" else of_text
         return read(text, source, self.reading, self.name)
 
-    def text(self, node: syntax.Node, scope: Scope) -> tuple[Text, Source]:
+    def text(self, node: syntax.Node, scope: Scope) -> tuple[TrackedText, Source]:
         """The text of an expression, and the file in which it is written."""
         match node:
             case syntax.Call(name="file" | "templatefile"):

@@ -10,11 +10,11 @@ from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source
 from asl.core.values import Json, compact
 from asl.core.work import WorkExceeded
-from asl.sources.definition import Part, Unknown
+from asl.sources.definition import SourcePart, Unknown
 from asl.sources.terraform import parser, syntax
 from asl.sources.terraform.functions import FUNCTIONS, METERED, PAIRING
 from asl.sources.terraform.scope import Evaluation, Scope, Undecided
-from asl.sources.text import Text
+from asl.sources.text import TrackedText
 
 OF_TEXTS: Final = frozenset(
     ("chomp", "format", "indent", "join", "replace", "trimprefix", "trimspace", "trimsuffix")
@@ -29,7 +29,7 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopItera
 """What a function says of arguments that it does not take."""
 
 
-def call(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def call(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     """What a call comes to; raises Undecided for a function that is worked out nowhere here."""
     name = node.name.removeprefix("core::")
     if name in OWN:
@@ -70,7 +70,7 @@ def _wrong(evaluator: Evaluation, node: syntax.Call, scope: Scope, reason: str) 
     return evaluator.refused(node, scope, message, reason or None)
 
 
-def _parts(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Iterator[Part]:
+def _parts(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Iterator[SourcePart]:
     """Yield the values of the arguments; raises Undecided where one is not known."""
     for index, argument in enumerate(node.arguments):
         part = evaluator.value(argument, scope)
@@ -82,33 +82,33 @@ def _parts(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Iterator[P
             yield part
 
 
-def _merge(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
-    members: dict[str, Part] = {}
+def _merge(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+    members: dict[str, SourcePart] = {}
     for part in _parts(evaluator, node, scope):
         if not isinstance(part.value, dict):
             raise _wrong(evaluator, node, scope, "objects are expected")
         evaluator.reading.count(scope.source, node.at, len(part.value))
         members |= part.value
-    return Part(members, node.at)
+    return SourcePart(members, node.at)
 
 
-def _concat(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
-    items: list[Part] = []
+def _concat(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+    items: list[SourcePart] = []
     for part in _parts(evaluator, node, scope):
         if not isinstance(part.value, list):
             raise _wrong(evaluator, node, scope, "lists are expected")
         evaluator.reading.count(scope.source, node.at, len(part.value))
         items += part.value
-    return Part(items, node.at)
+    return SourcePart(items, node.at)
 
 
-def _encode(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def _encode(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     (argument,) = arguments(evaluator, node, scope, 1)
     part = evaluator.settled(evaluator.value(argument, scope), scope)
     return evaluator.constant(compact(evaluator.json(part, scope)), scope, node.at)
 
 
-def _decode_yaml(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def _decode_yaml(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     (argument,) = arguments(evaluator, node, scope, 1)
     text = evaluator.json(evaluator.value(argument, scope), scope)
     value, _, faults = yaml_text.loads(str(text), evaluator.reading.limits)
@@ -117,7 +117,7 @@ def _decode_yaml(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part
     return evaluator.constant(value, scope, node.at)
 
 
-def _attempt(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def _attempt(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     """`try`: the first argument that can be worked out."""
     for argument in node.arguments[:-1]:
         try:
@@ -127,28 +127,28 @@ def _attempt(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
     return evaluator.value(arguments(evaluator, node, scope, len(node.arguments) or 1)[-1], scope)
 
 
-def _works(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def _works(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     """`can`: whether the argument can be worked out."""
     (argument,) = arguments(evaluator, node, scope, 1)
     try:
         evaluator.json(evaluator.value(argument, scope), scope)
     except InvalidDocument:
-        return Part(False, node.at)
-    return Part(True, node.at)
+        return SourcePart(False, node.at)
+    return SourcePart(True, node.at)
 
 
-def _contents(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def _contents(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     text, _ = file_of(evaluator, node, scope)
     return evaluator.constant(text.string, scope, node.at)
 
 
-def _exists(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def _exists(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     (argument,) = arguments(evaluator, node, scope, 1)
     path = evaluator.text(argument, scope).string
-    return Part(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
+    return SourcePart(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
 
 
-def _filled(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Part:
+def _filled(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
     """`templatestring`: a text that is a template, with its variables filled in."""
     template, values = arguments(evaluator, node, scope, 2)
     text = evaluator.json(evaluator.value(template, scope), scope)
@@ -169,13 +169,15 @@ def arguments(
     return node.arguments
 
 
-def file_of(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> tuple[Text, Source]:
+def file_of(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> tuple[TrackedText, Source]:
     """What `file` and `templatefile` give: the text of a file, with its variables filled in."""
     path = evaluator.text(arguments(evaluator, node, scope, 1, 2)[0], scope).string
     file = evaluator.reading.file(path, scope.source, node.at)
     if node.name == "file":
-        return Text.written(file.text or "", 0), file
-    names = evaluator.value(node.arguments[1], scope) if len(node.arguments) == 2 else Part({}, 0)
+        return TrackedText.written(file.text or "", 0), file
+    names = (
+        evaluator.value(node.arguments[1], scope) if len(node.arguments) == 2 else SourcePart({}, 0)
+    )
     if not isinstance(names.value, dict):
         raise _wrong(evaluator, node, scope, "the values of a template are an object")
     return _render(evaluator, file, names.value)
@@ -183,7 +185,7 @@ def file_of(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> tuple[Tex
 
 def template_file(
     evaluator: Evaluation, block: syntax.Block, source: Source
-) -> tuple[Text, Source]:
+) -> tuple[TrackedText, Source]:
     """What the data source `template_file` gives."""
     scope, attributes = Scope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
@@ -203,7 +205,9 @@ def template_file(
     return _render(evaluator, file, values if isinstance(values, dict) else {})
 
 
-def _render(evaluator: Evaluation, file: Source, values: Mapping[str, Part]) -> tuple[Text, Source]:
+def _render(
+    evaluator: Evaluation, file: Source, values: Mapping[str, SourcePart]
+) -> tuple[TrackedText, Source]:
     """A file as a template, with the names that its caller gives; those of ours win."""
     file = file._replace(format="json" if file.format == "json" else "yaml")
     names = dict(values)
@@ -214,7 +218,7 @@ def _render(evaluator: Evaluation, file: Source, values: Mapping[str, Part]) -> 
     return evaluator.text(parser.parse_template(file), Scope(file, called_with=names)), file
 
 
-OWN: Final[Mapping[str, Callable[[Evaluation, syntax.Call, Scope], Part]]] = {
+OWN: Final[Mapping[str, Callable[[Evaluation, syntax.Call, Scope], SourcePart]]] = {
     "can": _works,
     "concat": _concat,
     "file": _contents,

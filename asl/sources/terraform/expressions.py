@@ -10,14 +10,14 @@ from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.source import Source
 from asl.core.values import Json, compact, is_number, json_equal
 from asl.sources.aws_resources import ACTIVITY, FUNCTION, MACHINE
-from asl.sources.definition import Part, Unknown
+from asl.sources.definition import SourcePart, Unknown
 from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext
 from asl.sources.terraform import syntax
 from asl.sources.terraform.calls import call, template_file
-from asl.sources.terraform.folder import Folder
+from asl.sources.terraform.folder import TerraformFolder
 from asl.sources.terraform.functions import FUNCTIONS, text_of
 from asl.sources.terraform.scope import Scope, Undecided
-from asl.sources.text import Text, joined
+from asl.sources.text import TrackedText, join_texts
 
 __all__ = ["Evaluator", "instance_name"]
 
@@ -54,13 +54,13 @@ def instance_name(address: str) -> str:
 class Evaluator:
     """Works out the expressions of one folder."""
 
-    def __init__(self, folder: Folder, reading: ReadContext) -> None:
+    def __init__(self, folder: TerraformFolder, reading: ReadContext) -> None:
         self.folder = folder
         self.reading = reading
         self.depth = 0
         self.following: list[str] = []
         """The names whose values are being worked out."""
-        self.known: dict[str, Part] = {}
+        self.known: dict[str, SourcePart] = {}
         """Values by name."""
 
     def refused(
@@ -69,7 +69,7 @@ class Evaluator:
         """The refusal of an expression."""
         return self.reading.refused(scope.source, node.at, "READ-16", message, hint)
 
-    def value(self, node: syntax.Node, scope: Scope) -> Part:
+    def value(self, node: syntax.Node, scope: Scope) -> SourcePart:
         """What an expression comes to; raises InvalidDocument for one that cannot be meant."""
         self.reading.count(scope.source, node.at)
         self.depth += 1
@@ -79,16 +79,16 @@ class Evaluator:
         try:
             return VALUES[type(node)](self, node, scope)
         except Undecided:
-            return Part(Unknown(scope.written(node)), node.at)
+            return SourcePart(Unknown(scope.written(node)), node.at)
         finally:
             self.depth -= 1
 
     # Values as texts, conditions and JSON --------------------------------------------------------
 
-    def text(self, node: syntax.Node, scope: Scope) -> Text:
+    def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
         """What an expression comes to within a text; a stand-in if it is not known."""
         value = self.value(node, scope).value
-        if isinstance(value, Text):
+        if isinstance(value, TrackedText):
             return value
         if isinstance(value, Unknown):
             return self.stand_in(value, scope, node.at)
@@ -97,7 +97,7 @@ class Evaluator:
             raise self.refused(node, scope, "a string is expected here", hint)
         return self.reading.insert(text_of(value), scope.source, node.at)
 
-    def stand_in(self, unknown: Unknown, scope: Scope, at: int) -> Text:
+    def stand_in(self, unknown: Unknown, scope: Scope, at: int) -> TrackedText:
         """The text that takes the place of what is not known."""
         given = self.reading.value(unknown.text)
         if given is None:
@@ -108,17 +108,17 @@ class Evaluator:
             given = self.reading.stand_in(unknown.text, f"${{{shown}}}", hint)
         return self.reading.insert(given, scope.source, at)
 
-    def settled(self, part: Part, scope: Scope) -> Part:
+    def settled(self, part: SourcePart, scope: Scope) -> SourcePart:
         """The value with stand-ins for what is not known."""
         self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
-            return Part(self.stand_in(value, scope, part.at), part.at, part.key_at)
+            return SourcePart(self.stand_in(value, scope, part.at), part.at, part.key_at)
         if isinstance(value, dict):
             each = {key: self.settled(item, scope) for key, item in value.items()}
-            return Part(each, part.at, part.key_at)
+            return SourcePart(each, part.at, part.key_at)
         if isinstance(value, list):
-            return Part([self.settled(item, scope) for item in value], part.at, part.key_at)
+            return SourcePart([self.settled(item, scope) for item in value], part.at, part.key_at)
         return part
 
     def decide(self, node: syntax.Node, scope: Scope) -> bool:
@@ -128,13 +128,13 @@ class Evaluator:
             raise self.refused(node, scope, "a condition is true or false")
         return value is True or value == "true"
 
-    def json(self, part: Part, scope: Scope) -> Json:
+    def json(self, part: SourcePart, scope: Scope) -> Json:
         """The value as JSON; raises Undecided if a part of it is not known."""
         self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
             raise Undecided
-        if isinstance(value, Text):
+        if isinstance(value, TrackedText):
             self.reading.spend(len(value.string), scope.source, part.at)
             return value.string
         if isinstance(value, dict):
@@ -143,54 +143,58 @@ class Evaluator:
             return [self.json(item, scope) for item in value]
         return value
 
-    def constant(self, value: Json, scope: Scope, at: int) -> Part:
+    def constant(self, value: Json, scope: Scope, at: int) -> SourcePart:
         """A value that is not written as such, for what stands at an offset."""
         self.reading.count(scope.source, at)
         if type(value) is dict:
-            return Part(
+            return SourcePart(
                 {key: self.constant(item, scope, at) for key, item in value.items()}, at, at
             )
         if type(value) is list:
-            return Part([self.constant(item, scope, at) for item in value], at)
+            return SourcePart([self.constant(item, scope, at) for item in value], at)
         if type(value) is str:
-            return Part(self.reading.insert(value, scope.source, at), at)
-        return Part(value, at)
+            return SourcePart(self.reading.insert(value, scope.source, at), at)
+        return SourcePart(value, at)
 
     # Expressions ---------------------------------------------------------------------------------
 
-    def literal(self, node: syntax.Literal, scope: Scope) -> Part:
+    def literal(self, node: syntax.Literal, scope: Scope) -> SourcePart:
         value = node.value
-        return Part(Text.written(value, node.at) if type(value) is str else value, node.at)
+        return SourcePart(
+            TrackedText.written(value, node.at) if type(value) is str else value, node.at
+        )
 
-    def template(self, node: syntax.Template, scope: Scope) -> Part:
+    def template(self, node: syntax.Template, scope: Scope) -> SourcePart:
         if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], syntax.Node):
             return self.value(node.parts[0], scope)
-        texts = [part if isinstance(part, Text) else self.text(part, scope) for part in node.parts]
-        whole = joined(texts, node.at)
+        texts = [
+            part if isinstance(part, TrackedText) else self.text(part, scope) for part in node.parts
+        ]
+        whole = join_texts(texts, node.at)
         self.reading.spend(len(whole.string), scope.source, node.at)
         self.reading.count(scope.source, node.at, len(whole.runs))
-        return Part(whole, node.at)
+        return SourcePart(whole, node.at)
 
-    def repeat(self, node: syntax.Repeat, scope: Scope) -> Part:
+    def repeat(self, node: syntax.Repeat, scope: Scope) -> SourcePart:
         texts = [self.text(node.body, inner) for inner in self.rounds(node, scope)]
-        return Part(joined(texts, node.at), node.at)
+        return SourcePart(join_texts(texts, node.at), node.at)
 
-    def condition(self, node: syntax.Condition, scope: Scope) -> Part:
+    def condition(self, node: syntax.Condition, scope: Scope) -> SourcePart:
         return self.value(node.yes if self.decide(node.test, scope) else node.no, scope)
 
-    def array(self, node: syntax.Tuple, scope: Scope) -> Part:
-        return Part([self.value(item, scope) for item in node.items], node.at)
+    def array(self, node: syntax.Tuple, scope: Scope) -> SourcePart:
+        return SourcePart([self.value(item, scope) for item in node.items], node.at)
 
-    def record(self, node: syntax.Object, scope: Scope) -> Part:
-        members: dict[str, Part] = {}
+    def record(self, node: syntax.Object, scope: Scope) -> SourcePart:
+        members: dict[str, SourcePart] = {}
         for key, item in node.items:
             part = self.value(item, scope)
-            members[self.text(key, scope).string] = Part(part.value, part.at, key.at)
-        return Part(members, node.at)
+            members[self.text(key, scope).string] = SourcePart(part.value, part.at, key.at)
+        return SourcePart(members, node.at)
 
-    def loop(self, node: syntax.For, scope: Scope) -> Part:
-        items: list[Part] = []
-        members: dict[str, Part] = {}
+    def loop(self, node: syntax.For, scope: Scope) -> SourcePart:
+        items: list[SourcePart] = []
+        members: dict[str, SourcePart] = {}
         for inner in self.rounds(node, scope):
             if node.test is not None and not self.decide(node.test, inner):
                 continue
@@ -200,12 +204,12 @@ class Evaluator:
                 continue
             key = self.text(node.key, inner).string
             if not node.grouped:
-                members[key] = Part(part.value, part.at, node.key.at)
+                members[key] = SourcePart(part.value, part.at, node.key.at)
             else:
-                group = members.setdefault(key, Part([], node.at, node.key.at)).value
+                group = members.setdefault(key, SourcePart([], node.at, node.key.at)).value
                 assert isinstance(group, list)
                 group.append(part)
-        return Part(items if node.key is None else members, node.at)
+        return SourcePart(items if node.key is None else members, node.at)
 
     def rounds(self, node: syntax.For | syntax.Repeat, scope: Scope) -> Iterator[Scope]:
         """Yield the scope of every round of a loop."""
@@ -213,7 +217,7 @@ class Evaluator:
         if isinstance(over, Unknown):
             raise Undecided
         at = node.over.at
-        pairs: list[tuple[Json, Part]]
+        pairs: list[tuple[Json, SourcePart]]
         if isinstance(over, dict):
             pairs = list(over.items())
         elif isinstance(over, list):
@@ -226,14 +230,14 @@ class Evaluator:
 
     def instances(
         self, attributes: Mapping[str, syntax.Node], scope: Scope
-    ) -> list[tuple[str, Mapping[str, Part]]]:
+    ) -> list[tuple[str, Mapping[str, SourcePart]]]:
         """The instances of a block: `["key"]` or `[index]` of each, and what `each` or `count` is.
 
         There is one where their number is not known, or is none.
         """
         over = attributes.get("for_each")
         number = attributes.get("count")
-        found: list[tuple[str, Mapping[str, Part]]] = []
+        found: list[tuple[str, Mapping[str, SourcePart]]] = []
         if over is not None:
             value = self.value(over, scope).value
             pairs = list(value.items()) if isinstance(value, dict) else []
@@ -241,51 +245,51 @@ class Evaluator:
                 pairs = [(self.text_or_empty(item), item) for item in value]
             for key, item in pairs[:MAX_INSTANCES]:
                 each = {"key": self.constant(key, scope, over.at), "value": item}
-                found.append((f"[{compact(key)}]", {"each": Part(each, over.at)}))
+                found.append((f"[{compact(key)}]", {"each": SourcePart(each, over.at)}))
         elif number is not None:
             value = self.value(number, scope).value
             many = value if isinstance(value, int) else 1
             for index in range(min(max(many, 1), MAX_INSTANCES)):
-                count = {"index": Part(index, number.at)}
-                found.append((f"[{index}]", {"count": Part(count, number.at)}))
+                count = {"index": SourcePart(index, number.at)}
+                found.append((f"[{index}]", {"count": SourcePart(count, number.at)}))
         return found or [("", {})]
 
-    def text_or_empty(self, part: Part) -> str:
+    def text_or_empty(self, part: SourcePart) -> str:
         """The text of a part, empty for anything else."""
-        return part.value.string if isinstance(part.value, Text) else ""
+        return part.value.string if isinstance(part.value, TrackedText) else ""
 
-    def operation(self, node: syntax.Operation, scope: Scope) -> Part:
+    def operation(self, node: syntax.Operation, scope: Scope) -> SourcePart:
         sign = node.operator
         if sign in ("&&", "||") and node.left is not None:
             holds = self.decide(node.left, scope)
             if holds is (sign == "&&"):
                 holds = self.decide(node.right, scope)
-            return Part(holds, node.at)
+            return SourcePart(holds, node.at)
         if sign == "!":
-            return Part(not self.decide(node.right, scope), node.at)
+            return SourcePart(not self.decide(node.right, scope), node.at)
         right = self.json(self.value(node.right, scope), scope)
         left = 0 if node.left is None else self.json(self.value(node.left, scope), scope)
         if sign in ("==", "!="):
-            return Part(json_equal(left, right) is (sign == "=="), node.at)
+            return SourcePart(json_equal(left, right) is (sign == "=="), node.at)
         try:
             numbers = FUNCTIONS["tonumber"](left), FUNCTIONS["tonumber"](right)
             outcome = ARITHMETIC[sign](*numbers)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
             raise self.refused(node, scope, f"{sign!r} needs two numbers") from None
         whole = type(outcome) is float and outcome.is_integer()
-        return Part(int(outcome) if whole else outcome, node.at)
+        return SourcePart(int(outcome) if whole else outcome, node.at)
 
-    def splat(self, node: syntax.Splat, scope: Scope) -> Part:
+    def splat(self, node: syntax.Splat, scope: Scope) -> SourcePart:
         over = self.value(node.of, scope)
         if isinstance(over.value, Unknown):
             raise Undecided
         items = over.value if isinstance(over.value, list) else [over]
         each = [self.value(node.each, scope.having({syntax.ITEM: item})) for item in items]
-        return Part(each, node.at)
+        return SourcePart(each, node.at)
 
     # References ----------------------------------------------------------------------------------
 
-    def reference(self, node: syntax.Node, scope: Scope) -> Part:
+    def reference(self, node: syntax.Node, scope: Scope) -> SourcePart:
         """A name with the attributes and indices that follow it."""
         steps: list[syntax.Attribute | syntax.Index] = []
         while isinstance(node, syntax.Attribute | syntax.Index):
@@ -306,7 +310,7 @@ class Evaluator:
 
     def root(
         self, node: syntax.Name, steps: list[syntax.Attribute | syntax.Index], scope: Scope
-    ) -> tuple[Part, list[syntax.Attribute | syntax.Index]]:
+    ) -> tuple[SourcePart, list[syntax.Attribute | syntax.Index]]:
         """What a reference begins with, and the steps that are left."""
         names = [step.name for step in steps if isinstance(step, syntax.Attribute)]
         match [node.name, *names]:
@@ -315,15 +319,17 @@ class Evaluator:
             case ["local", name, *_]:
                 return self.local(name, node, scope), steps[1:]
             case ["path", _, *_]:
-                return Part(Text.written(".", node.at), node.at), steps[1:]
+                return SourcePart(TrackedText.written(".", node.at), node.at), steps[1:]
             case ["data", "template_file", name, "rendered", *_]:
                 block = self.folder.block("data", "template_file", name)
                 if block is not None:
                     text, _ = template_file(self, *block)
                     return self.constant(text.string, scope, node.at), steps[3:]
-        return Part(Unknown(node.name), node.at), steps
+        return SourcePart(Unknown(node.name), node.at), steps
 
-    def member(self, of: Part, step: syntax.Attribute | syntax.Index, scope: Scope) -> Part:
+    def member(
+        self, of: SourcePart, step: syntax.Attribute | syntax.Index, scope: Scope
+    ) -> SourcePart:
         """An attribute or an item of a value."""
         value = of.value
         if isinstance(value, Unknown):
@@ -333,7 +339,7 @@ class Evaluator:
         else:
             key = self.json(self.value(step.key, scope), scope)
         if isinstance(value, dict) and text_of(key) in value:
-            return Part(value[text_of(key)].value, value[text_of(key)].at)
+            return SourcePart(value[text_of(key)].value, value[text_of(key)].at)
         if isinstance(value, list) and is_number(key) and -1 < key < len(value):
             return value[int(key)]
         hint = did_you_mean(key, value) if isinstance(value, dict) and type(key) is str else None
@@ -345,9 +351,9 @@ class Evaluator:
         key = self.value(step.key, scope).value
         if isinstance(key, Unknown):
             return f"[{key.text}]"
-        return f"[{compact(self.json(Part(key, step.at), scope))}]"
+        return f"[{compact(self.json(SourcePart(key, step.at), scope))}]"
 
-    def deployed(self, path: str, node: syntax.Node, scope: Scope) -> Part:
+    def deployed(self, path: str, node: syntax.Node, scope: Scope) -> SourcePart:
         """A value that a deployment makes: as given, by a stand-in, or unknown."""
         given = self.reading.given_for(path)
         if given is not None:
@@ -359,9 +365,9 @@ class Evaluator:
             if found := re.fullmatch(pattern, path.removeprefix("data.")):
                 name = prefix + instance_name(found[1])
                 return self.constant(self.reading.stand_in(path, name), scope, node.at)
-        return Part(Unknown(path), node.at)
+        return SourcePart(Unknown(path), node.at)
 
-    def local(self, name: str, node: syntax.Node, scope: Scope) -> Part:
+    def local(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
         """A local value."""
         path = f"local.{name}"
         given = self.reading.given_for(path)
@@ -372,7 +378,7 @@ class Evaluator:
             return self.missing(path, node)
         return self.followed(path, *found, node, scope)
 
-    def variable(self, name: str, node: syntax.Node, scope: Scope) -> Part:
+    def variable(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
         """An input variable: as given, as a tfvars file says, or its default."""
         path = f"var.{name}"
         block = self.folder.block("variable", name)
@@ -386,17 +392,17 @@ class Evaluator:
             return self.missing(path, node)
         default = block[0].body.attributes.get("default")
         if default is None:
-            return Part(Unknown(path), node.at)
+            return SourcePart(Unknown(path), node.at)
         return self.followed(path, default, block[1], node, scope)
 
-    def missing(self, path: str, node: syntax.Node) -> Part:
+    def missing(self, path: str, node: syntax.Node) -> SourcePart:
         message = f"no file of the folder declares {path}"
         self.reading.note("READ-17", message, None, f"${{{path}}}")
-        return Part(Unknown(path), node.at)
+        return SourcePart(Unknown(path), node.at)
 
     def followed(
         self, path: str, node: syntax.Node, source: Source, at: syntax.Node, scope: Scope
-    ) -> Part:
+    ) -> SourcePart:
         """The value of what a name stands for; it seems to stand here if that is another file."""
         if path in self.following:
             raise self.refused(at, scope, f"{path} refers to itself")
@@ -409,17 +415,19 @@ class Evaluator:
         part = self.known[path]
         return part if source is scope.source else self.moved(part, at.at, scope)
 
-    def moved(self, part: Part, at: int, scope: Scope) -> Part:
+    def moved(self, part: SourcePart, at: int, scope: Scope) -> SourcePart:
         """A value of another file, as if it stood at an offset of this one."""
         self.reading.count(scope.source, at)
         value = part.value
-        if isinstance(value, Text):
-            return Part(self.reading.insert(value.string, scope.source, at), at)
+        if isinstance(value, TrackedText):
+            return SourcePart(self.reading.insert(value.string, scope.source, at), at)
         if isinstance(value, dict):
-            return Part({key: self.moved(item, at, scope) for key, item in value.items()}, at, at)
+            return SourcePart(
+                {key: self.moved(item, at, scope) for key, item in value.items()}, at, at
+            )
         if isinstance(value, list):
-            return Part([self.moved(item, at, scope) for item in value], at)
-        return Part(value, at)
+            return SourcePart([self.moved(item, at, scope) for item in value], at)
+        return SourcePart(value, at)
 
     def converted(
         self, value: Json, kind: syntax.Node | None, node: syntax.Node, scope: Scope
@@ -449,7 +457,7 @@ ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     ">=": operator.ge,
 }
 
-VALUES: Final[Mapping[type[syntax.Node], Callable[[Evaluator, Any, Scope], Part]]] = {
+VALUES: Final[Mapping[type[syntax.Node], Callable[[Evaluator, Any, Scope], SourcePart]]] = {
     syntax.Attribute: Evaluator.reference,
     syntax.Call: call,
     syntax.Condition: Evaluator.condition,

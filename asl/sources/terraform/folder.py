@@ -6,11 +6,11 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from asl.core.document import opened, too_large
+from asl.core.document import open_source, too_large
 from asl.core.source import Limits, Source
 from asl.sources.terraform import parser, syntax
 
-__all__ = ["Folder", "read_hcl"]
+__all__ = ["TerraformFolder", "read_hcl"]
 
 MAX_FILES: Final = 200
 """How many other files of a folder are looked at."""
@@ -24,7 +24,7 @@ def read_hcl(source: Source, limits: Limits) -> syntax.Body:
     return parser.parse(source)
 
 
-class Folder:
+class TerraformFolder:
     """One file of a folder, and the others as soon as it refers to something else."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
@@ -58,7 +58,7 @@ class Folder:
             return
         names = sorted(each for each in found if each.endswith(endings) and each != own)
         for each in islice(names, MAX_FILES):
-            yield opened(os.path.join(folder, each), limits=self.limits)._replace(format="hcl")
+            yield open_source(os.path.join(folder, each), limits=self.limits)._replace(format="hcl")
 
     def blocks(self, *head: str) -> Iterator[tuple[syntax.Block, Source]]:
         """Yield the blocks of a kind and with labels, the first file's before those of others."""

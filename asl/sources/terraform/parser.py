@@ -29,7 +29,7 @@ from asl.sources.terraform.syntax import (
     Template,
     Tuple,
 )
-from asl.sources.text import Text, joined
+from asl.sources.text import TrackedText, join_texts
 
 __all__ = ["parse", "parse_template"]
 
@@ -388,12 +388,12 @@ class _Parser:
         self.at = closing.end()
         return Template(at, self.at, parts)
 
-    def parts(self, end: int | None, directive: str = "") -> list[Text | Node]:
+    def parts(self, end: int | None, directive: str = "") -> list[TrackedText | Node]:
         """The parts of a template up to an offset, to the closing quote if there is none.
 
         Within a directive they end at the next one that belongs to it, which is `stopped` then.
         """
-        parts: list[Text | Node] = []
+        parts: list[TrackedText | Node] = []
         limit = len(self.text) if end is None else end
         while self.at < limit:
             at = self.at
@@ -465,7 +465,7 @@ class _Parser:
         self.bracketed = outer
         return Template(at, self.at, parts)
 
-    def literal(self, end: int | None, limit: int) -> Text:
+    def literal(self, end: int | None, limit: int) -> TrackedText:
         """The text up to the next expression, escape or end."""
         at = self.at
         trimmed, self.trimmed = self.trimmed, False
@@ -475,7 +475,7 @@ class _Parser:
             return _lstrip(text) if trimmed else text
         if self.text.startswith(("$${", "%%{"), at):
             self.at += 3
-            return Text.written(self.text[at + 1 : at + 3], at + 1)
+            return TrackedText.written(self.text[at + 1 : at + 3], at + 1)
         escape = _ESCAPE.match(self.text, at)
         if escape is None:
             if self.text[at] == "\n":
@@ -487,20 +487,20 @@ class _Parser:
             character = _ESCAPES[letter] if letter else chr(int(digits[0] or digits[1], 16))
         except ValueError:
             raise self.refused(f"{escape[0]} is no character", at) from None
-        return Text.written(character, at)
+        return TrackedText.written(character, at)
 
-    def written(self, start: int, end: int) -> Text:
+    def written(self, start: int, end: int) -> TrackedText:
         """The text between two offsets, its lines without their margins."""
         if not self.margin:
-            return Text.written(self.text[start:end], start)
+            return TrackedText.written(self.text[start:end], start)
         lines = []
         while start < end:
             if self.text[start - 1] == "\n":
                 start += min(self.margin, _indent(self.text, start))
             stop = self.text.find("\n", start, end) + 1 or end
-            lines.append(Text.written(self.text[start:stop], start))
+            lines.append(TrackedText.written(self.text[start:stop], start))
             start = stop
-        return joined(lines, start)
+        return join_texts(lines, start)
 
 
 def _indent(text: str, at: int = 0) -> int:
@@ -509,11 +509,11 @@ def _indent(text: str, at: int = 0) -> int:
     return blanks.end() - at if blanks else 0
 
 
-def _lstrip(text: Text) -> Text:
+def _lstrip(text: TrackedText) -> TrackedText:
     return text.part(len(text.string) - len(text.string.lstrip()), len(text.string))
 
 
-def _strip_end(parts: list[Text | Node]) -> None:
+def _strip_end(parts: list[TrackedText | Node]) -> None:
     """Take the blanks off the end of the last part, if it is a text."""
-    if parts and isinstance(parts[-1], Text):
+    if parts and isinstance(parts[-1], TrackedText):
         parts[-1] = parts[-1].part(0, len(parts[-1].string.rstrip()))

@@ -7,10 +7,10 @@ from typing import Protocol
 from asl.core.diagnostics import InvalidDocument
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.sources.definition import Part
+from asl.sources.definition import SourcePart
 from asl.sources.read_context import ReadContext
 from asl.sources.terraform import syntax
-from asl.sources.text import Text
+from asl.sources.text import TrackedText
 
 __all__ = ["Evaluation", "Scope", "Undecided"]
 
@@ -20,15 +20,15 @@ class Scope:
     """Where an expression stands: its file, and the names that are given by what is around it."""
 
     source: Source
-    names: Mapping[str, Part] = field(default_factory=dict)
-    called_with: Mapping[str, Part] = field(default_factory=dict)
+    names: Mapping[str, SourcePart] = field(default_factory=dict)
+    called_with: Mapping[str, SourcePart] = field(default_factory=dict)
     """Values for the names of a template, which are written in another file."""
 
     def written(self, node: syntax.Node) -> str:
         """An expression as it is written, on one line."""
         return " ".join((self.source.text or "")[node.at : node.end].split())
 
-    def having(self, names: Mapping[str, Part]) -> "Scope":
+    def having(self, names: Mapping[str, SourcePart]) -> "Scope":
         """The scope with further names."""
         return replace(self, names={**self.names, **names})
 
@@ -49,17 +49,17 @@ class Evaluation(Protocol):
     ) -> InvalidDocument:
         """Return the refusal of an expression."""
 
-    def value(self, node: syntax.Node, scope: Scope) -> Part:
+    def value(self, node: syntax.Node, scope: Scope) -> SourcePart:
         """Return what an expression comes to; raises InvalidDocument."""
 
-    def text(self, node: syntax.Node, scope: Scope) -> Text:
+    def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
         """Return what an expression comes to within a text."""
 
-    def settled(self, part: Part, scope: Scope) -> Part:
+    def settled(self, part: SourcePart, scope: Scope) -> SourcePart:
         """Return the value with stand-ins for what is not known."""
 
-    def json(self, part: Part, scope: Scope) -> Json:
+    def json(self, part: SourcePart, scope: Scope) -> Json:
         """Return the value as JSON."""
 
-    def constant(self, value: Json, scope: Scope, at: int) -> Part:
+    def constant(self, value: Json, scope: Scope, at: int) -> SourcePart:
         """Return a JSON value as the value of an expression."""

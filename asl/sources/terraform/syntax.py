@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from asl.core.values import Json
-from asl.sources.text import Text
+from asl.sources.text import TrackedText
 
 __all__ = [
     "ITEM",
@@ -55,7 +55,7 @@ class Template(Node):
     A quoted text that is only one expression has the value of it, whatever that is.
     """
 
-    parts: list[Text | Node]
+    parts: list[TrackedText | Node]
     quoted: bool = False
 
 

@@ -14,7 +14,7 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, is_number, measure
 from asl.core.work import WorkExceeded
 from asl.expr.paths import parse_path
-from asl.expr.paths.nodes import replaced
+from asl.expr.paths.nodes import replace_nodes
 from asl.expr.paths.selection import select
 from asl.expr.times import format_timestamp
 from asl.states.base import Compiler, Node
@@ -80,7 +80,7 @@ class Redaction:
         """Return a copy of a document without it."""
         try:
             for each in self.segments:
-                value = replaced(each, value, HIDDEN)
+                value = replace_nodes(each, value, HIDDEN)
         except WorkExceeded:  # what cannot be looked through is hidden as a whole
             return HIDDEN
         return value

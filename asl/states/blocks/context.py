@@ -11,7 +11,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json, measure
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, tokens_of
 from asl.expr.paths import Path, parse_path
-from asl.expr.paths.nodes import Steps, located, without, written
+from asl.expr.paths.nodes import Steps, locate, node_path, remove_nodes
 from asl.expr.references import place
 from asl.expr.similarity import similarity
 from asl.expr.templates import SUFFIX
@@ -63,9 +63,9 @@ class _Plan:
         """Return the context of one attempt; raises StateError for one that cannot be."""
         found = self.fields(attempt.data, attempt.frame)
         most = found.count("MaxTokens")
-        document = without(
+        document = remove_nodes(
             attempt.data,
-            (steps for path in self.exclude for steps, _ in located(path, attempt.data)),
+            (steps for path in self.exclude for steps, _ in locate(path, attempt.data)),
         )
         window = _Window(self.profile, most)
         for path in self.include:
@@ -105,7 +105,7 @@ class _Plan:
         pieces = [
             piece
             for path in self.candidates
-            for steps, value in located(path, document)
+            for steps, value in locate(path, document)
             for piece in _elements(steps, value)
         ]
         if not self.candidates:
@@ -121,7 +121,7 @@ class _Plan:
         when = found.word("When", MOMENTS)
         ratio, agent = found.share("Ratio") or RATIO, found.name("Using")
         exceeds = most is not None and tokens_of(COUNTED, document, self.profile) > most
-        nodes = located(_target(found), document)
+        nodes = locate(_target(found), document)
         if when == "Never" or (when != "Always" and not exceeds) or not nodes:
             return document
         if agent is None:
@@ -174,7 +174,7 @@ def _path(text: str) -> Path | None:
 
 def _named(path: Path, document: Json) -> Iterator[_Candidate]:
     """Yield what a path names as one candidate, if it is there."""
-    nodes = located(path, document)
+    nodes = locate(path, document)
     if nodes:
         values = [value for _, value in nodes]
         value = values[0] if path.definite else values
@@ -197,11 +197,11 @@ def _pieces(document: Json, order: _Order = iter) -> Iterator[_Candidate]:
 def _elements(steps: Steps, value: Json, order: _Order = iter) -> Iterator[_Candidate]:
     """Yield the elements of an array, and any other value itself."""
     if type(value) is not list:
-        yield written(steps), (steps,), value
+        yield node_path(steps), (steps,), value
         return
     for at in order(range(len(value))):
         here = (*steps, at)
-        yield written(here), (here,), value[at]
+        yield node_path(here), (here,), value[at]
 
 
 # --------------------------------------------------------------------------------------------

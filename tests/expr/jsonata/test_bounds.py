@@ -10,10 +10,10 @@ from asl.core.values import Json
 from asl.core.work import WorkLimits
 from asl.expr.jsonata import QueryFault, parse
 from asl.expr.jsonata.query import Query
-from asl.expr.jsonata.scopes import Limits
+from asl.expr.jsonata.scopes import QueryLimits
 from tests.expr.jsonata.frames import evaluate, still
 
-TIGHT = Limits(WorkLimits(steps=150_000), items=10_000, characters=100_000)
+TIGHT = QueryLimits(WorkLimits(steps=150_000), items=10_000, characters=100_000)
 """So that the tests are quick; the rules are the same."""
 
 DOUBLED = "($g := function($x, $n) { $n = 0 ? $x : $g(%s, $n - 1) }; %s)"
@@ -88,7 +88,7 @@ def test_every_evaluation_ends(source: str, code: str) -> None:
 )
 def test_patterns_run_in_linear_time(source: str, value: Json) -> None:
     """Patterns that make a backtracking engine hang are answered at once."""
-    found = parse(f"[{source}]", Limits())({}, still())
+    found = parse(f"[{source}]", QueryLimits())({}, still())
     assert found == ([] if value is None else [value])
 
 

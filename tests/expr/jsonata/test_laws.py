@@ -8,11 +8,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
-from asl.core.values import Json, detached, json_equal
+from asl.core.values import Json, copy_foreign, json_equal
 from asl.core.work import WorkLimits
 from asl.expr.jsonata import UNDEFINED, QueryFault, parse
 from asl.expr.jsonata.query import Query
-from asl.expr.jsonata.scopes import Limits
+from asl.expr.jsonata.scopes import QueryLimits
 from tests.expr.jsonata.frames import still
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -92,7 +92,7 @@ def test_inputs_are_never_changed_and_results_are_json(source: str, d: Json, e: 
     assert json_equal(bindings, before)
     assert json.dumps(bindings) == json.dumps(before)
     if kind == "value" and value is not UNDEFINED:
-        assert json_equal(detached(value), value)
+        assert json_equal(copy_foreign(value), value)
 
 
 @given(RICH_QUERIES, ANY, ANY)
@@ -109,7 +109,7 @@ def test_the_same_query_gives_the_same(source: str, d: Json, e: Json) -> None:
 def test_limits_only_ever_end_an_evaluation(source: str, d: Json, e: Json, steps: int) -> None:
     """With fewer steps the outcome is the same, or the fault that says so."""
     bindings = {"d": d, "e": e}
-    tight = outcome(parse(source, Limits(WorkLimits(steps=steps))), bindings)
+    tight = outcome(parse(source, QueryLimits(WorkLimits(steps=steps))), bindings)
     assert tight in (outcome(parse(source), bindings), ("fault", "D1012"))
 
 

@@ -8,7 +8,7 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.work import LIMITS
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.paths.jayway.syntax import MAX_SEGMENTS
-from asl.expr.paths.nodes import located
+from asl.expr.paths.nodes import locate
 from asl.expr.paths.segments import Evaluation, Filter
 from asl.expr.paths.selection import nodes_of
 
@@ -58,7 +58,7 @@ def test_too_many_steps_are_the_error_of_the_field(path: str, data: Any, aws: bo
 
 def test_places_are_bounded_too() -> None:
     with pytest.raises(StateError) as failure:
-        located(parse_path("$..*"), nested(60))
+        locate(parse_path("$..*"), nested(60))
     assert failure.value.name == "States.Runtime"
 
 

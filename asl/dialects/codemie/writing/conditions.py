@@ -13,7 +13,7 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json
 from asl.dialects.codemie.writing.reads import READ, Loss, Reads
 from asl.expr.codemie.outputs import read_as
-from asl.expr.glob import pieces
+from asl.expr.glob import literal_pieces
 
 __all__ = ["Conditions", "variables"]
 
@@ -195,7 +195,7 @@ class _Test:
         return f"{self.name} == {value!r}"
 
     def matched(self, pattern: str) -> str:
-        first, *rest = pieces(pattern)
+        first, *rest = literal_pieces(pattern)
         if not rest:
             return self.equal(first)
         *middle, last = rest

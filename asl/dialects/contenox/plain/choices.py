@@ -11,7 +11,7 @@ from asl.dialects.contenox.plain.ways import Ways
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import number, range_of
 from asl.dialects.plain import path_to
-from asl.expr.glob import escaped
+from asl.expr.glob import escape_glob
 
 __all__ = ["Choices"]
 
@@ -140,7 +140,7 @@ class Choices:
         if pattern is None:
             self.made.lost("L-CONDITION", "no rule says this branch", name, "Choices", index)
             return False
-        test = {"Variable": answer, "StringMatches": pattern.format(escaped(when))}
+        test = {"Variable": answer, "StringMatches": pattern.format(escape_glob(when))}
         return {"Not": test} if operator == "not_contains" else test
 
     def calling(self, name: str, path: str, calls: bool) -> dict[str, Json]:

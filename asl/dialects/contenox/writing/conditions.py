@@ -13,7 +13,7 @@ from asl.dialects.contenox.writing.inputs import REACHING
 from asl.dialects.contenox.writing.meanings import Reader
 from asl.dialects.contenox.writing.templates import operand
 from asl.dialects.contenox.writing.values import Constant, Unknown, Value, reaches
-from asl.expr.glob import pieces
+from asl.expr.glob import literal_pieces
 from asl.expr.jsonata.parser import parse
 from asl.expr.query_protocol import query_source
 
@@ -120,7 +120,7 @@ class _Conditions:
         return f"and (ge {said} {against}) (le {said} {against})"
 
     def matched(self, said: str, pattern: str, where: str) -> str:
-        parts = pieces(pattern)
+        parts = literal_pieces(pattern)
         if len(parts) > 3 or (len(parts) == 3 and (parts[0] or parts[2])):
             return self.never(f"no condition says the pattern {pattern!r}", where)
         if len(parts) == 1:

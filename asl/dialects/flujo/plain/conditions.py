@@ -9,7 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
 from asl.expr.flujo.conditions import expression
-from asl.expr.glob import escaped
+from asl.expr.glob import escape_glob
 
 __all__ = ["Beyond", "Conditions", "Known", "Rule", "named"]
 
@@ -188,7 +188,7 @@ class Conditions:
             if operand.value is None:
                 return False
             raise Beyond
-        part = escaped(text)
+        part = escape_glob(text)
         pattern = {"startswith": f"{part}*", "endswith": f"*{part}"}.get(word, f"*{part}*")
         return {"And": [_present(operand), {"Variable": operand, "StringMatches": pattern}]}
 

@@ -9,7 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.expr.flujo.conditions import numeric
-from asl.expr.glob import pieces
+from asl.expr.glob import literal_pieces
 from asl.expr.paths import parse_path
 
 __all__ = ["condition", "context_path", "field_of", "referred"]
@@ -151,7 +151,7 @@ def _literal(value: Json, pointer: str, losses: Losses) -> str:
 
 
 def _glob(path: str, pattern: str, pointer: str, losses: Losses, *, counts: bool) -> str:
-    match pieces(pattern):
+    match literal_pieces(pattern):
         case [text]:
             return f"{path} == {_literal(text, pointer, losses)}"
         case [text, ""] if text:

@@ -6,8 +6,8 @@ from math import trunc
 from uuid import UUID
 
 from asl.core.errors import NotJson
-from asl.core.java import in_hash_order
-from asl.core.values import detached
+from asl.core.java import sort_by_hash
+from asl.core.values import copy_foreign
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.arrays import LIST
 from asl.expr.jsonata.numerals import finite
@@ -75,7 +75,7 @@ def hashed(text: Value, *algorithms: Value) -> Value:
     (algorithm,) = algorithms
     if algorithm not in ALGORITHMS:
         name = "null" if algorithm is UNDEFINED else algorithm
-        known = ", ".join(in_hash_order(ALGORITHMS))
+        known = ", ".join(sort_by_hash(ALGORITHMS))
         raise fault("D3137", message=f"Hash algorithm '{name}' must be one of {known}")
     try:
         encoded = text.encode()
@@ -114,7 +114,7 @@ def parse(scope: Scope, text: str) -> Value:
     if scope.run.bounds.java:
         text = _TEXT.sub(lambda found: _quoted(found[1]) if found[2] else found[0], text)
     try:
-        return detached(
+        return copy_foreign(
             json.loads(text, parse_constant=_refuse, parse_int=_integer, object_pairs_hook=_members)
         )
     except (ValueError, NotJson, RecursionError):

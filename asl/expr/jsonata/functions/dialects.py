@@ -10,18 +10,18 @@ from typing import Any
 
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.table import NATIVES
-from asl.expr.jsonata.signatures import parsed
+from asl.expr.jsonata.signatures import parse_parameters
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 __all__ = [
     "PLAIN",
     "TABLES",
     "Rows",
-    "belonging",
-    "found_in",
+    "dialect_functions",
     "function_names",
+    "function_table",
     "is_function",
-    "table",
+    "named_functions",
 ]
 
 TABLES: Mapping[str, str] = {
@@ -37,7 +37,7 @@ PLAIN: frozenset[str] = frozenset(("contenox", "flujo"))
 _NONE: Mapping[str, Native] = {}
 
 
-def belonging(name: str) -> Mapping[str, Native]:
+def dialect_functions(name: str) -> Mapping[str, Native]:
     """Return the functions of the dialect that a name belongs to; none for other names."""
     prefix, mark, _ = name.partition("_")
     return _table(prefix) if mark and prefix in TABLES else _NONE
@@ -45,19 +45,19 @@ def belonging(name: str) -> Mapping[str, Native]:
 
 @cache
 def _table(prefix: str) -> Mapping[str, Native]:
-    table: Mapping[str, Native] = import_module(TABLES[prefix]).TABLE
-    return table
+    function_table: Mapping[str, Native] = import_module(TABLES[prefix]).TABLE
+    return function_table
 
 
-def found_in(names: Iterable[str]) -> dict[str, Native]:
+def named_functions(names: Iterable[str]) -> dict[str, Native]:
     """Return those of the named functions that belong to a dialect."""
-    tables = [(name, belonging(name)) for name in names]
-    return {name: table[name] for name, table in tables if name in table}
+    tables = [(name, dialect_functions(name)) for name in names]
+    return {name: function_table[name] for name, function_table in tables if name in function_table}
 
 
 def function_names(like: str) -> tuple[str, ...]:
     """Return the built-in functions, and those of the dialect whose prefix a name has."""
-    return (*NATIVES, *belonging(like))
+    return (*NATIVES, *dialect_functions(like))
 
 
 def is_function(name: str, *, of_dialects: bool) -> bool:
@@ -67,20 +67,20 @@ def is_function(name: str, *, of_dialects: bool) -> bool:
         name: The name without its `$`.
         of_dialects: Whether functions that belong to a dialect are allowed.
     """
-    return name in NATIVES or (of_dialects and name in belonging(name))
+    return name in NATIVES or (of_dialects and name in dialect_functions(name))
 
 
 Rows = Mapping[str, tuple[str, Callable[..., Any], int]]
 """Signature, function and number of arguments by name."""
 
 
-def table(prefix: str, rows: Rows) -> dict[str, Native]:
+def function_table(prefix: str, rows: Rows) -> dict[str, Native]:
     """Return the functions of a dialect by their names in a query."""
     return {f"{prefix}_{name}": _native(f"{prefix}_{name}", *row) for name, row in rows.items()}
 
 
 def _native(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
-    required = sum(not each.pattern.endswith("?") for each in parsed(signature))
+    required = sum(not each.pattern.endswith("?") for each in parse_parameters(signature))
 
     @wraps(call)
     def called(*arguments: Value) -> Value:

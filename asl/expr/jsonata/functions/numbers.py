@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite, normal
-from asl.expr.jsonata.serialization import INFINITY, SAFE, double, written
+from asl.expr.jsonata.serialization import INFINITY, SAFE, double, number_text
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
@@ -85,7 +85,7 @@ def rounded(value: Value, precision: Value = UNDEFINED) -> Value:
         return math.nan if places else value
     if not -400 < places < 400:
         return value if places > 0 else 0
-    shifted = Fraction(written(value)) * Fraction(10) ** places
+    shifted = Fraction(number_text(value)) * Fraction(10) ** places
     return normal(double(round(shifted))) if not places else _unshifted(round(shifted), places)
 
 
@@ -124,7 +124,7 @@ def format_base(value: Value, radix: Value = UNDEFINED) -> Value:
         raise fault("D3100", value=base)
     whole = rounded(finite(value))
     if base == 10:
-        return written(whole)
+        return number_text(whole)
     rest, digits = abs(int(whole)), ""
     while rest:
         rest, digit = divmod(rest, int(base))

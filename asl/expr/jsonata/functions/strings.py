@@ -11,7 +11,7 @@ from asl.expr.jsonata import operators
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite
 from asl.expr.jsonata.patterns import Match, Pattern
-from asl.expr.jsonata.scopes import READ, Run, Scope
+from asl.expr.jsonata.scopes import READ, QueryRun, Scope
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Function, Sequence
 
@@ -215,7 +215,7 @@ def _substitute(scope: Scope, replacement: Value) -> Callable[[Match], Value]:
     return lambda match: "".join(_expanded(replacement, match, scope.run))
 
 
-def _expanded(template: str, match: Match, run: Run) -> Iterator[str]:
+def _expanded(template: str, match: Match, run: QueryRun) -> Iterator[str]:
     position = 0
     groups = match.groups
     while (dollar := template.find("$", position)) != -1:

@@ -10,7 +10,7 @@ from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions import arrays, aws, numbers, objects, strings
 from asl.expr.jsonata.pictures import datetimes, decimals, integers
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.transforms import copied
+from asl.expr.jsonata.transforms import copy_tree
 from asl.expr.jsonata.undefined import Value
 
 
@@ -25,7 +25,7 @@ def _uppercase(scope: Scope, text: str) -> Value:
 
 
 def _clone(scope: Scope, value: Value) -> Value:
-    return copied(value, scope.run)
+    return copy_tree(value, scope.run)
 
 
 _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {

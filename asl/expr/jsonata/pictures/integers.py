@@ -9,7 +9,7 @@ from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.numerals import finite, normal
 from asl.expr.jsonata.pictures import LONGEST
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.serialization import double, written
+from asl.expr.jsonata.serialization import double, number_text
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 _FEW = """
@@ -133,7 +133,7 @@ def formatted(value: int, picture: Picture) -> str:
 
 
 def _digits(value: int, picture: Picture) -> str:
-    text = written(value).rjust(picture.mandatory, "0")
+    text = number_text(value).rjust(picture.mandatory, "0")
     if picture.zero != 0x30:
         text = "".join(chr(ord(digit) + picture.zero - 0x30) for digit in text)
     if picture.regular:

@@ -16,9 +16,9 @@ from asl.expr.paths.jayway.failures import (
     PathInvalid,
     PathNotFound,
     Trail,
-    listed,
+    name_list,
     no_array,
-    written,
+    segments_text,
 )
 from asl.expr.paths.jayway.syntax import is_definite
 from asl.expr.paths.segments import (
@@ -130,7 +130,7 @@ def _member(name: str, segments: tuple[Segment, ...], at: int, follow: _Step) ->
 
 
 def _members(names: tuple[str, ...], follow: _Step) -> _Step:
-    names_listed = listed(names)
+    names_listed = name_list(names)
 
     def step(node: Json, trail: Trail, run: _Run) -> None:
         run.meter.spend(1 + len(names))
@@ -202,7 +202,7 @@ def _filtered(test: Test, rest: tuple[Segment, ...], follow: _Step) -> _Step:
                     follow(child, (trail, index), run)
         else:
             raise PathInvalid(
-                f"Filter: {written(rest)} can not be applied to primitives. "
+                f"Filter: {segments_text(rest)} can not be applied to primitives. "
                 f"Current context is: {excerpt(node)}"
             )
 

@@ -21,10 +21,10 @@ __all__ = [
     "PathInvalid",
     "PathNotFound",
     "Trail",
-    "listed",
     "location",
+    "name_list",
     "no_array",
-    "written",
+    "segments_text",
 ]
 
 Trail: TypeAlias = "tuple[()] | tuple[Trail, str | int]"
@@ -74,17 +74,17 @@ MULTIPLE = "Multi properties can only be used as path leafs: "
 def no_array(segments: tuple[Segment, ...], value: Json) -> str:
     """Say that an index or a slice, and what follows it, is applied to a value that is no array."""
     return (
-        f"Filter: {written(segments)} can only be applied to arrays. "
+        f"Filter: {segments_text(segments)} can only be applied to arrays. "
         f"Current context is: {excerpt(value)}"
     )
 
 
-def listed(names: tuple[str, ...]) -> str:
+def name_list(names: tuple[str, ...]) -> str:
     """Write several names: `['a', 'b']`."""
     return "[" + ", ".join(f"'{name}'" for name in names) + "]"
 
 
-def written(segments: tuple[Segment, ...]) -> str:
+def segments_text(segments: tuple[Segment, ...]) -> str:
     """Write segments in the canonical form of the engine."""
     return "".join(map(_fragment, segments))
 
@@ -96,7 +96,7 @@ def _fragment(segment: Segment) -> str:
         case int():
             return f"[{segment}]"
         case Pick(members):
-            return listed(members)
+            return name_list(members)
         case Wildcard():
             return "[*]"
         case Descend():

@@ -16,7 +16,7 @@ from asl.core.java import json_text
 from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, measure
 from asl.expr.paths.filters import Matches
-from asl.expr.paths.jayway.failures import MULTIPLE, PathInvalid, no_array, written
+from asl.expr.paths.jayway.failures import MULTIPLE, PathInvalid, no_array, segments_text
 from asl.expr.paths.segments import Computed, Evaluation, Pick, Segment, Test
 
 __all__ = ["ABSENT", "ParseDefinite", "Read", "compile_read", "parse_filter"]
@@ -67,7 +67,7 @@ def _step(segments: tuple[Segment, ...], at: int, value: Json, require: bool) ->
         case Pick(members):
             if type(value) is dict:
                 if at < len(segments) - 1:
-                    raise PathInvalid(MULTIPLE + "$" + written(segments[: at + 1]))
+                    raise PathInvalid(MULTIPLE + "$" + segments_text(segments[: at + 1]))
                 if not (require and any(name not in value for name in members)):
                     return {name: value[name] for name in members if name in value}
         case int() | Computed() as segment:

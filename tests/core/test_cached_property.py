@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from asl.core.once import once
+from asl.core.cached_property import shared_cached_property
 from asl.effects.services import Services
 
 
@@ -13,7 +13,7 @@ class Whole:
     def __init__(self) -> None:
         self.both = Barrier(2)
 
-    @once
+    @shared_cached_property
     def part(self) -> list[int]:
         """A part."""
         self.both.wait(timeout=60)
@@ -33,4 +33,4 @@ def test_threads_that_ask_at_once_get_the_same() -> None:
 def test_a_run_has_one_of_each_service() -> None:
     """What is counted, answered and remembered is the same for agents in all threads."""
     for name in ("tools", "desk", "remembering"):
-        assert isinstance(vars(Services)[name], once)
+        assert isinstance(vars(Services)[name], shared_cached_property)
