@@ -12,7 +12,7 @@ from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import queries
 from asl.expr.choice_rules import Predicate
-from asl.expr.frame import Evaluate, Frame, identity
+from asl.expr.frame import Evaluate, Frame, assign_variables, identity
 from asl.expr.references import Place
 from asl.program import Catcher, Finish
 
@@ -123,7 +123,7 @@ class JsonataCompiler(StateCompiler):
                 outcome = insert(outcome, result, frame)
             if assign is not None:
                 # All expressions of a state see the values from before it (Specification 3.7).
-                frame.variables = assign(frame.variables, assign(states, frame))
+                frame.variables = assign_variables(frame.variables, assign(states, frame))
             return outcome
 
         return finish

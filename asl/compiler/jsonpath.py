@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.expr import interpolation, intrinsics
 from asl.expr.choice_rules import Operand, Predicate, compile_rule
 from asl.expr.expressions import is_path
-from asl.expr.frame import Evaluate, Frame, constant, identity
+from asl.expr.frame import Evaluate, Frame, assign_variables, constant, identity
 from asl.expr.paths import Path, Use, compile_path, parse_path
 from asl.expr.references import Place, compile_constant_at, compile_result_path, report_conflict
 from asl.expr.templates import SUFFIX, compile_template
@@ -239,7 +239,7 @@ def _finish(
             outcome = output(outcome, frame)
         if assign is not None:
             # All expressions of a state see the values from before it (Specification 3.7).
-            frame.variables = assign(frame.variables, assign(result, frame))
+            frame.variables = assign_variables(frame.variables, assign(result, frame))
         return outcome
 
     return finish

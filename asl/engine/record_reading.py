@@ -21,7 +21,7 @@ from asl.engine.records import (
 )
 from asl.engine.usage import NO_USAGE
 from asl.engine.written import read_error, read_usage, written_error
-from asl.expr.frame import assign
+from asl.expr.frame import assign_variables
 from asl.program import Machine, Program, Step
 from asl.states.calls import Options
 from asl.states.effects import ABSENT, Record
@@ -182,7 +182,7 @@ class RecordReader:
         if mark not in ("json", "variables", "=", "<", "+"):
             return self._read(mark, content)
         if mark == "variables":
-            value: Json = assign(*content)
+            value: Json = assign_variables(*content)
         elif mark == "+":
             index, member = content
             value = {**last[index], member: values[0]}

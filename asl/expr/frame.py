@@ -13,7 +13,7 @@ __all__ = [
     "StateView",
     "Usage",
     "Variables",
-    "assign",
+    "assign_variables",
     "constant",
     "identity",
 ]
@@ -98,7 +98,7 @@ class Variables(dict[str, Json]):
     """What that state assigned, also where the value is the old one."""
 
 
-def assign(variables: dict[str, Json], values: dict[str, Json]) -> Variables:
+def assign_variables(variables: dict[str, Json], values: dict[str, Json]) -> Variables:
     """Return new variables: the old ones with these values."""
     made = Variables(variables)
     made.update(values)

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.expr.choice_rules import Predicate
-from asl.expr.frame import Evaluate, Frame, assign
+from asl.expr.frame import Evaluate, Frame, assign_variables
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.references import compile_result_path, place
 from asl.program import Finish, Step
@@ -251,9 +251,9 @@ class _Route:
             view = self._view(raw, answer, frame)
             given = way.leave(view, view, frame)
             output = given if way.output else output
-            values = getattr(frame.variables, "assign", {})
-            own = {} if after is before else getattr(after, "assign", {})
-            frame.variables = assign(before, {**own, **values})
+            values = getattr(frame.variables, "assigned", {})
+            own = {} if after is before else getattr(after, "assigned", {})
+            frame.variables = assign_variables(before, {**own, **values})
         return output
 
 
