@@ -10,18 +10,18 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate
 
 __all__ = [
-    "Between",
+    "AfterTransition",
     "Catcher",
     "Choose",
+    "ComputeBlocks",
+    "EntryEvents",
     "Finish",
     "Machine",
     "MachineOf",
     "Program",
     "Retrier",
     "Scope",
-    "Settle",
     "Step",
-    "Told",
     "Work",
 ]
 
@@ -31,10 +31,10 @@ Choose: TypeAlias = Callable[[Json, Any], "tuple[Step | None, Json]"]
 Work: TypeAlias = Callable[[Json, Any], Awaitable[Json]]
 """What a state asks of the world: `(raw input, frame) -> raw result`."""
 
-Between: TypeAlias = Callable[[Any], Awaitable[None]]
+AfterTransition: TypeAlias = Callable[[Any], Awaitable[None]]
 """What happens between two states: `(frame)`, which stands at the second one."""
 
-Told: TypeAlias = Callable[
+EntryEvents: TypeAlias = Callable[
     [str, str, Collection[str], Json], "Iterator[tuple[str, dict[str, Json]]]"
 ]
 """What a dialect tells of a state that is entered: types of events with their details.
@@ -42,7 +42,7 @@ Told: TypeAlias = Callable[
 It takes the name and the type of the state, the names of the states beside it, and the input.
 """
 
-Settle: TypeAlias = Callable[[Json, Any], Mapping[str, Any]]
+ComputeBlocks: TypeAlias = Callable[[Json, Any], Mapping[str, Any]]
 """`(what a document is given, frame) -> its blocks of which something is computed`; raises
 StateError."""
 
@@ -142,7 +142,7 @@ class Scope:
     document: Mapping[str, Json]
     tools: Callable[[Json, Any], Any] | None = None
     """Its `DefaultTools` (`asl.states.blocks.policy.Rules`), by the execution input."""
-    settle: Settle | None = None
+    settle: ComputeBlocks | None = None
     """Computes the blocks that others read, None where all of them are written."""
     budget: Callable[[Json, Any], Any] | None = None
     """What one visit of it may spend (`budget_limits.Limits`), by what it is given."""
@@ -207,7 +207,7 @@ class Program:
     """What one execution may spend, by its input."""
     budgeted: bool = False
     """Whether it, or a state of it, has a budget."""
-    told: Told | None = None
+    told: EntryEvents | None = None
     """What a history tells of a state that is entered, besides."""
     hooked: bool = False
     """Whether a state of it emits events."""
@@ -220,9 +220,9 @@ class Program:
     tools: Callable[[Json, Any], Any] | None = None
     """What agents may do where their states say nothing (`asl.states.blocks.policy.Rules`), by the
     execution input."""
-    settle: "Settle | None" = None
+    settle: "ComputeBlocks | None" = None
     """Computes the blocks of the document that others read, None where all of them are written."""
-    between: Between | None = None
+    between: AfterTransition | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""
 
     def __repr__(self) -> str:

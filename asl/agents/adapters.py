@@ -71,7 +71,7 @@ def named_agent(name: str, folders: Iterable[Path] = ()) -> Agent | Openable:
 
 
 def _is_agent(value: Any) -> bool:
-    return isinstance(value, Agent) or hasattr(value, "opened")
+    return isinstance(value, Agent) or hasattr(value, "open_agent")
 
 
 def _returned(value: Any) -> Any:

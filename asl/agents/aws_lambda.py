@@ -19,8 +19,13 @@ from uuid import NAMESPACE_URL, uuid5
 from asl.agents.function import FunctionAgent, LambdaSettings, second_name
 from asl.core.errors import StateError, cause_for
 from asl.core.values import Json, plain_copy
-from asl.engine.agent import Agent, Call, Deputy
-from asl.engine.blame import bounded_text, is_cancellation, is_own, message_of
+from asl.engine.agent import Agent, AgentWrapper, Call
+from asl.engine.exception_mapping import (
+    bounded_text,
+    exception_message,
+    is_cancellation,
+    is_control_flow,
+)
 from asl.states.calls import Target, is_function
 from asl.states.errors import Raised
 
@@ -147,7 +152,7 @@ class LambdaHandler(Agent):
         try:
             return _marshalled(await self.function(*self._arguments(payload, call)), call)
         except BaseException as error:  # foreign code: what it raises is its failure
-            if is_own(error) or is_cancellation(error):
+            if is_control_flow(error) or is_cancellation(error):
                 raise
             failure = _failure(error, call)
             raise failure from cause_for(failure, error)
@@ -185,7 +190,7 @@ def _arn(function: Callable[..., Any], name: str) -> str:
     return ARN + str(getattr(function, "__name__", type(function).__name__))
 
 
-class LimitedHandler(Deputy):
+class LimitedHandler(AgentWrapper):
     """A handler that times out as the function is configured."""
 
     def __init__(self, handler: Agent, seconds: float) -> None:
@@ -254,7 +259,7 @@ def _failure(error: BaseException, call: Call) -> StateError:
         del frames[0]
     # Tuples have no columns, which Lambda does not mark either.
     lines = [(each.filename, each.lineno or 0, each.name, each.line) for each in frames]
-    return Raised(name, _cause(name, message_of(error), format_list(lines), call))
+    return Raised(name, _cause(name, exception_message(error), format_list(lines), call))
 
 
 def _cause(name: str, message: str, trace: list[str], call: Call) -> str:

@@ -11,7 +11,7 @@ from asl.agents.conversation import Conversation, Message, message_json
 from asl.core.errors import StateError, cause_for, causes
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call
-from asl.engine.blame import described
+from asl.engine.exception_mapping import describe_exception
 from asl.states.errors import Raised
 
 __all__ = [
@@ -208,4 +208,4 @@ def named_exception(
         if name is not None:
             text = str(call.hide(f"{type(each).__name__}: {each}"))
             return Raised(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…"), refused
-    return Raised("States.TaskFailed", described(error)), False
+    return Raised("States.TaskFailed", describe_exception(error)), False

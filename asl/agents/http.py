@@ -18,8 +18,8 @@ from asl.core.environment import require_extra
 from asl.core.errors import causes, mark_usage_unknown
 from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
-from asl.engine.agent import Agent, Bounds, Call, Held, Outsider
-from asl.engine.usage import usage_in
+from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents, ToolBounds
+from asl.engine.usage import usage_of_failure
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ class HttpAgent:
         self.redirects = redirects
         self.max_bytes = max_bytes
 
-    def opened(self, held: Held) -> Agent:
+    def open_agent(self, held: OpenAgents) -> Agent:
         """Return the agent as one run sees it, with connections of its own; it echoes no key."""
         secrets = secrets_of(self.headers)
-        return Discreet(_Endpoint(self), secrets).opened(held) if secrets else _Endpoint(self)
+        return Discreet(_Endpoint(self), secrets).open_agent(held) if secrets else _Endpoint(self)
 
 
-class _Endpoint(Outsider):
+class _Endpoint(ExternalAgent):
     """The connections of one run."""
 
     keeps_hosts = reaches_network = True
@@ -218,7 +218,7 @@ class _Endpoint(Outsider):
 
     def _failed(self, response: httpx2.Response, value: Json, said: str) -> NoReturn:
         """Raise the error that an endpoint names, or that its status stands for."""
-        usage = usage_in(value)
+        usage = usage_of_failure(value)
         if (
             type(value) is dict
             and value.get("error")
@@ -253,11 +253,13 @@ def _unless_unsent(failure: Raised, error: Exception) -> Raised:
     return failure if isinstance(error, unsent) else mark_usage_unknown(failure)
 
 
-def _bounds_of(request: httpx2.Request) -> list[Bounds]:
+def _bounds_of(request: httpx2.Request) -> list[ToolBounds]:
     return [request.extensions["bounds"]]
 
 
-def pinning(bounds_of: Callable[[httpx2.Request], Iterable[Bounds]]) -> httpx2.AsyncBaseTransport:
+def pinning(
+    bounds_of: Callable[[httpx2.Request], Iterable[ToolBounds]],
+) -> httpx2.AsyncBaseTransport:
     """Return a transport that connects to the address that was looked at, and to no other.
 
     *bounds_of* returns those that a request is held to. No proxy stands in between.

@@ -17,8 +17,16 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, mark_usage_unknown
 from asl.core.values import Json, compact
-from asl.engine.agent import Agent, Bounds, Call, Held, Openable, Outsider, opened
-from asl.engine.tools import Listing, Offer, Offers
+from asl.engine.agent import (
+    Agent,
+    Call,
+    ExternalAgent,
+    Openable,
+    OpenAgents,
+    ToolBounds,
+    open_agent,
+)
+from asl.engine.tools import ListTools, ToolListing, ToolOffer
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
@@ -79,20 +87,20 @@ class McpServer:
         """Return one tool of the server, as an agent and as a tool."""
         return McpTool(self, name)
 
-    def opened(self, held: Held) -> _Session:
+    def open_agent(self, held: OpenAgents) -> _Session:
         """Return the server as one run sees it."""
         return _Session(self)
 
-    def offers(self, held: Held) -> Offers:
+    def offers(self, held: OpenAgents) -> ListTools:
         """Return what tells of all its tools in one run."""
         session = _session(self, held)
 
-        async def listed(call: Call) -> list[Offer]:
+        async def listed(call: Call) -> list[ToolOffer]:
             asked = await session.asked_by(call)
             names = await asked.tools() if self.pins is None else self.pins
             return [asked.offer(await asked.tool(name)) for name in names]
 
-        return Listing(listed, session.used(""), server=self.name)
+        return ToolListing(listed, session.used(""), server=self.name)
 
 
 class McpTool:
@@ -102,25 +110,25 @@ class McpTool:
         self.server = server
         self.name = name
 
-    def opened(self, held: Held) -> Agent:
+    def open_agent(self, held: OpenAgents) -> Agent:
         """Return the agent as one run sees it."""
         return _session(self.server, held).used(self.name)
 
-    def offers(self, held: Held) -> Offers:
+    def offers(self, held: OpenAgents) -> ListTools:
         """Return what tells of this tool in one run."""
         session = _session(self.server, held)
 
-        async def listed(call: Call) -> list[Offer]:
+        async def listed(call: Call) -> list[ToolOffer]:
             asked = await session.asked_by(call)
             return [asked.offer(await asked.tool(self.name))]
 
         server = self.server.name
         names = (f"{server}/{self.name}", self.name) if server else (self.name,)
-        return Listing(listed, session.used(self.name), names)
+        return ToolListing(listed, session.used(self.name), names)
 
 
-def _session(server: McpServer, held: Held) -> _Session:
-    session = opened(server, held)
+def _session(server: McpServer, held: OpenAgents) -> _Session:
+    session = open_agent(server, held)
     assert isinstance(session, _Session)
     return session
 
@@ -135,7 +143,7 @@ def fingerprint(name: str, description: str | None, input: Json, output: Json) -
     return f"sha256:{sha256(said).hexdigest()}"
 
 
-class _Session(Outsider):
+class _Session(ExternalAgent):
     """A server in one run."""
 
     def __init__(self, server: McpServer) -> None:
@@ -144,7 +152,7 @@ class _Session(Outsider):
         self.hide = hiding(server.secrets)
         self.known: dict[str, str] = {}
         """The fingerprints of the tools that were used, or offered, in this run."""
-        self.bounds: dict[object, Bounds] = {}
+        self.bounds: dict[object, ToolBounds] = {}
         """What the connection is held to: the bounds of all calls that limit the network."""
         self.sandbox: Confined | None = None
         """How the program is started where it has to be confined."""
@@ -246,16 +254,16 @@ class _Session(Outsider):
             raise Raised("States.Permissions", text)
         return tool
 
-    def offer(self, tool: Any) -> Offer:
+    def offer(self, tool: Any) -> ToolOffer:
         """Return a tool as a model is told of it."""
         said = self.hide(tool.description or "")
         schema, server = self.hide(tool.input_schema), self.server.name
-        return Offer(tool.name, said, schema, self.used(tool.name), server)
+        return ToolOffer(tool.name, said, schema, self.used(tool.name), server)
 
     def used(self, name: str) -> Agent:
         """Return a tool as an agent, which lets no secret of the server out."""
         agent = _Used(self, name)
-        return Discreet(agent, self.server.secrets).opened({}) if self.server.secrets else agent
+        return Discreet(agent, self.server.secrets).open_agent({}) if self.server.secrets else agent
 
     async def use(self, name: str, arguments: Json, call: Call) -> Json:
         """Use a tool and return its result; raises Raised with the name of what goes wrong."""
@@ -282,7 +290,7 @@ class _Session(Outsider):
             raise Raised("Agent.ToolError", f"{name}: {said}")
         return _result(result)
 
-    async def keep_to(self, bounds: Bounds | None) -> None:
+    async def keep_to(self, bounds: ToolBounds | None) -> None:
         """See to it that the connection goes to an address that may be reached."""
         if bounds is None or not bounds.limits_network or self.server.url is None:
             return  # nobody sees what a program connects to
@@ -295,7 +303,7 @@ class _Session(Outsider):
         self.bounds[bounds.hosts] = bounds
 
 
-class _Used(Outsider):
+class _Used(ExternalAgent):
     """A tool of a server, in one run."""
 
     def __init__(self, session: _Session, name: str) -> None:

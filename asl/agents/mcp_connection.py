@@ -11,7 +11,7 @@ from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pi
 from asl.agents.secrets import hiding
 from asl.core.errors import StateError
 from asl.core.json_text import ValueCounter
-from asl.engine.agent import Bounds
+from asl.engine.agent import ToolBounds
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Connection:
     """What calls the server, as soon as `opened` has returned."""
 
     def __init__(
-        self, server: Reached, bounds: Collection[Bounds], sandbox: Confined | None
+        self, server: Reached, bounds: Collection[ToolBounds], sandbox: Confined | None
     ) -> None:
         from asyncio import create_task, get_running_loop
 

@@ -43,8 +43,8 @@ from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, cause_for
 from asl.core.schemas import faults
 from asl.core.values import Json, compact
-from asl.engine.agent import Agent, Call, Held, Outsider
-from asl.engine.tools import Offer, Toolbox
+from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
+from asl.engine.tools import Toolbox, ToolOffer
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
@@ -131,16 +131,16 @@ class ModelAgent:
         self.url = url
         self.settings = dict(settings or {})
 
-    def opened(self, held: Held) -> Agent:
+    def open_agent(self, held: OpenAgents) -> Agent:
         """Return the agent as one run sees it, with connections of its own; it lets no key out."""
         model, key = _Model(self, held), self.key or ""
-        return model if len(key) < LEAST else Discreet(model, {key}).opened(held)
+        return model if len(key) < LEAST else Discreet(model, {key}).open_agent(held)
 
 
-class _Model(Outsider):
+class _Model(ExternalAgent):
     """The model in one run."""
 
-    def __init__(self, agent: ModelAgent, held: Held) -> None:
+    def __init__(self, agent: ModelAgent, held: OpenAgents) -> None:
         self.agent = agent
         self.boxes = [each.offers(held) for each in agent.tools or ()]
         self.models: dict[str, Model] = {}
@@ -282,7 +282,7 @@ class _Model(Outsider):
         own = {**whole, **self.agent.settings}
         return {**own, **call.generation, "max_retries": 0}
 
-    def _asked(self, model: Model, offers: list[Offer]) -> pydantic_ai.Agent[_Asking, Any]:
+    def _asked(self, model: Model, offers: list[ToolOffer]) -> pydantic_ai.Agent[_Asking, Any]:
         from pydantic_ai import Agent, StructuredDict, ToolOutput
 
         output: Any = str
@@ -324,7 +324,7 @@ class _Asking:
         return ModelRetry(text)
 
 
-def _tool(offer: Offer) -> Any:
+def _tool(offer: ToolOffer) -> Any:
     """Return a tool of pydantic-ai that an offer answers."""
     from pydantic_ai import RunContext, Tool
 

@@ -30,8 +30,8 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, mark_usage_unknown
 from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
-from asl.engine.agent import Agent, Call, Held, Outsider
-from asl.engine.usage import usage_in
+from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
+from asl.engine.usage import usage_of_failure
 from asl.states.errors import Raised
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ class ProcessAgent:
         self.environment = dict(environment or {})
         self.runs: WeakSet[_Programs] = WeakSet()
 
-    def opened(self, held: Held) -> Agent:
+    def open_agent(self, held: OpenAgents) -> Agent:
         """Return the agent as one run sees it, with processes of its own; it echoes no key."""
         programs = _Programs(self)
         self.runs.add(programs)
         secrets = secrets_of(self.environment)
-        return Discreet(programs, secrets).opened(held) if secrets else programs
+        return Discreet(programs, secrets).open_agent(held) if secrets else programs
 
     @property
     def alive(self) -> set[Program]:
@@ -81,7 +81,7 @@ class _Unread(StateError):
     """A program has not read the call: it has ended, or said what belongs to no call."""
 
 
-class _Programs(Outsider):
+class _Programs(ExternalAgent):
     """The processes of one run."""
 
     opens_files = True
@@ -175,7 +175,7 @@ async def ask(program: Program, payload: Json, call: Call) -> Mapping[str, Json]
             continue  # of an earlier call
         said += 1
         if "return" in message:
-            if (usage := usage_in(message)) is not None:
+            if (usage := usage_of_failure(message)) is not None:
                 raise await _misused(program, usage)
             return message
         if "error" in message:
@@ -199,7 +199,7 @@ def answer_in(message: Mapping[str, Json]) -> Json:
     if "return" in message:
         return message["return"]
     failure = Raised(_text(message["error"]), _text(message.get("cause")))
-    failure.usage = usage_in(message)
+    failure.usage = usage_of_failure(message)
     raise failure
 
 

@@ -13,8 +13,8 @@ from asl.agents.adapters import as_agent
 from asl.agents.tool import as_toolbox
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
-from asl.engine.agent import Agent, Find, Held, Messenger, opened
-from asl.engine.tools import Offers
+from asl.engine.agent import Agent, CallbackHandler, Find, OpenAgents, open_agent
+from asl.engine.tools import ListTools
 from asl.expr.glob import compile_glob
 from asl.states.calls import Target, is_function
 
@@ -60,7 +60,7 @@ class Registry:
         """Whether the rules of AWS hold for functions that are no Lambda functions, too."""
         self.find: Find = _Found(self._resolved).__getitem__
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
-        held: Held = {}
+        held: OpenAgents = {}
         self.agents = _bound(agents, held)
         self.mocks = _bound(mocks, held)
         self.resources = _bound(resources, held)
@@ -85,7 +85,7 @@ class Registry:
             raise StateError("States.AgentNotFound", self._unknown(target))
         agent = agent.bound_to(target, aws=self.aws)
         by_token = target.kind == "resource" and target.pattern == ".waitForTaskToken"
-        return Messenger(agent) if by_token else agent
+        return CallbackHandler(agent) if by_token else agent
 
     def _resource(self, target: Target) -> Agent | None:
         names = (target.name, target.base)
@@ -139,13 +139,13 @@ def _advice(target: Target) -> str | None:
     return f"bind a function: resources={{{target.base!r}: ...}}, where * stands for any text"
 
 
-def _bound(bindings: Bindings | None, held: Held) -> dict[str, Agent]:
+def _bound(bindings: Bindings | None, held: OpenAgents) -> dict[str, Agent]:
     if not bindings:
         return {}
-    return {name: opened(as_agent(value, name), held) for name, value in bindings.items()}
+    return {name: open_agent(as_agent(value, name), held) for name, value in bindings.items()}
 
 
-def _boxes(bindings: Bindings | None, held: Held) -> dict[str, Offers]:
+def _boxes(bindings: Bindings | None, held: OpenAgents) -> dict[str, ListTools]:
     if not bindings:
         return {}
     return {name: as_toolbox(value, name).offers(held) for name, value in bindings.items()}

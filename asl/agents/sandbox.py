@@ -23,7 +23,7 @@ from asl.agents.program import Program
 from asl.core.environment import install_command
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
-from asl.engine.agent import Call, Outsider
+from asl.engine.agent import Call, ExternalAgent
 from asl.expr.times import parse_duration
 from asl.states.blocks.policy import Mount, image_of, mounts_of, parse_size, processors
 from asl.states.errors import Raised
@@ -168,7 +168,7 @@ def _read(settings: Mapping[str, Json]) -> _Settings:
     )
 
 
-class _Sandboxed(Outsider):
+class _Sandboxed(ExternalAgent):
     """One call of a program in a sandbox."""
 
     def __init__(self, confined: Confined) -> None:

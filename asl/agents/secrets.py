@@ -21,8 +21,8 @@ from urllib.parse import quote, quote_plus
 from asl.core.errors import AslError, StateError
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, copy_foreign
-from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
-from asl.engine.blame import alone, described, is_cancellation, is_own
+from asl.engine.agent import Agent, AgentWrapper, Call, Openable, OpenAgents, open_agent
+from asl.engine.exception_mapping import alone, describe_exception, is_cancellation, is_control_flow
 from asl.states.calls import Target
 from asl.states.errors import Raised
 
@@ -234,9 +234,9 @@ class Discreet:
         """How many characters one may have."""
         return max(len(form) for secret in self.secrets for form in _forms(secret))
 
-    def opened(self, held: Held) -> Agent:
+    def open_agent(self, held: OpenAgents) -> Agent:
         """Return the agent of one run, which lets no secret out either."""
-        return _discreet(opened(self.agent, held), self.hide, self.longest)
+        return _discreet(open_agent(self.agent, held), self.hide, self.longest)
 
 
 def _discreet(agent: Agent, hide: Hide, longest: int) -> Agent:
@@ -244,7 +244,7 @@ def _discreet(agent: Agent, hide: Hide, longest: int) -> Agent:
     return kind(agent, hide, longest)
 
 
-class _Discreet(Deputy):
+class _Discreet(AgentWrapper):
     """The same for one run."""
 
     def __init__(self, agent: Agent, hide: Hide, longest: int) -> None:
@@ -282,14 +282,14 @@ class _Discreet(Deputy):
                 pieces.end()
         except BaseException as raised:  # whatever foreign code raises may show a secret
             error = alone(raised)
-            if is_own(error) or is_cancellation(error):
+            if is_control_flow(error) or is_cancellation(error):
                 raise
             raise self._hidden(error) from None
 
     def _hidden(self, error: BaseException) -> Raised:
         """Return the same error without secrets: also the text of a foreign one may show them."""
         if not isinstance(error, StateError):
-            return Raised("States.TaskFailed", self.hide(described(error)))
+            return Raised("States.TaskFailed", self.hide(describe_exception(error)))
         name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
         hidden = Raised(name, cause)
         hidden.usage = None if error.usage is None else self.hide(dict(error.usage))

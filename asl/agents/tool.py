@@ -9,8 +9,8 @@ from asl.agents.adapters import as_agent
 from asl.agents.typed import input_schema
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.engine.agent import Call, Held, opened
-from asl.engine.tools import Listing, Offer, Offers, Toolbox
+from asl.engine.agent import Call, OpenAgents, open_agent
+from asl.engine.tools import ListTools, Toolbox, ToolListing, ToolOffer
 
 __all__ = ["Tool", "as_toolbox"]
 
@@ -32,14 +32,14 @@ class Tool:
         schema = input_schema(agent) if input is None else input
         self.input = ANYTHING if schema is None else schema
 
-    def offers(self, held: Held) -> Offers:
+    def offers(self, held: OpenAgents) -> ListTools:
         """Return what tells of this tool in one run."""
-        offer = Offer(self.name, self.description, self.input, opened(self.agent, held))
+        offer = ToolOffer(self.name, self.description, self.input, open_agent(self.agent, held))
 
-        async def listed(call: Call) -> list[Offer]:
+        async def listed(call: Call) -> list[ToolOffer]:
             return [offer]
 
-        return Listing(listed, offer.agent, offer.names)
+        return ToolListing(listed, offer.agent, offer.names)
 
 
 def as_toolbox(value: Any, name: str) -> Toolbox:
@@ -75,19 +75,19 @@ class _Named:
         self.box = box
         self.name = name
 
-    def offers(self, held: Held) -> Offers:
+    def offers(self, held: OpenAgents) -> ListTools:
         """Return what tells of the tools in one run."""
         told, name = self.box.offers(held), self.name
         whole = hasattr(self.box, "tool")  # a server
 
-        async def listed(call: Call) -> list[Offer]:
+        async def listed(call: Call) -> list[ToolOffer]:
             found = await told(call)
             if whole:
                 return [offer._replace(server=name) for offer in found]
             return [offer._replace(name=name, server="", also=offer.names) for offer in found]
 
-        if not isinstance(told, Listing):
+        if not isinstance(told, ToolListing):
             return listed
         if whole:
-            return Listing(listed, told.agent, server=name)
-        return Listing(listed, told.agent, (name, *told.names))
+            return ToolListing(listed, told.agent, server=name)
+        return ToolListing(listed, told.agent, (name, *told.names))

@@ -13,7 +13,7 @@ from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.python_imports import import_object
 from asl.core.values import encode
-from asl.engine.usage import usage_in
+from asl.engine.usage import usage_of_failure
 
 __all__ = ["main"]
 
@@ -42,7 +42,7 @@ def _answer(function: Any, parameters: Any) -> bytes:
     except Exception as error:  # foreign code: anything it raises is its failure
         if isinstance(error, StateError):
             told = {"error": error.name, "cause": error.cause}
-            return encode({**told, **(usage_in(dict(error.usage or {})) or {})})
+            return encode({**told, **(usage_of_failure(dict(error.usage or {})) or {})})
         cause = f"{type(error).__name__}: {error}"
         return encode({"error": "States.TaskFailed", "cause": cause})
 

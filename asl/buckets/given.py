@@ -6,7 +6,7 @@ from io import BufferedReader, BufferedWriter, RawIOBase
 from typing import Any, BinaryIO, cast
 
 from asl.core.errors import StateError
-from asl.engine.blame import bearable, described, is_own
+from asl.engine.exception_mapping import bounded_error, describe_exception, is_control_flow
 from asl.states.objects import Bucket, ObjectFault, StoredObject
 
 __all__ = ["GivenBucket"]
@@ -112,8 +112,10 @@ def _failing(bucket: str) -> Iterator[None]:
     except (ObjectFault, OSError):
         raise
     except StateError as error:
-        raise bearable(error) from error
+        raise bounded_error(error) from error
     except BaseException as error:  # foreign code
-        if is_own(error):
+        if is_control_flow(error):
             raise
-        raise ObjectFault(f"the bucket {bucket!r} that was given: {described(error)}") from error
+        raise ObjectFault(
+            f"the bucket {bucket!r} that was given: {describe_exception(error)}"
+        ) from error

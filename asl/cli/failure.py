@@ -8,7 +8,7 @@ from asl.cli.streams import item_failures, reason
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
-from asl.engine.blame import is_fault, leaves
+from asl.engine.exception_mapping import is_fault, leaves
 from asl.engine.result import Result
 from asl.program import Step
 

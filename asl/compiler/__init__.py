@@ -17,7 +17,7 @@ from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.history_hooks import history_hook
-from asl.program import Machine, Program, Scope, Settle, Step
+from asl.program import ComputeBlocks, Machine, Program, Scope, Step
 from asl.states import STATE_TYPES
 from asl.states.base import mentions
 from asl.states.blocks import DOCUMENT_BLOCKS, budget, tools
@@ -75,7 +75,7 @@ SETTLED = ("Memory", "Progress", "Events", "RealTime")
 """The blocks of a document that are read once for an execution."""
 
 
-def _settle(document: Mapping[str, Json], profile: Profile) -> Settle | None:
+def _settle(document: Mapping[str, Json], profile: Profile) -> ComputeBlocks | None:
     """Compile those of these blocks of which something is computed, None where nothing is."""
     if document.keys().isdisjoint(SETTLED):
         return None

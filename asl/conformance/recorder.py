@@ -17,7 +17,7 @@ from asl.agents.adapters import as_agent
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, copy_foreign
-from asl.engine.agent import Agent, Call, Deputy, Held, Openable, opened
+from asl.engine.agent import Agent, AgentWrapper, Call, Openable, OpenAgents, open_agent
 from asl.engine.execution import Execution
 from asl.engine.map_run import ChildExecution
 from asl.engine.result import Result
@@ -114,12 +114,12 @@ class _Around:
         self.agent = agent
         self.recording = recording
 
-    def opened(self, held: Held) -> Agent:
+    def open_agent(self, held: OpenAgents) -> Agent:
         """Return the agent of one run, recorded."""
-        return _Recorded(opened(self.agent, held), self.recording)
+        return _Recorded(open_agent(self.agent, held), self.recording)
 
 
-class _Recorded(Deputy):
+class _Recorded(AgentWrapper):
     """An agent that writes down what passes through it."""
 
     def __init__(self, agent: Agent, recording: Recording) -> None:

@@ -21,10 +21,18 @@ from asl.effects.task_tokens import TaskTokens
 from asl.effects.threads import Slot, run_in_thread
 from asl.effects.time_limits import await_in_time, has_expired
 from asl.engine.agent import Agent, Call, Find, ToolBroker
-from asl.engine.blame import alone, described, is_cancellation, is_fault, is_own, named, portable
+from asl.engine.exception_mapping import (
+    alone,
+    describe_exception,
+    is_cancellation,
+    is_control_flow,
+    is_fault,
+    make_portable,
+    named,
+)
 from asl.engine.frame import Frame
 from asl.engine.turns import TurnPlace
-from asl.engine.usage import USAGE_KEYS, usage_in
+from asl.engine.usage import USAGE_KEYS, usage_of_failure
 from asl.program import Step
 from asl.states.calls import Options, Target
 from asl.states.errors import HeartbeatMissed, Raised, Suspended
@@ -67,14 +75,14 @@ async def _carried(answer: Awaitable[Json]) -> Json:
     try:
         return await answer
     except BaseException as error:  # foreign code; a task would turn some into other errors
-        raise portable(error) from error.__cause__
+        raise make_portable(error) from error.__cause__
 
 
 def _usage(task: asyncio.Future[Json]) -> Mapping[str, Json] | None:
     """Return the usage that an agent has reported beside its answer or its error."""
     error = task.exception()
     if error is None:
-        return usage_in(task.result())
+        return usage_of_failure(task.result())
     return error.usage if isinstance(error, StateError) else None
 
 
@@ -285,7 +293,7 @@ class AgentCaller:
         """Return what an exception of an agent is to its state; raises one that is not its own."""
         at.now = self.now()
         error = alone(error)
-        if is_own(error):
+        if is_control_flow(error):
             raise error
         blamed = named(error, target) if isinstance(error, StateError | NotJson) else None
         if blamed is not None and blamed.usage is not None:
@@ -297,7 +305,7 @@ class AgentCaller:
         # The agent is foreign code: anything it raises is its failure, and so is a cancellation
         # that nobody asked for.
         if not is_cancellation(error):
-            return Raised("States.TaskFailed", described(error))
+            return Raised("States.TaskFailed", describe_exception(error))
         if self.runtime.in_event_loop and self.runtime.is_cancelled():
             raise error
         return Raised("States.TaskFailed", "the agent cancelled itself")

@@ -15,7 +15,7 @@ from asl.core.values import Json
 from asl.effects.approval_process import ToolApprovalProcess
 from asl.effects.caller import Caller
 from asl.engine.agent import Call
-from asl.engine.blame import is_cancellation, is_own
+from asl.engine.exception_mapping import is_cancellation, is_control_flow
 from asl.engine.turns import OpenToolCall
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Question
@@ -74,9 +74,9 @@ class AgentTurn:
         try:
             found = await answer()
         except BaseException as error:  # of foreign code, which a pause has cancelled perhaps
-            if self.pausing and not is_own(error):
+            if self.pausing and not is_control_flow(error):
                 self._pause(error)
-            self._end(withdraw=not (is_own(error) or is_cancellation(error)))
+            self._end(withdraw=not (is_control_flow(error) or is_cancellation(error)))
             raise
         if self.pausing:
             self._pause(None)

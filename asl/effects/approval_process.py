@@ -11,9 +11,15 @@ from asl.core.values import Json, copy_result
 from asl.effects.caller import Caller
 from asl.effects.suspension import SuspensionMonitor
 from asl.engine.agent import Agent, Call
-from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
+from asl.engine.exception_mapping import (
+    alone,
+    bounded_error,
+    describe_exception,
+    is_cancellation,
+    is_control_flow,
+)
 from asl.engine.frame import Frame
-from asl.engine.written import read_error
+from asl.engine.journal_values import read_error
 from asl.expr.times import format_timestamp
 from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
 from asl.states.approval_notices import Notice
@@ -181,7 +187,7 @@ class ApprovalProcess:
             # The notifier is foreign code: whatever it raises must not harm the execution.
             if self._is_end(error):
                 raise
-            return described(error)
+            return describe_exception(error)
         return None
 
     async def _in_time(self, sending: Awaitable[object]) -> None:
@@ -300,17 +306,17 @@ class ApprovalProcess:
             # The handler is foreign code: anything it raises is its failure.
             failure = alone(raised)
             if isinstance(failure, StateError):
-                raise bearable(failure) from raised
+                raise bounded_error(failure) from raised
             if self._is_end(failure):
                 raise
-            raise Raised("States.TaskFailed", described(failure)) from raised
+            raise Raised("States.TaskFailed", describe_exception(failure)) from raised
 
     def _is_end(self, error: BaseException) -> bool:
         """Whether an exception of foreign code ends this part of the execution, or the process."""
         runtime = self.caller.runtime
         if is_cancellation(error):
             return runtime.in_event_loop and runtime.is_cancelled()
-        return is_own(error)
+        return is_control_flow(error)
 
 
 class BudgetApprovalProcess(ApprovalProcess):

@@ -10,7 +10,7 @@ from asl.effects.caller import Caller
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import refusal
 from asl.effects.task_tokens import TokenError, TokenWait
-from asl.engine.agent import Agent, Call, Tokens
+from asl.engine.agent import Agent, Call, TaskTokenApi
 from asl.states.errors import Raised
 from asl.states.numbers import MAX_SECONDS
 
@@ -72,7 +72,7 @@ class TaskAnswerService:
         services = runtime.serving()
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
-        desk: Tokens = services.desk
+        desk: TaskTokenApi = services.desk
         if services.keeper is not None and not services.desk.waits(token):
             desk = services.keeper.tokens
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
 from asl.effects.task_tokens import OpenToken
-from asl.engine.agent import Call, Tokens
+from asl.engine.agent import Call, TaskTokenApi
 from asl.engine.journal import Journal
 from asl.engine.result import Result
 from asl.program import Program
@@ -67,7 +67,7 @@ class ChildStore(Protocol):
     """Keeps the executions that a kept one starts."""
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> TaskTokenApi:
         """Where the task tokens of all that is kept are answered."""
         ...
 

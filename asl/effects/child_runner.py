@@ -18,7 +18,7 @@ from asl.effects.services import Services
 from asl.engine.execution import Execution, Identity, execution_id
 from asl.engine.frame import Frame
 from asl.engine.result import Result
-from asl.engine.usage import UNSPENT, Spent, amounts_of, subtract_amounts
+from asl.engine.usage import UNSPENT, ExecutionSpending, amounts_of, subtract_amounts
 from asl.program import Program
 from asl.states.effects import ChildWorkflow
 from asl.states.errors import Exhausted, Raised
@@ -37,7 +37,7 @@ def execute_child(
     limit: float | None = None,
     listener: Listener | None = None,
     within: Frame | None = None,
-    counted: Spent = UNSPENT,
+    counted: ExecutionSpending = UNSPENT,
     begins: Callable[[Execution], object] | None = None,
 ) -> Coroutine[Any, Any, Result]:
     """Run what was begun for the machine *at*, on the clock and with the agents of that one."""

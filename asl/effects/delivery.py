@@ -16,8 +16,8 @@ from asl.core.errors import AslError, StateError
 from asl.core.private_files import private_opener
 from asl.core.python_imports import import_object
 from asl.core.values import Json, compact, copy_foreign
-from asl.engine.blame import described
 from asl.engine.events import ENDINGS, Event
+from asl.engine.exception_mapping import describe_exception
 from asl.states.blocks.events import channels_of
 
 __all__ = ["Delivery", "Sink", "Sinks", "delivery_of", "named_sink"]
@@ -69,7 +69,7 @@ class _Channel:
                 self.delivered += 1
             except BaseException as error:  # foreign code: nothing of it may reach the execution
                 self.failed += 1
-                self.error = self.error or described(error)
+                self.error = self.error or describe_exception(error)
 
     def stop(self) -> None:
         """Ask the thread to end when nothing waits any more."""

@@ -20,7 +20,7 @@ from asl.core.values import Json
 from asl.effects.runtime import RuntimeContext
 from asl.engine.execution import FAIR
 from asl.engine.frame import Frame
-from asl.engine.interpreter import UNFINISHED, at_once, interpret
+from asl.engine.interpreter import UNFINISHED, interpret, run_pure_states
 from asl.engine.records import ABORTED
 from asl.states.effects import ABSENT, FanIn, FanOut
 from asl.states.effects import Frame as ForkedFrame
@@ -199,7 +199,7 @@ class Fork:
             frame = None
             for frame in islice(series, BREATH):
                 try:
-                    value = at_once(frame)  # type: ignore[arg-type]  # the engine made it
+                    value = run_pure_states(frame)  # type: ignore[arg-type]  # the engine made it
                     if value is UNFINISHED:
                         self.running[frame.index] = frame
                         execution.busy += CHILD

@@ -22,15 +22,15 @@ from asl.effects.middleware import Effect, effect_of
 from asl.effects.runtime import RuntimeContext
 from asl.effects.suspension import SuspensionMonitor
 from asl.effects.time_limits import interpret_in_time
-from asl.engine.agent import Messenger
-from asl.engine.checkpoints import Checkpoint, Names, Storage, record_of
+from asl.engine.agent import CallbackHandler
+from asl.engine.checkpoints import Checkpoint, CheckpointNames, Storage, checkpoint_record
 from asl.engine.events import CREATED, PAUSED
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
+from asl.engine.journal_values import write_spending
 from asl.engine.records import WHOLE
 from asl.engine.truncation import MAX_HELD, ValueSizes, bound_records, bound_values
-from asl.engine.written import written_spending
 from asl.states.approval_request import ApprovalRequest
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.effects import (
@@ -53,14 +53,14 @@ OWN = "default"
 
 
 def make_checkpoint(
-    runtime: RuntimeContext, names: Names, at: Frame, saving: CheckpointRequest
+    runtime: RuntimeContext, names: CheckpointNames, at: Frame, saving: CheckpointRequest
 ) -> Checkpoint:
     """Return a new checkpoint; it stands in its storage, unless that is the execution's own."""
     storage = None if saving.storage == OWN else _storage(runtime, saving.storage)
     execution = at.execution
     at.now = created = runtime.now()
     id, name = names.new(execution.id, saving.name)
-    data = saving.leave(record_of(id, name, created))
+    data = saving.leave(checkpoint_record(id, name, created))
     checkpoint = Checkpoint(
         id=id,
         name=name,
@@ -73,7 +73,7 @@ def make_checkpoint(
         next=saving.next,
         data=data,
         variables=at.variables,
-        spent=written_spending(execution),
+        spent=write_spending(execution),
         redrives=execution.redrives,
         path=at.place,
     )
@@ -180,7 +180,7 @@ class LocalEffects:
         """
         target = request.target
         agent = self.caller.find(target)
-        if isinstance(agent, Messenger):
+        if isinstance(agent, CallbackHandler):
             self.runtime.close_later(agent.agent)
             agent = CallbackAgent(self.caller, agent.agent)
         elif not agent.own:
@@ -309,9 +309,9 @@ class LocalEffects:
     # Checkpoints, and executions of their own
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> CheckpointNames:
         """The names of what the execution has saved."""
-        return Names((each.id, each.name) for each in self.runtime.checkpoints)
+        return CheckpointNames((each.id, each.name) for each in self.runtime.checkpoints)
 
     async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
         """Save the execution and return the data to go on with."""

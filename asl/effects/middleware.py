@@ -8,7 +8,13 @@ from typing import Final, Protocol, TypeAlias
 
 from asl.core.errors import AslError, NotJson, StateError, cause_for
 from asl.core.values import Json, copy_result
-from asl.engine.blame import alone, bearable, described, is_cancellation, is_own
+from asl.engine.exception_mapping import (
+    alone,
+    bounded_error,
+    describe_exception,
+    is_cancellation,
+    is_control_flow,
+)
 from asl.engine.frame import Frame
 
 __all__ = ["Effect", "Middleware", "Proceed", "effect_of", "perform"]
@@ -115,10 +121,10 @@ class _Layer:
             failure = alone(error)
             if any(failure is each or error is each for each in self.failures):
                 raise
-            if is_own(failure) or (is_cancellation(failure) and _is_cancelled()):
+            if is_control_flow(failure) or (is_cancellation(failure) and _is_cancelled()):
                 raise failure from error.__cause__
             if isinstance(failure, StateError):
-                refusal = bearable(failure)
+                refusal = bounded_error(failure)
                 raise refusal from cause_for(refusal, failure)
             fault = AslError(self._blame(effect, failure))
             raise fault from cause_for(fault, failure)
@@ -159,7 +165,7 @@ class _Layer:
         where = f"the {what} of state {effect.state!r}"
         if isinstance(failure, NotJson):
             return f"middleware {name!r} around {where} returned no JSON value: {failure}"
-        return f"middleware {name!r} failed around {where}: {described(failure)}"
+        return f"middleware {name!r} failed around {where}: {describe_exception(failure)}"
 
 
 def _is_cancelled() -> bool:

@@ -17,7 +17,7 @@ from asl.engine.agent import Call
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
-from asl.engine.usage import UNSPENT, Spent
+from asl.engine.usage import UNSPENT, ExecutionSpending
 from asl.program import Program
 from asl.states.approval_notices import Notice
 from asl.states.approval_request import ApprovalRequest
@@ -215,11 +215,11 @@ class ChildPersistence(Protocol):
         """Do it for one that goes by a name of its own; None where another one has that."""
         ...
 
-    def counted(self, child: ChildWorkflow) -> Spent:
+    def counted(self, child: ChildWorkflow) -> ExecutionSpending:
         """Return what of a child's spending was counted before it went on."""
         ...
 
-    def count(self, child: ChildWorkflow, spent: Spent) -> None:
+    def count(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Keep what of a child's spending is counted."""
         ...
 
@@ -362,11 +362,11 @@ class TransientChildren:
         """Begin an execution that goes by a name of its own."""
         return PreparedExecution(program, child.data)
 
-    def counted(self, child: ChildWorkflow) -> Spent:
+    def counted(self, child: ChildWorkflow) -> ExecutionSpending:
         """Return nothing: each child begins here."""
         return UNSPENT
 
-    def count(self, child: ChildWorkflow, spent: Spent) -> None:
+    def count(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Do nothing."""
 
     def detach(self, begun: PreparedExecution) -> None:

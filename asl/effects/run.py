@@ -23,15 +23,15 @@ from asl.effects.tool_enforcement import require_enforceable
 from asl.engine.agent import Find
 from asl.engine.document_blocks import computed_blocks, document_block
 from asl.engine.events import Event
-from asl.engine.execution import ANYBODY, Execution, Identity
-from asl.engine.following import count_events, follow
+from asl.engine.execution import DEFAULT_IDENTITY, Execution, Identity
 from asl.engine.frame import Frame
 from asl.engine.interpreter import begin, interpret
 from asl.engine.journal import Journal
 from asl.engine.ledger import Ledger
-from asl.engine.past import Past
-from asl.engine.result import Result, Waits
-from asl.engine.usage import UNSPENT, Spent
+from asl.engine.live_history import count_events, open_live_history
+from asl.engine.result import OpenRequests, Result
+from asl.engine.resume_point import ResumePoint
+from asl.engine.usage import UNSPENT, ExecutionSpending
 from asl.program import Program
 from asl.states.blocks.budget_limits import Limits
 from asl.states.effects import Record
@@ -49,7 +49,7 @@ async def execute(
     data: Json,
     find: Find,
     clock: Clock,
-    identity: Identity = ANYBODY,
+    identity: Identity = DEFAULT_IDENTITY,
     foreign: bool = False,
     buckets: Mapping[str, Bucket] = MappingProxyType({}),
     listener: Listener | None = None,
@@ -57,10 +57,10 @@ async def execute(
     services: Services | None = None,
     parent: RuntimeContext | None = None,
     within: Frame | None = None,
-    counted: Spent = UNSPENT,
+    counted: ExecutionSpending = UNSPENT,
     begins: Callable[[Execution], object] | None = None,
     journal: Journal | None = None,
-    past: Past | None = None,
+    past: ResumePoint | None = None,
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
@@ -144,10 +144,14 @@ async def execute(
         result.started = tuple(services.results())
     if status == "PAUSED":
         asked, tasks = [each for _, each in runtime.pending], [each for _, each in runtime.awaited]
-        result.waits = Waits(asked, tasks)
+        result.waits = OpenRequests(asked, tasks)
         result.wake = runtime.wake
     elif listener is not None:
-        listener(follow(execution).expander.end(result.status, result.ended, result.end_details()))
+        listener(
+            open_live_history(execution).expander.end(
+                result.status, result.ended, result.end_details()
+            )
+        )
     if delivery is not None:
         await _delivered(delivery, runtime, clock)
         result.deliveries = delivery.report()
@@ -185,7 +189,9 @@ def _share(
         effects.runtime.start_within(parent)
 
 
-def _go_on(effects: LocalEffects, frame: Frame, journal: Journal | None, past: Past | None) -> None:
+def _go_on(
+    effects: LocalEffects, frame: Frame, journal: Journal | None, past: ResumePoint | None
+) -> None:
     """Keep an execution, and let it stand where it has come to before."""
     if journal is not None:
         _keep(effects, frame, journal)
@@ -265,9 +271,9 @@ def _too_large(limit: int) -> StateError:
 def _watch(
     effects: LocalEffects,
     frame: Frame,
-    past: Past | None,
+    past: ResumePoint | None,
     within: Frame | None,
-    counted: Spent,
+    counted: ExecutionSpending,
 ) -> None:
     """Open the ledger of an execution where anything limits it.
 
@@ -372,7 +378,7 @@ def _listener_of(execution: Execution, listener: Listener) -> Listener:
 
 
 def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
-    history, follower = execution.history, follow(execution)
+    history, follower = execution.history, open_live_history(execution)
 
     def emit(record: Record) -> None:
         if execution.earlier is not None and execution.program.tracked:

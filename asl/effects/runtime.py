@@ -19,16 +19,16 @@ from asl.effects.services import Services
 from asl.effects.suspension import SuspensionMonitor
 from asl.effects.task_tokens import AnswerRecorder, TokenWait
 from asl.engine.agent import Agent, Call, Find
-from asl.engine.awaited import Awaited
-from asl.engine.blame import is_cancellation
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import Event
+from asl.engine.exception_mapping import is_cancellation
 from asl.engine.execution import Execution, Identity
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
+from asl.engine.pending_callback import PendingCallback
 from asl.engine.records import ADVANCED
 from asl.engine.result import Result
-from asl.engine.usage import Spent
+from asl.engine.usage import ExecutionSpending
 from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Question
@@ -90,7 +90,7 @@ class Execute(Protocol):
         services: Services,
         parent: RuntimeContext,
         within: Frame | None,
-        counted: Spent,
+        counted: ExecutionSpending,
         begins: Callable[[Execution], object] | None,
         journal: Journal | None,
     ) -> Coroutine[Any, Any, Result]:
@@ -133,7 +133,7 @@ class RuntimeContext:
     forks: tuple[OpenFork, ...] = ()
     pending: tuple[tuple[str, ApprovalRequest], ...] = ()
     """What people were asked and have not decided, each with the key of the effect that waits."""
-    awaited: tuple[tuple[str, Awaited], ...] = ()
+    awaited: tuple[tuple[str, PendingCallback], ...] = ()
     """The same of tasks that are answered by their token while nobody runs."""
     wake: float | None = None
     """The epoch second at which a suspended wait of the execution is over, None for none."""

@@ -22,7 +22,7 @@ from asl.engine.checkpoints import Storage
 from asl.engine.memory import Memory
 from asl.engine.pools import SharedBudgets
 from asl.engine.result import Result
-from asl.engine.tools import Offers
+from asl.engine.tools import ListTools
 from asl.engine.usage import Price
 from asl.program import Program
 from asl.states.errors import Suspended
@@ -91,7 +91,7 @@ class Services:
     middleware: Sequence[Middleware] = ()
     """Code of the caller around each effect, the outermost first."""
 
-    boxes: Mapping[str, Offers] = MappingProxyType({})
+    boxes: Mapping[str, ListTools] = MappingProxyType({})
     """What tells of the tools that the caller gave, by their names."""
 
     def __init__(

@@ -12,7 +12,7 @@ from asl.core.values import Json, replace_surrogates
 from asl.effects.caller import Caller
 from asl.effects.progress_reporter import CrossThreadQueue
 from asl.engine.agent import Call
-from asl.engine.blame import alone, described, is_fault
+from asl.engine.exception_mapping import alone, describe_exception, is_fault
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
 from asl.states.calls import Options, Target
 from asl.states.errors import Raised
@@ -67,7 +67,9 @@ class Stream:
                 if isinstance(error, StateError):
                     await self._broken({"error": error.name, "cause": error.cause})
                 elif isinstance(error, NotJson) or is_fault(error):
-                    await self._broken({"error": "States.TaskFailed", "cause": described(error)})
+                    await self._broken(
+                        {"error": "States.TaskFailed", "cause": describe_exception(error)}
+                    )
                 raise
             await self._complete(result)
             return result

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-from asl.engine.blame import portable
+from asl.engine.exception_mapping import make_portable
 
 __all__ = ["Abandoned", "Slot", "run_in_thread"]
 
@@ -105,7 +105,7 @@ class _Call:
         except Abandoned:
             raise
         except BaseException as error:  # handed to the awaiting coroutine, whatever it is
-            return self.future.set_exception, portable(error)
+            return self.future.set_exception, make_portable(error)
 
     def deliver(self, settle: Callable[[Any], None], answer: Any) -> None:
         if not self.future.done():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.runtime import RuntimeContext
-from asl.engine.blame import is_own
+from asl.engine.exception_mapping import is_control_flow
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
 from asl.engine.records import BROKEN
@@ -68,7 +68,7 @@ async def await_in_time(
     try:
         found = await answer
     except BaseException as error:
-        if is_own(error) or not _is_late(limit, pulse):
+        if is_control_flow(error) or not _is_late(limit, pulse):
             raise
         raise TimeoutError from error
     if _is_late(limit, pulse):

@@ -14,7 +14,7 @@ from asl.core.values import Json, compact
 from asl.effects.services import Services
 from asl.engine.agent import Agent
 from asl.engine.execution import Execution
-from asl.engine.tools import Listing
+from asl.engine.tools import ToolListing
 from asl.expr.templates import is_dynamic
 from asl.states.blocks.policy import Policy, categories_of, overlaid
 from asl.states.machines import scoped_states
@@ -56,7 +56,7 @@ def enforcement_gap(tool: str, agent: Agent | _Reaches, policies: Sequence[Polic
 
 def require_enforceable(execution: Execution, services: Services) -> None:
     """Raise StateError if a state may use a tool that cannot be held to its policies."""
-    boxes = {name: box for name, box in services.boxes.items() if isinstance(box, Listing)}
+    boxes = {name: box for name, box in services.boxes.items() if isinstance(box, ToolListing)}
     document = execution.program.document
     outer = [level.policy for level in execution.rights]
     if services.policy is not None:
@@ -120,7 +120,7 @@ def _is_computed(value: Json) -> bool:
     return is_dynamic(value) or "{%" in compact(value)
 
 
-def _refusal(bound: str, box: Listing, policies: list[Policy]) -> str | None:
+def _refusal(bound: str, box: ToolListing, policies: list[Policy]) -> str | None:
     """Return why a tool, or a tool of a server, cannot be held to policies."""
     for names in _names(box, policies):
         if any(each.refusal(names) is not None for each in policies):
@@ -133,7 +133,7 @@ def _refusal(bound: str, box: Listing, policies: list[Policy]) -> str | None:
     return None
 
 
-def _names(box: Listing, policies: list[Policy]) -> Iterator[tuple[str, ...]]:
+def _names(box: ToolListing, policies: list[Policy]) -> Iterator[tuple[str, ...]]:
     """Yield the names of the tools of a box, as far as they are known."""
     if box.names:
         yield box.names

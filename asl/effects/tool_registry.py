@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json
 from asl.effects.rate_limits import CallTracking, RateLimiter, tracking_of
-from asl.engine.tools import Offers
+from asl.engine.tools import ListTools
 from asl.expr.glob import compile_glob
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, mounts_of, overlaid
@@ -34,7 +34,7 @@ class PolicyLevel(NamedTuple):
 class ToolRegistry:
     """The tools of one run, and how often they are used."""
 
-    def __init__(self, boxes: Mapping[str, Offers]) -> None:
+    def __init__(self, boxes: Mapping[str, ListTools]) -> None:
         self.boxes = boxes
         """What tells of the tools, by the names of the bindings."""
         self.rates = RateLimiter()

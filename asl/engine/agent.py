@@ -18,16 +18,16 @@ from asl.states.errors import Raised
 
 __all__ = [
     "Agent",
-    "Bounds",
+    "AgentWrapper",
     "Call",
-    "Deputy",
+    "CallbackHandler",
+    "ExternalAgent",
     "Find",
-    "Held",
-    "Messenger",
+    "OpenAgents",
     "Openable",
-    "Outsider",
-    "Tokens",
-    "opened",
+    "TaskTokenApi",
+    "ToolBounds",
+    "open_agent",
 ]
 
 
@@ -35,7 +35,7 @@ LONGEST_MESSAGE: Final = 1000
 """Characters of what an agent says of its progress."""
 
 
-class Tokens(Protocol):
+class TaskTokenApi(Protocol):
     """The desk at which the answers to task tokens are given, by the names that AWS's API has."""
 
     def send_task_success(self, taskToken: str, output: Json) -> object:  # noqa: N803
@@ -56,7 +56,7 @@ class Tokens(Protocol):
         ...
 
 
-class Bounds(Protocol):
+class ToolBounds(Protocol):
     """What a tool may reach while it answers one call."""
 
     limits_network: bool
@@ -86,7 +86,7 @@ class CallSlot(Protocol):
 
 
 class ToolBroker(Protocol):
-    """The tools of a call, as the call sees them; to agents they are `asl.engine.tools.Tools`."""
+    """The tools of a call as the call sees them; agents see `asl.engine.tools.CallTools`."""
 
     def blocking(self) -> object:
         """Return the same tools for a plain function, which waits in its thread."""
@@ -114,7 +114,7 @@ class Performer(Protocol):
         """Let time pass on the clock of the execution."""
         ...
 
-    def desk(self) -> Tokens:
+    def desk(self) -> TaskTokenApi:
         """Return the desk of the run, where task tokens are answered."""
         ...
 
@@ -136,7 +136,7 @@ class Call:
 
     agent: Agent | None = None
     """Who answers."""
-    bounds: Bounds | None = None
+    bounds: ToolBounds | None = None
     """What may be reached, where that is limited: in the call of a tool."""
     deadline: float | None = None
     """When the state times out, None for never."""
@@ -209,7 +209,7 @@ class Call:
         return self.at.token
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> TaskTokenApi:
         """The desk of the run, where task tokens are answered."""
         return self.performer.desk()
 
@@ -445,13 +445,13 @@ class Agent:
         """Release what the agent holds; called once at the end of the execution."""
 
 
-class Outsider(Agent):
+class ExternalAgent(Agent):
     """An agent outside of this process: it answers over a connection or a pipe, which it holds."""
 
     needs_loop = real = holds = True
 
 
-class Deputy(Agent):
+class AgentWrapper(Agent):
     """An agent in front of another one: it is called as that is."""
 
     def __init__(self, agent: Agent) -> None:
@@ -479,28 +479,28 @@ _CALLED: Final = (
 """How an agent is called: what somebody in front of it has to say, too."""
 
 
-Held: TypeAlias = "dict[object, Agent]"
+OpenAgents: TypeAlias = "dict[object, Agent]"
 """What a run has opened so far."""
 
 
 class Openable(Protocol):
     """Something that keeps what it holds (processes, connections) apart for each run."""
 
-    def opened(self, held: Held) -> Agent:
+    def open_agent(self, held: OpenAgents) -> Agent:
         """Return the agent for one run; what it needs of others is opened in *held*, too."""
         ...
 
 
-def opened(agent: Agent | Openable, held: Held) -> Agent:
+def open_agent(agent: Agent | Openable, held: OpenAgents) -> Agent:
     """Return an agent as one run sees it: the same wherever the run names it."""
-    if not hasattr(agent, "opened"):
+    if not hasattr(agent, "open_agent"):
         return agent
     if agent not in held:
-        held[agent] = agent.opened(held)
+        held[agent] = agent.open_agent(held)
     return held[agent]
 
 
-class Messenger(Deputy):
+class CallbackHandler(AgentWrapper):
     """A handler that only passes a request on: the answer comes by the task token of the call.
 
     It is the handler in every way; a host that knows the difference drops what it answers.

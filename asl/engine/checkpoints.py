@@ -22,15 +22,15 @@ __all__ = [
     "Checkpoint",
     "CheckpointExpired",
     "CheckpointIncompatible",
+    "CheckpointNames",
     "CheckpointNotFound",
     "CheckpointRefused",
-    "Names",
     "NotResumable",
     "Storage",
+    "checkpoint_record",
     "chosen",
     "definition_hash",
-    "record_of",
-    "refuse_unfit",
+    "require_compatible",
 ]
 
 LEDGER = 3
@@ -100,7 +100,7 @@ class Checkpoint:
     """What that state receives."""
     variables: Mapping[str, Json]
     spent: Json
-    """What the execution had spent (`asl.engine.written.written_spending`)."""
+    """What the execution had spent (`asl.engine.journal_values.write_spending`)."""
     redrives: int = 0
     path: tuple[str | int, ...] = ()
     """Where in the execution it was saved: names of states and indices; empty at the top."""
@@ -108,7 +108,7 @@ class Checkpoint:
     @property
     def record(self) -> dict[str, Json]:
         """What the state that has saved it gives out."""
-        return record_of(self.id, self.name, self.created)
+        return checkpoint_record(self.id, self.name, self.created)
 
     def to_json(self) -> dict[str, Json]:
         """Return it as a JSON object, by the names of the specification."""
@@ -148,13 +148,13 @@ class Checkpoint:
         return cls(**{**kept, "path": tuple(kept["path"])})
 
 
-def record_of(id: str, name: str, created: float) -> dict[str, Json]:
+def checkpoint_record(id: str, name: str, created: float) -> dict[str, Json]:
     """Return what a state that saves a checkpoint gives out."""
     made = format_timestamp(created)
     return {"checkpoint": {"name": name, "id": id, "createdAt": made}}
 
 
-class Names:
+class CheckpointNames:
     """The names and ids of the checkpoints of one execution: no id is given twice."""
 
     def __init__(self, ids: Iterable[tuple[str, str]] = ()) -> None:
@@ -208,7 +208,7 @@ def _others(known: list[Checkpoint], name: str) -> str:
     return f" ({hint})" if hint else f": the latest one is {known[-1].name!r}"
 
 
-def refuse_unfit(
+def require_compatible(
     checkpoint: Checkpoint, now: float, definition: str, states: Iterable[str], force: bool
 ) -> None:
     """Refuse a checkpoint from which an execution cannot go on (companion, 3.3).

@@ -11,16 +11,16 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import STEP_BYTES, WorkMeter
 from asl.engine.checkpoints import definition_hash
+from asl.engine.history_quota import HistoryCounter
 from asl.engine.ledger import Ledger
-from asl.engine.quota import HistoryCounter
 from asl.engine.usage import (
     NO_USAGE,
     UNSPENT,
     ZERO,
+    CallUsage,
+    ExecutionSpending,
     Price,
-    Spent,
     Usage,
-    Used,
     add_to,
     reported,
 )
@@ -28,7 +28,7 @@ from asl.program import Program
 from asl.states.blocks.policy import Rules
 from asl.states.effects import Record
 
-__all__ = ["ANYBODY", "ARN", "ROLE", "Execution", "Identity", "execution_id"]
+__all__ = ["ARN", "DEFAULT_IDENTITY", "ROLE", "Execution", "Identity", "execution_id"]
 
 REGION = "us-east-1"
 ARN = f"arn:aws:states:{REGION}:111111111111"
@@ -68,7 +68,7 @@ class Identity(NamedTuple):
     """The tool policies of the executions around it, the outermost first."""
 
 
-ANYBODY = Identity()
+DEFAULT_IDENTITY = Identity()
 """That of an execution of which nothing is known."""
 
 
@@ -150,7 +150,7 @@ class Execution:
         data: Json,
         started: float,
         history: list[Any],
-        identity: Identity = ANYBODY,
+        identity: Identity = DEFAULT_IDENTITY,
         draw: Callable[[], str] = str,
     ) -> Self:
         """Set what every execution has, and return it."""
@@ -300,7 +300,7 @@ class Execution:
         """Cost and tokens by the model that the agent named."""
         return {}
 
-    def account(self, state: str, result: Json) -> Used:
+    def account(self, state: str, result: Json) -> CallUsage:
         """Count the usage that an agent reports in its raw result, and return it."""
         used = reported(result, self.prices)
         cost, tokens, model = used.cost, used.tokens, used.model
@@ -310,7 +310,7 @@ class Execution:
                 add_to(self.by_model, model, cost, tokens)
         return used
 
-    def absorb(self, state: str, child: Spent, before: Spent) -> Used:
+    def absorb(self, state: str, child: ExecutionSpending, before: ExecutionSpending) -> CallUsage:
         """Count what an execution that *state* has started has spent since *before*, and return it.
 
         *before* is what of it was counted already.
@@ -322,7 +322,7 @@ class Execution:
             for model, (part, count) in child.by_model.items():
                 before_part, before_count = before.by_model.get(model, (ZERO, 0))
                 add_to(self.by_model, model, part - before_part, count - before_count)
-        return Used(cost, tokens, 0, 0, None, False)
+        return CallUsage(cost, tokens, 0, 0, None, False)
 
     @property
     def charged(self) -> Decimal:
@@ -331,10 +331,10 @@ class Execution:
         return cost if self.ledger is None else cost + self.ledger.assumed["MaxCost"]
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> ExecutionSpending:
         """What it has spent so far."""
         assumed = UNSPENT.assumed if self.ledger is None else self.ledger.assumed
-        return Spent(self.usage, self.by_model, assumed)
+        return ExecutionSpending(self.usage, self.by_model, assumed)
 
     def _spend(self, state: str, cost: Decimal, tokens: int) -> None:
         spent, used, most = self.usage

@@ -11,7 +11,7 @@ from asl.core.work import WorkMeter
 from asl.engine.execution import Execution
 from asl.engine.limits import Account, Origin
 from asl.engine.records import NOTED
-from asl.engine.usage import Usage, Used, reported
+from asl.engine.usage import CallUsage, Usage, reported
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import Machine, Scope, Step
@@ -378,11 +378,11 @@ class Frame:
         self.drawn = self.visit, draws + 1 if visit == self.visit else 1
         return int(digest(self.execution.id, self.path, *self.drawn)[:32], 16)
 
-    def reported(self, result: Json) -> Used:
+    def reported(self, result: Json) -> CallUsage:
         """Return the usage that a raw result reports."""
         return reported(result if type(result) is dict else {}, self.execution.prices)
 
-    def account(self, state: str, result: Json) -> Used:
+    def account(self, state: str, result: Json) -> CallUsage:
         """Count the usage that an agent reports in its raw result, and return it."""
         used = self.execution.account(state, result)
         if used.fault is not None:

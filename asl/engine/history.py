@@ -11,7 +11,9 @@ from typing import Any
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
-from asl.engine.emitted import after_error, after_event
+from asl.engine.aws_events import NATIVE, TaskEvents, task_events
+from asl.engine.custom_events import events_after_error, events_after_state
+from asl.engine.event_sequencer import EventSequencer
 from asl.engine.events import (
     ENDINGS,
     Event,
@@ -21,21 +23,19 @@ from asl.engine.events import (
 )
 from asl.engine.execution import REGION, ROLE, Execution
 from asl.engine.frame import Frame
-from asl.engine.progress import Aggregates
+from asl.engine.progress import ProgressTracker
 from asl.engine.records import each_record
-from asl.engine.tasks import NATIVE, TaskEvents, task_events
-from asl.engine.telling import Teller
 from asl.engine.usage import Usage
-from asl.engine.visits import advance, life_after
+from asl.engine.visited_states import advance, execution_after
 from asl.expr.frame import Variables
 from asl.program import Step
 from asl.states.calls import Options
 from asl.states.effects import ABSENT, Record
 
-__all__ = ["Expander"]
+__all__ = ["HistoryExpander"]
 
 
-class Expander(Teller):
+class HistoryExpander(EventSequencer):
     """Turns records into events, in order; `feed` each record once."""
 
     def __init__(self, execution: Execution) -> None:
@@ -54,13 +54,13 @@ class Expander(Teller):
         self.full = False
         """Whether there were more."""
         tracked = execution.program.tracked and execution.recorded
-        self.progress = Aggregates(execution) if tracked else None
+        self.progress = ProgressTracker(execution) if tracked else None
         """Says what progress follows from the records, where anybody wants to know."""
 
     def learn(self, flat: list[Any]) -> None:
         """Count the progress that earlier records stand for, once; of them nothing else is told."""
         if self.progress is not None and not self.progress.learned:
-            earlier = Expander(self.execution)
+            earlier = HistoryExpander(self.execution)
             for record in each_record(flat):
                 for _ in earlier.feed(record):
                     pass
@@ -99,9 +99,9 @@ class Expander(Teller):
         for event in self._fed(record):
             events.append(event)
             yield event
-            yield from after_event(self, record, event)
+            yield from events_after_state(self, record, event)
         if record[0] in (kinds.CAUGHT, kinds.BROKEN):
-            yield from after_error(self, record)
+            yield from events_after_error(self, record)
         if self.progress is None:
             return
         for frame, step, index, type, details in self.progress.after(record, events):
@@ -481,24 +481,24 @@ class Expander(Teller):
         event: str,
         details: dict[str, Json],
     ) -> Iterator[Event]:
-        self.fatal, self.life = False, life_after(self.execution, self.life, time, details)
+        self.fatal, self.life = False, execution_after(self.execution, self.life, time, details)
         told = self.event(None, time, event, (), details)
         self.whole.latest = told.id
         yield told
 
 
 _EXPAND: dict[str, Any] = {
-    kinds.STRETCH: Expander._stretch,
-    kinds.ADVANCED: Expander._advanced,
-    kinds.FAILED: Expander._failed,
-    kinds.RETRIED: Expander._retried,
-    kinds.AGAIN: Expander._begun,
-    kinds.CAUGHT: Expander._caught,
-    kinds.EXITED: Expander._end,
-    kinds.BROKEN: Expander._broken,
-    kinds.ABORTED: Expander._aborted,
-    kinds.NOTED: Expander._noted,
-    kinds.WHOLE: Expander._whole,
+    kinds.STRETCH: HistoryExpander._stretch,
+    kinds.ADVANCED: HistoryExpander._advanced,
+    kinds.FAILED: HistoryExpander._failed,
+    kinds.RETRIED: HistoryExpander._retried,
+    kinds.AGAIN: HistoryExpander._begun,
+    kinds.CAUGHT: HistoryExpander._caught,
+    kinds.EXITED: HistoryExpander._end,
+    kinds.BROKEN: HistoryExpander._broken,
+    kinds.ABORTED: HistoryExpander._aborted,
+    kinds.NOTED: HistoryExpander._noted,
+    kinds.WHOLE: HistoryExpander._whole,
 }
 
 

@@ -12,15 +12,15 @@ from typing import Any
 from asl.core.errors import StateError, cause_for, too_large
 from asl.core.values import Json, measure
 from asl.engine.events import found_by_engine
-from asl.engine.execution import ANYBODY, FAIR, Execution, Identity
-from asl.engine.following import follow
+from asl.engine.execution import DEFAULT_IDENTITY, FAIR, Execution, Identity
 from asl.engine.frame import Frame
+from asl.engine.live_history import open_live_history
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Program, Retrier, Step
 from asl.states.effects import ABSENT, Effects
 from asl.states.errors import Reported
 
-__all__ = ["UNFINISHED", "at_once", "begin", "interpret"]
+__all__ = ["UNFINISHED", "begin", "interpret", "run_pure_states"]
 
 MAX_DELAY = 99_999_999.0
 """Seconds that an uncapped back-off may reach."""
@@ -41,7 +41,7 @@ def begin(
     program: Program,
     data: Json,
     effects: Effects[Frame],
-    identity: Identity = ANYBODY,
+    identity: Identity = DEFAULT_IDENTITY,
     draw: Callable[[], str] = str,
     history: list[Any] | None = None,
 ) -> Frame:
@@ -64,7 +64,7 @@ def begin(
     return Frame().init(execution, effects, program.machine.start, data, began)
 
 
-def at_once(frame: Frame) -> Json:
+def run_pure_states(frame: Frame) -> Json:
     """Run a machine of pure states without a coroutine and without records; return its output.
 
     A machine that is not at its end after `TICK` states is UNFINISHED: `interpret` goes on from
@@ -272,7 +272,7 @@ def _cause(frame: Frame, failure: StateError) -> str | None:
     """Return a cause as AWS gives it: one of ours names the state and the event of its entry."""
     if not (frame.execution.recorded and found_by_engine(failure)):
         return failure.cause
-    return follow(frame.execution).cause(failure)
+    return open_live_history(frame.execution).cause(failure)
 
 
 def _too_long(frame: Frame) -> StateError:

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from asl.core.values import Json
-from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.record_reading import RecordReader
+from asl.engine.pending_callback import PendingCallback
+from asl.engine.record_reader import RecordReader
 from asl.engine.result import Result
 from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
@@ -41,7 +41,7 @@ class Journal(Protocol):
 
     requests: dict[str, ApprovalRequest]
     """Requests found at recovery, by the key of the effect."""
-    tasks: dict[str, Awaited]
+    tasks: dict[str, PendingCallback]
     """The same of those that are answered by task token."""
 
     at_work: set[int]
@@ -126,19 +126,19 @@ class Journal(Protocol):
         """Return the recorded decision on a request, None while there is none."""
         ...
 
-    def put_task(self, task: Awaited) -> None:
+    def put_task(self, task: PendingCallback) -> None:
         """Keep a new request that is answered by its token."""
         ...
 
-    def put_sign(self, task: Awaited) -> None:
+    def put_sign(self, task: PendingCallback) -> None:
         """Keep that somebody has taken a task, or is at work on it."""
         ...
 
-    def put_outcome(self, task: Awaited) -> None:
+    def put_outcome(self, task: PendingCallback) -> None:
         """Keep what became of a task that was open."""
         ...
 
-    def look(self, task: Awaited) -> None:
+    def look(self, task: PendingCallback) -> None:
         """Read what others have said of a task meanwhile."""
         ...
 

@@ -36,7 +36,7 @@ from asl.engine.pools import (
 from asl.engine.reservations import (
     Admission,
     Estimate,
-    Later,
+    MustWait,
     NestedCalls,
     Pause,
     Reservation,
@@ -51,10 +51,10 @@ from asl.engine.usage import (
     UNUSED,
     ZERO,
     Attribution,
+    CallUsage,
+    ExecutionSpending,
     PastUsage,
-    Spent,
     Usage,
-    Used,
     add_amounts,
     amounts_of,
     read_amounts,
@@ -149,7 +149,7 @@ class Ledger:
         joined = join_shared_budgets(budgets, limits, pools, lenders, self.execution, now)
         self._surround(joined, now, self.assumed)
 
-    def borrow(self, parent: "Ledger", at: Spender, counted: Spent, now: float) -> None:
+    def borrow(self, parent: "Ledger", at: Spender, counted: ExecutionSpending, now: float) -> None:
         """Spend from the accounts of a parent execution, too.
 
         Args:
@@ -313,7 +313,7 @@ class Ledger:
             share = account.reserve(call, at.now)
             if share is None:
                 self.release(call)
-                return Later if isinstance(account, SharedBudget) else None
+                return MustWait if isinstance(account, SharedBudget) else None
             call.held.append(share)
         self._admitted(call)
         self.calling[id(at)] = call
@@ -330,7 +330,7 @@ class Ledger:
             if account.held is not account.marked:
                 account.mark()
 
-    def begin(self, call: Reservation) -> Reservation | type[Later] | None:
+    def begin(self, call: Reservation) -> Reservation | type[MustWait] | None:
         """Reserve for a call within another one; None if it has to wait for others.
 
         Later if those are calls of other executions.
@@ -350,7 +350,7 @@ class Ledger:
         parent.below -= 1
         if type(begun) is Refusal:
             raise excess_error(begun.account, begun.name, call.frame)
-        return Later if begun is Later else None
+        return MustWait if begun is MustWait else None
 
     def show(self, call: Reservation) -> None:
         """Let other executions see whether a call waits for a reservation."""
@@ -426,7 +426,7 @@ class Ledger:
         if failures:
             raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
 
-    def _record_assumed(self, at: Spender, assumed: Amounts, used: Used) -> None:
+    def _record_assumed(self, at: Spender, assumed: Amounts, used: CallUsage) -> None:
         """Record what a call counts as, with a warning for one that has not reported anything."""
         self.assumed = {**self.assumed, **add_amounts(self.assumed, assumed)}
         self.show_limit()
@@ -444,7 +444,7 @@ class Ledger:
             if account.action == "Fail":
                 yield excess_error(account, name, at)
 
-    def absorb(self, at: Spender, used: Used, assumed: Amounts, found: bool = False) -> None:
+    def absorb(self, at: Spender, used: CallUsage, assumed: Amounts, found: bool = False) -> None:
         """Count what a child execution has used; raises as `settle` does.
 
         Args:
@@ -496,7 +496,7 @@ class Ledger:
         call.own, call.known = self.past_usage.expect(call.key, UNKNOWN)
         return call
 
-    def use_tool(self, call: Reservation, used: Used) -> Amounts:
+    def use_tool(self, call: Reservation, used: CallUsage) -> Amounts:
         """Count what a tool has used, and return it; raises as `settle` does.
 
         One that is BROKEN counts as the most that this tool has used before: nobody should lose a

@@ -16,9 +16,9 @@ from asl.engine.usage import (
     NOTHING,
     UNKNOWN,
     ZERO,
+    CallUsage,
     Price,
     Usage,
-    Used,
     add_amounts,
     read_amounts,
     reported_amount,
@@ -94,7 +94,7 @@ class Spender(Frame, Protocol):
         """The execution of the machine."""
         ...
 
-    def account(self, state: str, result: Mapping[str, Json]) -> Used:
+    def account(self, state: str, result: Mapping[str, Json]) -> CallUsage:
         """Count the usage that an agent reports in its raw result, and return it."""
         ...
 
@@ -513,7 +513,7 @@ def _plain(amount: Decimal | int) -> str:
     return f"{Decimal(amount):f}"
 
 
-def unknown_usage_error(state: str, used: Used) -> StateError | None:
+def unknown_usage_error(state: str, used: CallUsage) -> StateError | None:
     """Return the failure of a call of which it is not known what it has used."""
     if used.fault is not None:
         return _unreported(state, used.fault)

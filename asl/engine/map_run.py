@@ -14,12 +14,12 @@ from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.engine.events import PAUSED, Event, error_details
 from asl.engine.execution import FAIR, Execution, Identity
-from asl.engine.following import count_events
 from asl.engine.frame import NO_VARIABLES, Frame, digest
-from asl.engine.history import Expander
-from asl.engine.progress import Aggregates
+from asl.engine.history import HistoryExpander
+from asl.engine.live_history import count_events
+from asl.engine.progress import ProgressTracker
 from asl.engine.records import NOTED, TOLD, WHOLE
-from asl.engine.usage import Spent, Used
+from asl.engine.usage import CallUsage, ExecutionSpending
 from asl.program import Machine
 from asl.states.blocks.audit import without
 from asl.states.blocks.progress import Tracking
@@ -27,7 +27,7 @@ from asl.states.effects import FanOut, ItemSource, MapEntry, Record
 
 __all__ = ["MapRun"]
 
-OF_BLOCKS: Final = (
+BLOCK_EVENT_PREFIXES: Final = (
     *("Audit", "Budget", "Cache", "Context", "Event", "Fallback", "Feedback", "Guardrail"),
     *("Memory", "Milestone", "Progress", "Reasoning", "Stream", "Tool", "Usage"),
 )
@@ -39,7 +39,7 @@ class ChildExecution(Execution):
     """The execution of one iteration. What it uses counts for its parent, too."""
 
     recorded = False
-    expander: Expander | None = None
+    expander: HistoryExpander | None = None
     """Makes events of what it does, once it has done anything."""
     latest = 0.0
     """When it last did."""
@@ -79,7 +79,7 @@ class ChildExecution(Execution):
     def events(self, record: Record) -> Iterator[Event]:
         """Yield what a record tells, and first that the execution has begun."""
         if self.expander is None:
-            self.expander = Expander(self)
+            self.expander = HistoryExpander(self)
             self.expander.progress = self.run.progress
             yield self.expander.start()
         self.latest = record[1]
@@ -104,12 +104,12 @@ class ChildExecution(Execution):
         quota = self.program.profile.quotas.express_seconds if self.express else None
         return None if quota is None else self.started + quota
 
-    def account(self, state: str, result: Json) -> Used:
+    def account(self, state: str, result: Json) -> CallUsage:
         """Count the usage that an agent reports, here and in the whole."""
         super().account(state, result)
         return self.parent.account(state, result)
 
-    def absorb(self, state: str, child: Spent, before: Spent) -> Used:
+    def absorb(self, state: str, child: ExecutionSpending, before: ExecutionSpending) -> CallUsage:
         """Count what an execution that *state* has started has spent, here and in the whole."""
         super().absorb(state, child, before)
         return self.parent.absorb(state, child, before)
@@ -136,7 +136,7 @@ class MapRun:
         self.tracking: Tracking | None = None if track is None else track(at.data, at)
         """How the progress of the Map is told, None where it is not."""
         tracks = at.execution.program.tracked and (tells or self.tracking is not None)
-        self.progress = Aggregates(at.execution, whole=False) if tracks else None
+        self.progress = ProgressTracker(at.execution, whole=False) if tracks else None
         """Says what progress follows from what the children do, None where nobody asks."""
         self.follows = tells or self.listener is not None or self.progress is not None
         """Whether all that they do is looked at."""
@@ -219,14 +219,14 @@ class MapRun:
         """Yield what the history of the whole keeps of a record of a child."""
         kind, time, frame, visit, step, *rest = record
         if not self.follows:
-            if kind is NOTED and rest[0].startswith(OF_BLOCKS):
+            if kind is NOTED and rest[0].startswith(BLOCK_EVENT_PREFIXES):
                 yield self._tell(time, frame, visit, (*frame.place, step.name), *rest)
             return
         child: ChildExecution = frame.execution
         for event in child.events(record):
             if child.listener is not None:
                 child.listener(event)
-            if event.type.startswith(OF_BLOCKS):
+            if event.type.startswith(BLOCK_EVENT_PREFIXES):
                 yield self._tell(
                     event.timestamp, frame, visit, event.path, event.type, event.details
                 )

@@ -22,8 +22,8 @@ __all__ = [
     "SharedBudget",
     "SharedBudgets",
     "join_shared_budgets",
-    "without",
-    "without_calls",
+    "remove_calls",
+    "remove_execution",
 ]
 
 PARTS: Final = 60
@@ -524,7 +524,7 @@ def join_shared_budgets(
     return [*joined, shared]
 
 
-def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
+def remove_execution(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
     """Return a shared budget without the reservations of an execution that has ended.
 
     Args:
@@ -548,7 +548,7 @@ def without(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
     return {**kept, "open": entries}
 
 
-def without_calls(kept: Json, execution: str) -> Json:
+def remove_calls(kept: Json, execution: str) -> Json:
     """Return a shared budget without the calls of an execution that nobody runs any more.
 
     What is known of each call counts as spent. The reservation of the execution itself stays.

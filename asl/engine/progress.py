@@ -28,9 +28,9 @@ from asl.states.blocks.progress import (
 from asl.states.blocks.progress import Told as SoFar
 from asl.states.effects import ABSENT, Record
 
-__all__ = ["Aggregates", "Told", "status"]
+__all__ = ["ProgressEvent", "ProgressTracker", "status"]
 
-Told = tuple["Frame | None", "Step | None", "int | None", str, dict[str, Json]]
+ProgressEvent = tuple["Frame | None", "Step | None", "int | None", str, dict[str, Json]]
 """An event to be told: `(machine, state, index of a part, type, details)`; no machine stands for
 the workflow."""
 
@@ -176,7 +176,7 @@ class _Fork:
         }
 
 
-class Aggregates:
+class ProgressTracker:
     """Follows the records of a history and says what progress they stand for.
 
     Those of a run of a distributed Map are no part of the *whole*: they tell of the Map and of the
@@ -211,7 +211,7 @@ class Aggregates:
         fork.shown[None] = fork.mark(fork.percentage(self.weights))
         self.forks[frame.path, frame.visit] = fork
 
-    def counted(self, frame: "Frame", total: int) -> Iterator[Told]:
+    def counted(self, frame: "Frame", total: int) -> Iterator[ProgressEvent]:
         """Yield what follows from how many children the run of a Map has."""
         fork = self.forks[frame.path, frame.visit]
         fork.total = total
@@ -238,7 +238,7 @@ class Aggregates:
             if (*fork.frame.place, fork.step.name) == path:
                 fork.reached.add(details["at"])
 
-    def after(self, record: Record, events: Sequence["Event"]) -> Iterator[Told]:
+    def after(self, record: Record, events: Sequence["Event"]) -> Iterator[ProgressEvent]:
         """Yield what is to be told after a record, of which these are the events."""
         kind, _, frame, _, step, *rest = record
         if frame is None:
@@ -251,7 +251,7 @@ class Aggregates:
 
     # The workflow
 
-    def _of_workflow(self, frame: "Frame", events: Sequence["Event"]) -> Iterator[Told]:
+    def _of_workflow(self, frame: "Frame", events: Sequence["Event"]) -> Iterator[ProgressEvent]:
         for event in events:
             name = event.details.get("name")
             if not event.type.endswith("StateExited") or type(name) is not str:
@@ -277,7 +277,7 @@ class Aggregates:
 
     def _of_fork(
         self, record: Record, step: Step, track: Track, events: Sequence["Event"]
-    ) -> Iterator[Told]:
+    ) -> Iterator[ProgressEvent]:
         kind, _, frame, visit, _, *rest = record
         key = frame.path, visit
         if kind in (kinds.STRETCH, kinds.AGAIN):
@@ -307,7 +307,7 @@ class Aggregates:
         step: Step | None,
         rest: Sequence[Any],
         events: Sequence["Event"],
-    ) -> Iterator[Told]:
+    ) -> Iterator[ProgressEvent]:
         """Yield what a record of a child means for the states around it."""
         current: float | None = None
         while frame.parent is not None:
@@ -334,7 +334,9 @@ class Aggregates:
             current = fork.percentage(self.weights)
             frame, kind = fork.frame, ""
 
-    def _tell(self, fork: _Fork, index: int | None, entered: bool = False) -> Iterator[Told]:
+    def _tell(
+        self, fork: _Fork, index: int | None, entered: bool = False
+    ) -> Iterator[ProgressEvent]:
         """Yield what is new about a fork, and about one part of it."""
         if index is not None and fork.tracking.each:
             whole = int(fork.parts[index].percentage) if index in fork.parts else 100
@@ -349,7 +351,9 @@ class Aggregates:
         if percentage is not None:
             yield from self._reach(fork, percentage)
 
-    def _updated(self, fork: _Fork, index: int | None, details: dict[str, Json]) -> Iterator[Told]:
+    def _updated(
+        self, fork: _Fork, index: int | None, details: dict[str, Json]
+    ) -> Iterator[ProgressEvent]:
         tracking = fork.tracking
         if not tracking.silent:
             yield fork.frame, fork.step, index, UPDATED, details
@@ -357,14 +361,14 @@ class Aggregates:
             named = {"type": tracking.emit, "on": "progress", "data": details}
             yield fork.frame, fork.step, index, EMITTED, named
 
-    def _reach(self, fork: _Fork, percentage: float, last: bool = False) -> Iterator[Told]:
+    def _reach(self, fork: _Fork, percentage: float, last: bool = False) -> Iterator[ProgressEvent]:
         for each in fork.tracking.milestones:
             if each.at in fork.reached or not (each.at <= percentage and (last or each.at < 100)):
                 continue
             fork.reached.add(each.at)
             yield from self._reached(fork, each)
 
-    def _reached(self, fork: _Fork, milestone: Milestone) -> Iterator[Told]:
+    def _reached(self, fork: _Fork, milestone: Milestone) -> Iterator[ProgressEvent]:
         for event, details in milestone.told():
             yield fork.frame, fork.step, None, event, details
 

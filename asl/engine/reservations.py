@@ -31,8 +31,8 @@ from asl.engine.usage import (
     NOTHING,
     UNKNOWN,
     UNUSED,
+    CallUsage,
     Price,
-    Used,
     add_amounts,
     amounts_of,
     max_amounts,
@@ -53,7 +53,7 @@ from asl.states.blocks.budget_limits import (
 __all__ = [
     "Admission",
     "Estimate",
-    "Later",
+    "MustWait",
     "NestedCalls",
     "Pause",
     "Reservation",
@@ -209,7 +209,7 @@ class Reservation:
             self.nested is not None and any(not each.below for each in self.nested.calls)
         )
 
-    def account(self, state: str, result: Mapping[str, Json]) -> Used:
+    def account(self, state: str, result: Mapping[str, Json]) -> CallUsage:
         """Count what the agent reports for its state, and return it."""
         self.used = used = self.frame.account(state, result)
         return used
@@ -244,7 +244,7 @@ class Reservation:
         return bool(sizes) and account.action in HARD
 
 
-class Later:
+class MustWait:
     """A call has to wait for one of another execution, of whose end nothing is heard here."""
 
 
@@ -283,7 +283,7 @@ class Pause(NamedTuple):
         return body
 
 
-Admission: TypeAlias = "Reservation | Pause | type[Later] | None"
+Admission: TypeAlias = "Reservation | Pause | type[MustWait] | None"
 """The reservation of a call, or why it is not made; None: other calls have to end before."""
 
 
@@ -296,9 +296,9 @@ class NestedCalls:
         """Those under way."""
         self.used: Amounts = NOTHING
         """What they have used; replaced, never changed."""
-        self.parts = [Part(self, number) for number in range(len(root.held))]
+        self.parts = [AccountShare(self, number) for number in range(len(root.held))]
 
-    def begin(self, call: Reservation, now: float) -> "bool | Refusal | type[Later]":
+    def begin(self, call: Reservation, now: float) -> "bool | Refusal | type[MustWait]":
         """Reserve for a call; False if it has to wait for others, Later for other executions."""
         shares: list[Amounts] = []
         for part in self.parts:
@@ -306,7 +306,7 @@ class NestedCalls:
             if share is None or type(share) is Refusal:
                 self.adjust(now)
                 if share is None and part.account.base.waits_for_others:
-                    return Later
+                    return MustWait
                 return share or False
             shares.append(share)  # type: ignore[arg-type]
         call.shares, call.under_way = shares, True
@@ -337,7 +337,7 @@ class NestedCalls:
                 root.held[part.number] = size
 
 
-class Part:
+class AccountShare:
     """What is reserved in one account for an outermost call and the calls within it."""
 
     def __init__(self, nested: NestedCalls, number: int) -> None:
@@ -476,7 +476,7 @@ def _fall_back(
 # Calls that wait
 
 
-class Turn(Protocol):
+class CallWaiter(Protocol):
     """What one call waits for, such as a future."""
 
     def done(self) -> bool:
@@ -492,8 +492,8 @@ class WaitingCalls:
     """The calls of a run that wait for others to end; they keep their order."""
 
     def __init__(self) -> None:
-        self.outermost: deque[Turn] = deque()
-        self.nested: deque[Turn] = deque()
+        self.outermost: deque[CallWaiter] = deque()
+        self.nested: deque[CallWaiter] = deque()
         """Calls within others, which go first: the others end only after them."""
 
     def wake(self) -> None:

@@ -8,20 +8,20 @@ from typing import Any, Final, NamedTuple, Self
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, deep_copy, excerpt
-from asl.engine.awaited import Awaited
+from asl.engine.aws_events import export_event
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event, found_by_engine
 from asl.engine.execution import Execution
-from asl.engine.export import exported
-from asl.engine.history import Expander
+from asl.engine.history import HistoryExpander
+from asl.engine.pending_callback import PendingCallback
 from asl.engine.progress import status
 from asl.engine.records import BROKEN, FAILED, NOTED, each_record
 from asl.engine.usage import totals
-from asl.engine.visits import visited, visited_before
+from asl.engine.visited_states import visited, visited_before
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Record
 
-__all__ = ["ExecutionFailed", "Result", "Waits"]
+__all__ = ["ExecutionFailed", "OpenRequests", "Result"]
 
 
 class ExecutionFailed(AslError):
@@ -45,14 +45,14 @@ class ExecutionFailed(AslError):
         return self.result.cause
 
 
-class Waits(NamedTuple):
+class OpenRequests(NamedTuple):
     """Open requests to people, and tasks that wait for the answer to their token."""
 
     asked: "Sequence[ApprovalRequest]" = ()
-    tasks: "Sequence[Awaited]" = ()
+    tasks: "Sequence[PendingCallback]" = ()
 
 
-NO_WAITS: Final = Waits()
+NO_WAITS: Final = OpenRequests()
 
 
 class Result:
@@ -78,7 +78,7 @@ class Result:
     `failed` or `dropped`, and the first `error`."""
     checkpoints: "Sequence[Checkpoint]" = ()
     """What it has saved, the oldest first; `asl.resume` goes on from there."""
-    waits: Waits = NO_WAITS
+    waits: OpenRequests = NO_WAITS
     """What `pending` and `awaited` show."""
     wake: float | None = None
     """The epoch second at which a wait is over, where it is `PAUSED`; None for none."""
@@ -192,7 +192,7 @@ class Result:
     @cached_property
     def events(self) -> list[Event]:
         """The whole history, in order."""
-        expander = Expander(self.execution)
+        expander = HistoryExpander(self.execution)
         events = [expander.start()]
         for record in self.records:
             events.extend(expander.feed(record))
@@ -202,7 +202,7 @@ class Result:
 
     def history(self) -> dict[str, Json]:
         """Return the whole history in the form of AWS's `GetExecutionHistory`."""
-        return {"events": [exported(event) for event in self.events]}
+        return {"events": [export_event(event) for event in self.events]}
 
     @property
     def elapsed(self) -> float:
@@ -296,8 +296,8 @@ class Result:
         cause = self.cause if self.cause is None else shorten(self.cause, 400, placeholder="...")
         return f"<Result {self.status} error={self.error!r} cause={cause!r}>"
 
-    def _expander(self) -> Expander:
-        expander = Expander(self.execution)
+    def _expander(self) -> HistoryExpander:
+        expander = HistoryExpander(self.execution)
         expander.start()
         for record in self.records:
             for _ in expander.feed(record):

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
-from asl.engine.agent import Agent, Call, Held
+from asl.engine.agent import Agent, Call, OpenAgents
 
-__all__ = ["Listing", "Offer", "Offers", "Toolbox", "Tools"]
+__all__ = ["CallTools", "ListTools", "ToolListing", "ToolOffer", "Toolbox"]
 
 
-class Offer(NamedTuple):
+class ToolOffer(NamedTuple):
     """A tool as one run sees it."""
 
     name: str
@@ -32,19 +32,19 @@ class Offer(NamedTuple):
         return own + self.also
 
 
-Offers: TypeAlias = Callable[[Call], Awaitable[list[Offer]]]
+ListTools: TypeAlias = Callable[[Call], Awaitable[list[ToolOffer]]]
 """Tells what there is, to somebody who is called."""
 
 
 class Toolbox(Protocol):
     """Something that has tools."""
 
-    def offers(self, held: Held) -> Offers:
+    def offers(self, held: OpenAgents) -> ListTools:
         """Return what tells of its tools in one run."""
         ...
 
 
-class Listing:
+class ToolListing:
     """The tools of one toolbox in one run, and who answers for them, known before they are listed.
 
     Args:
@@ -55,29 +55,29 @@ class Listing:
     """
 
     def __init__(
-        self, offers: Offers, agent: Agent, names: tuple[str, ...] = (), server: str = ""
+        self, offers: ListTools, agent: Agent, names: tuple[str, ...] = (), server: str = ""
     ) -> None:
         self.offers = offers
         self.agent = agent
         self.names = names
         self.server = server
 
-    def __call__(self, call: Call) -> Awaitable[list[Offer]]:
+    def __call__(self, call: Call) -> Awaitable[list[ToolOffer]]:
         """List the tools to an agent that is called."""
         return self.offers(call)
 
 
-class Tools(Protocol):
+class CallTools(Protocol):
     """The tools that an agent may use in one call: `call.tools`."""
 
-    async def offered(self, boxes: list[Offers] | None = None) -> list[Offer]:
+    async def offered(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
         """Return what may be used of *boxes*.
 
         Without boxes these are the tools of the run that the document allows by their names.
         """
         ...
 
-    async def use(self, offer: Offer, arguments: Json) -> Json:
+    async def use(self, offer: ToolOffer, arguments: Json) -> Json:
         """Use a tool that was offered; raises Raised, whatever goes wrong."""
         ...
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from asl.engine import records as kinds
 from asl.engine.events import TRUNCATED
 from asl.engine.execution import Execution
-from asl.engine.following import existing_follower, follow
 from asl.engine.frame import Frame
+from asl.engine.live_history import existing_live_history, open_live_history
 from asl.engine.records import each_record
 from asl.states.effects import Record
 
@@ -90,9 +90,9 @@ def _ends(history: list[Any]) -> Iterator[int]:
 def _truncate(execution: Execution, now: float, end: int) -> None:
     """Drop what the events after the position *end* of the history do not depend on."""
     history = execution.history
-    follower = existing_follower(execution)
+    follower = existing_live_history(execution)
     if execution.counter is not None and execution.counter.count_events is not None:
-        follower = follow(execution)
+        follower = open_live_history(execution)
     if follower is not None:
         for _ in follower.news():
             pass

@@ -24,11 +24,11 @@ __all__ = [
     "USAGE_KEYS",
     "ZERO",
     "Attribution",
+    "CallUsage",
+    "ExecutionSpending",
     "PastUsage",
     "Price",
-    "Spent",
     "Usage",
-    "Used",
     "add_amounts",
     "add_to",
     "amounts_of",
@@ -38,7 +38,7 @@ __all__ = [
     "reported_amount",
     "subtract_amounts",
     "totals",
-    "usage_in",
+    "usage_of_failure",
     "write_amounts",
 ]
 
@@ -69,7 +69,7 @@ class Price(NamedTuple):
     output: Decimal
 
 
-class Used(NamedTuple):
+class CallUsage(NamedTuple):
     """The usage of one call, as its raw result reports it."""
 
     cost: Decimal
@@ -83,14 +83,14 @@ class Used(NamedTuple):
     """The part of the report that is no usage and was ignored, None without one."""
 
 
-UNUSED: Final = Used(ZERO, 0, 0, 0, None)
+UNUSED: Final = CallUsage(ZERO, 0, 0, 0, None)
 LOST: Final = UNUSED._replace(fault="nothing")
 """The usage of a call that was given up before its end."""
 BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
 """The same of the call of a tool."""
 
 
-class Spent(NamedTuple):
+class ExecutionSpending(NamedTuple):
     """The spending of an execution, in all and by model."""
 
     usage: Usage = Usage()
@@ -99,17 +99,17 @@ class Spent(NamedTuple):
     """The amounts assumed for calls that reported no usage, by the fields of a budget."""
 
 
-UNSPENT = Spent()
+UNSPENT = ExecutionSpending()
 
 
-def usage_in(failure: Json) -> dict[str, Json] | None:
+def usage_of_failure(failure: Json) -> dict[str, Json] | None:
     """Return what an agent says that it has used, beside what it says of its failure."""
     if type(failure) is not dict or USAGE_KEYS.isdisjoint(failure):
         return None
     return {key: failure[key] for key in (*USAGE_KEYS, "model") if key in failure}
 
 
-def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
+def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> CallUsage:
     """Return the usage that an agent reports in its raw result (Specification 7).
 
     Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
@@ -138,15 +138,15 @@ def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> Used:
         cost: Json = result["_cost"]
         if not _is_usage(cost):
             fault, cost = f"_cost {excerpt(cost, 200)}", 0
-        return Used(Decimal(str(cost)), tokens, given, made, model, False, fault)
+        return CallUsage(Decimal(str(cost)), tokens, given, made, model, False, fault)
     if not (tokens or given or made):
-        return Used(ZERO, tokens, given, made, model, False, fault)
+        return CallUsage(ZERO, tokens, given, made, model, False, fault)
     price = None if model is None else prices.get(model)
     if price is None:
-        return Used(ZERO, tokens, given, made, model, True, fault)
+        return CallUsage(ZERO, tokens, given, made, model, True, fault)
     other = max(0, tokens - given - made)
     whole = price.input * given + price.output * made + max(price) * other
-    return Used(whole, tokens, given, made, model, False, fault)
+    return CallUsage(whole, tokens, given, made, model, False, fault)
 
 
 def _count(value: Json) -> Any:
@@ -184,7 +184,7 @@ UNKNOWN: Final[Amounts] = {}
 """The amounts of a call of which nothing is known."""
 
 
-def amounts_of(used: Used) -> Amounts:
+def amounts_of(used: CallUsage) -> Amounts:
     """Return the usage of a call by the fields that limit it, without zeros."""
     found: dict[str, Decimal | int] = {}
     cost, tokens, given, made, *_ = used
@@ -353,7 +353,7 @@ class Attribution:
         self.by_tag: dict[str, tuple[Decimal, int]] = {}
         self.by_attribution: dict[str, dict[str, tuple[Decimal, int]]] = {}
 
-    def add(self, limits: Limits, used: Used) -> None:
+    def add(self, limits: Limits, used: CallUsage) -> None:
         """Count what a call has used whose own limits are these."""
         cost, tokens = used.cost, used.tokens
         add_to(self.by_category, limits.category or UNCATEGORIZED, cost, tokens)

@@ -14,16 +14,16 @@ from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encode
 from asl.documents.compiling import prepare, program_of
 from asl.documents.loading import profile_of
-from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event
 from asl.engine.execution import Execution, Identity
-from asl.engine.history import Expander
+from asl.engine.history import HistoryExpander
+from asl.engine.journal_values import read_spending
 from asl.engine.ledger import Ledger
-from asl.engine.record_reading import RecordReader
+from asl.engine.pending_callback import PendingCallback
+from asl.engine.record_reader import RecordReader
 from asl.engine.records import BROKEN, NOTED, RETRIED
-from asl.engine.result import Result, Waits
-from asl.engine.written import read_spending
+from asl.engine.result import OpenRequests, Result
 from asl.executions.errors import ExecutionNotFound
 from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
@@ -179,7 +179,7 @@ class ExecutionReader:
 
     def awaited(
         self, stored: Stored, *, limit: int | None = None, after: str | None = None
-    ) -> list[Awaited]:
+    ) -> list[PendingCallback]:
         """Return the tasks of the same executions that wait for the answer to their token."""
         numbers = self._with_descendants(stored)
         return find_tasks(self.session, OPEN_OF, numbers, limit=limit, after=after)
@@ -228,7 +228,7 @@ class ExecutionReader:
         result = Result().init(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
-            result.waits = Waits(self.open(stored), self.awaited(stored))
+            result.waits = OpenRequests(self.open(stored), self.awaited(stored))
         return result
 
     def execution(self, stored: Stored, program: Program) -> Execution:
@@ -260,7 +260,7 @@ class EventFeed:
         self._log = Log(kept.session, stored.number)
         execution = kept.execution(stored, kept.program(stored))
         self._reader = RecordReader(execution, (), kept.program_of(stored))
-        self._expander = Expander(execution)
+        self._expander = HistoryExpander(execution)
         self._expander.redacts = redacts
         self._read = 0
         """The number of the last step that was read."""

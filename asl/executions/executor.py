@@ -19,10 +19,10 @@ from asl.effects.child_execution import PreparedExecution, StartRequest
 from asl.effects.clock import Clock
 from asl.effects.fork import relaxed_gc
 from asl.effects.run import execute, uncancel
-from asl.engine.blame import is_cancellation
 from asl.engine.events import FORKED
+from asl.engine.exception_mapping import is_cancellation
 from asl.engine.journal import STARTED, Journal
-from asl.engine.record_writing import written_whole
+from asl.engine.record_writer import write_execution_record
 from asl.engine.records import WHOLE_PATH
 from asl.engine.result import Result
 from asl.executions.errors import ExecutionBusy, ExecutionExists
@@ -187,7 +187,7 @@ class Executor:
                 position["data"] = data
             journal.put_position("", position)
             details = {"execution": known.name, "state": entry.state, "visit": entry.visit}
-            journal.put_record(WHOLE_PATH, written_whole(now, FORKED, details))
+            journal.put_record(WHOLE_PATH, write_execution_record(now, FORKED, details))
             self.session.flush()
         self.notify()
         return name

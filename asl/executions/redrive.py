@@ -16,10 +16,10 @@ from asl.engine.checkpoints import (
     Storage,
     chosen,
     definition_hash,
-    refuse_unfit,
+    require_compatible,
 )
 from asl.engine.events import ENDINGS, RESUMED
-from asl.engine.past import at_checkpoint, refuse_status, resumption
+from asl.engine.resume_point import checkpoint_position, require_resumable, resumption_details
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.execution_reader import REDRIVABLE, ExecutionReader
 from asl.program import Machine, Program
@@ -227,22 +227,22 @@ def rewind(
 ) -> None:
     """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
     if known.status != "RUNNING":  # else its process has died
-        refuse_status(known.name, known.status)
+        require_resumable(known.name, known.status)
     key, program = _chosen(kept, known, other)
     checkpoint, now = chosen(kept.checkpoints(known), name), kept.now()
     definition = definition_hash(program.document)
-    refuse_unfit(checkpoint, now, definition, program.machine.steps, force)
+    require_compatible(checkpoint, now, definition, program.machine.steps, force)
     checkpoint = _fetched(checkpoint, storages)
     refuse(program, checkpoint.next)
     journal = kept.journal(known)
     position = {
-        **at_checkpoint(checkpoint, journal.visits, now),
+        **checkpoint_position(checkpoint, journal.visits, now),
         "records": journal.recorded.get("", 0),
         "usage": ["0", 0] if journal.spending is None else journal.spending[0],
     }
     journal.put_position("", position)
     journal.close_requests()
-    details = resumption(checkpoint, known.redrives + 1)
+    details = resumption_details(checkpoint, known.redrives + 1)
     _begin(kept, journal, known, key, now, RESUMED, details)
 
 

@@ -6,7 +6,7 @@ from time import monotonic, sleep
 
 from asl.core.values import Json
 from asl.effects.task_tokens import TaskDoesNotExist, TaskTimedOut, TaskTokenService
-from asl.engine.awaited import Awaited
+from asl.engine.pending_callback import PendingCallback
 from asl.executions.execution_reader import ExecutionReader
 from asl.states.errors import Reported
 from asl.stores.requests import (
@@ -70,7 +70,7 @@ class StoreTaskTokens(TaskTokenService):
                 return None, None
             sleep(min(LOOK, max(0.0, until - monotonic())))
 
-    def _next_taken(self, activity: str, worker: str | None) -> Awaited | None:
+    def _next_taken(self, activity: str, worker: str | None) -> PendingCallback | None:
         address = addressed(activity)
         if not self._next(address):  # no need to keep others from writing
             return None
@@ -82,14 +82,14 @@ class StoreTaskTokens(TaskTokenService):
                 self._keep_sign(task)
         return task
 
-    def _next(self, address: str) -> Awaited | None:
+    def _next(self, address: str) -> PendingCallback | None:
         now = self.now()
         for task in scan_tasks(self.session, FOR, address):
             if task.taken is None and (task.due is None or now < task.due):
                 return task
         return None
 
-    def _keep_sign(self, task: Awaited) -> None:
+    def _keep_sign(self, task: PendingCallback) -> None:
         put_sign(self.session, task)
         if task.due is not None:
             self._wake(task.token, task.due)
@@ -100,7 +100,7 @@ class StoreTaskTokens(TaskTokenService):
         for (wake,) in session.select(WAKE, number):
             session.write(DUE, time if wake is None else min(wake, time), number)
 
-    def _open(self, token: str) -> Awaited:
+    def _open(self, token: str) -> PendingCallback:
         """Return the task of a token that may still be answered."""
         found = find_tasks(self.session, BY_ID, token)
         if not found:

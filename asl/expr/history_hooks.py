@@ -14,7 +14,7 @@ __all__ = ["HOOK_MODULES", "HistoryHook", "history_hook"]
 HistoryHook: TypeAlias = Callable[
     [str, str, Collection[str], Json], Iterator[tuple[str, dict[str, Json]]]
 ]
-"""What tells of a state that is entered, see `asl.program.Told`."""
+"""What tells of a state that is entered, see `asl.program.EntryEvents`."""
 
 HOOK_MODULES: Final[Mapping[str, str]] = {"Flujo": "asl.expr.flujo.hops"}
 """The module of a dialect by its member of `Metadata`; its `history_hook` makes one of that."""

@@ -21,8 +21,8 @@ from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.driver import drive
 from asl.effects.run import execute
 from asl.engine.execution import Identity
-from asl.engine.past import past_of
 from asl.engine.result import Result
+from asl.engine.resume_point import find_resume_point
 from asl.runs.running import run_apart
 
 __all__ = ["aresume", "resume"]
@@ -102,7 +102,7 @@ def _resumption(
     program = execution.program
     if document is not None:
         program = replace(program_of(document, program.profile, False), name=program.name)
-    past = past_of(result, checkpoint, program, now, force)
+    past = find_resume_point(result, checkpoint, program, now, force)
     bound = bind(bindings, program)
     return execute(
         program,

@@ -7,7 +7,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.times import parse_duration
-from asl.program import Between, Finish, Step
+from asl.program import AfterTransition, Finish, Step
 from asl.states.base import Compiler, Node, StateType, text_of
 from asl.states.durations import duration
 from asl.states.effects import CheckpointRequest
@@ -78,7 +78,7 @@ def _storage(written: Evaluate | None, data: Json, frame: Frame) -> str:
 # Automatic checkpoints
 
 
-def automatic(written: Mapping[str, Json]) -> Between | None:
+def automatic(written: Mapping[str, Json]) -> AfterTransition | None:
     """Compile `Checkpointing`: what saves the execution between two states, None for nothing."""
     if written.get("Enabled") is False:
         return None

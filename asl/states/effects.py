@@ -261,7 +261,7 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     def reported(self, result: Json) -> Any:
-        """Return the usage that a raw result reports (`asl.engine.usage.Used`)."""
+        """Return the usage that a raw result reports (`asl.engine.usage.CallUsage`)."""
         ...
 
     def account(self, state: str, result: Json) -> object:

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 from asl.core.values import Json, encode
-from asl.engine.awaited import Awaited
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.journal import STARTED
-from asl.engine.record_reading import RecordReader, read_beginning
-from asl.engine.record_writing import tells_next, written_whole
+from asl.engine.pending_callback import PendingCallback
+from asl.engine.record_reader import RecordReader, read_beginning
+from asl.engine.record_writer import includes_next_stretch, write_execution_record
 from asl.engine.records import STRETCH, TOLD, WHOLE_PATH
 from asl.engine.result import Result
 from asl.program import Program
@@ -106,7 +106,7 @@ class StoreJournal(Log):
         self.positions: dict[str, Json] = {}
         self.answers: dict[str, Json] = {}
         self.requests: dict[str, ApprovalRequest] = {}
-        self.tasks: dict[str, Awaited] = {}
+        self.tasks: dict[str, PendingCallback] = {}
         self.recorded: dict[str, int] = {}
         self.began: dict[str, Json] = {}
         self.lives: dict[str, tuple[int, float | None]] = {}
@@ -183,7 +183,7 @@ class StoreJournal(Log):
         self.answers |= dict(decisions.values())
 
     def _count(self, path: str, record: Json) -> None:
-        known, more = self.recorded.get(path, 0), tells_next(record)
+        known, more = self.recorded.get(path, 0), includes_next_stretch(record)
         self.recorded[path] = known + 1 + more
         if path == "":
             self.visits = record[2] + 1 + more
@@ -252,20 +252,20 @@ class StoreJournal(Log):
         self.may_have_asked = True
         requests.put_request(self.store, self.number, asked, received)
 
-    def put_task(self, task: Awaited) -> None:
+    def put_task(self, task: PendingCallback) -> None:
         """Keep a new request that is answered by its token."""
         self.may_have_asked = True
         requests.put_task(self.store, self.number, task)
 
-    def put_sign(self, task: Awaited) -> None:
+    def put_sign(self, task: PendingCallback) -> None:
         """Keep that somebody has taken a task, or is at work on it."""
         requests.put_sign(self.store, task)
 
-    def put_outcome(self, task: Awaited) -> None:
+    def put_outcome(self, task: PendingCallback) -> None:
         """Keep what became of a task that was open."""
         requests.put_outcome(self.store, task)
 
-    def look(self, task: Awaited) -> None:
+    def look(self, task: PendingCallback) -> None:
         """Read what others have said of a task meanwhile."""
         for seen in requests.find_tasks(self.store, requests.BY_ID, task.token):
             task.status, task.outcome = seen.status, seen.outcome
@@ -371,8 +371,8 @@ class StoreJournal(Log):
     ) -> None:
         """Let an execution begin anew after its *ending*; None where its process has died."""
         if ending is not None:
-            self.put_record(WHOLE_PATH, written_whole(*ending))
-        self.put_record(WHOLE_PATH, written_whole(now, event, details))
+            self.put_record(WHOLE_PATH, write_execution_record(*ending))
+        self.put_record(WHOLE_PATH, write_execution_record(now, event, details))
         self.store.write(BEGIN_ANEW, redrives, now, document, self.number)
 
     def show(self, chunk: Json) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from asl.core.values import Json, encode
-from asl.engine.record_reading import RecordReader
+from asl.engine.record_reader import RecordReader
 from asl.engine.records import NOTED, WHOLE_PATH
 from asl.states.effects import Record
 from asl.stores.backend import Write

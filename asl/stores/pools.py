@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from asl.core.values import Json, encode
-from asl.engine.pools import without, without_calls
+from asl.engine.journal_values import read_usage
+from asl.engine.pools import remove_calls, remove_execution
 from asl.engine.usage import ZERO
-from asl.engine.written import read_usage
 from asl.stores.executions import ENDED, find_execution, top_of
 from asl.stores.session import Session
 from asl.stores.statements import PARAMETER, Insert, Select, is_set, one_of
@@ -83,9 +83,9 @@ class StoreBudgets:
             ends = self.session.select(ENDED_ONE, holder.workflow, holder.name)
             for ended, usage in ends:
                 spent = ZERO if usage is None else _charged(self.session.values.unpack(usage))
-                kept = without(kept, holder.id, spent, ended)
+                kept = remove_execution(kept, holder.id, spent, ended)
             if not ends and has_calls and not self.is_at_work(holder.name):
-                kept = without_calls(kept, holder.id)
+                kept = remove_calls(kept, holder.id)
         return kept
 
     def is_at_work(self, name: str) -> bool:
@@ -118,4 +118,4 @@ class StoreBudgets:
     def leave(self, execution: str, spent: Decimal, now: float) -> None:
         """Release the reservations of an execution that ends without running."""
         for (name,) in self.session.select(NAMES):
-            self.change(name, lambda kept: without(kept, execution, spent, now))
+            self.change(name, lambda kept: remove_execution(kept, execution, spent, now))

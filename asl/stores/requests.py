@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Final, TypeVar
 
 from asl.core.values import Json, encode
-from asl.engine.awaited import Awaited
+from asl.engine.pending_callback import PendingCallback
 from asl.states.approval_request import ApprovalRequest
 from asl.stores.errors import StoreDamaged
 from asl.stores.session import Session
@@ -181,7 +181,7 @@ def find_tasks(
     limit: int | None = None,
     after: str | None = None,
     damaged: list[str] | None = None,
-) -> list[Awaited]:
+) -> list[PendingCallback]:
     """Return the requests by task token that a query asks for, in the order they were made.
 
     See `find_requests` for the arguments.
@@ -190,7 +190,7 @@ def find_tasks(
     return [*islice(_whole(rows, partial(_read_task, session), damaged), limit)]
 
 
-def scan_tasks(session: Session, query: RequestQuery, *values: Any) -> Iterator[Awaited]:
+def scan_tasks(session: Session, query: RequestQuery, *values: Any) -> Iterator[PendingCallback]:
     """Yield the requests by task token that a query asks for: there may be many."""
     rows = _rows(session, query.tasks, values, None, None)
     return _whole(rows, partial(_read_task, session), None)
@@ -255,12 +255,12 @@ def _read_request(session: Session, row: Row) -> ApprovalRequest:
     return asked
 
 
-def _read_task(session: Session, row: Row) -> Awaited:
+def _read_task(session: Session, row: Row) -> PendingCallback:
     id, key, kind, status, created, body, received, answer, whole = row
     session.check(whole == 1, f"the request {id}")
     with session.reading(f"the request {id}"):
         target, state, payload, timeout, heartbeat = session.values.unpack(body)
-        task = Awaited(id, key, kind, target, state, payload, created, timeout, heartbeat)
+        task = PendingCallback(id, key, kind, target, state, payload, created, timeout, heartbeat)
         task.status = status
         task.taken, task.worker, task.beat = session.values.unpack(received)
         task.outcome = None if answer is None else session.values.unpack(answer)
@@ -323,7 +323,7 @@ def put_request(session: Session, number: int, asked: ApprovalRequest, received:
     )
 
 
-def put_task(session: Session, number: int, task: Awaited) -> None:
+def put_task(session: Session, number: int, task: PendingCallback) -> None:
     """Keep a new request of an execution that is answered by its token."""
     body = [task.target, task.state, task.payload, task.timeout, task.heartbeat]
     session.write(
@@ -347,12 +347,12 @@ def addressed(target: str) -> str:
     return sha256(target.encode()).hexdigest()
 
 
-def put_sign(session: Session, task: Awaited) -> None:
+def put_sign(session: Session, task: PendingCallback) -> None:
     """Keep that somebody has taken a task, or is at work on it."""
     session.write(SIGN, session.values.pack(encode(_signs(task))), task.due, task.token)
 
 
-def put_outcome(session: Session, task: Awaited) -> None:
+def put_outcome(session: Session, task: PendingCallback) -> None:
     """Keep what became of a task that was open."""
     if task.outcome is None:
         session.write(SETTLE, task.status, None, None, task.token)
@@ -361,7 +361,7 @@ def put_outcome(session: Session, task: Awaited) -> None:
         session.write(SETTLE, task.status, 0.0, outcome, task.token)
 
 
-def _signs(task: Awaited) -> Json:
+def _signs(task: PendingCallback) -> Json:
     return [task.taken, task.worker, task.beat]
 
 

@@ -13,7 +13,7 @@ from asl.core.environment import require_extra
 from asl.core.values import Json, excerpt
 from asl.engine.events import ENDINGS, PAUSED, Event
 from asl.engine.execution import Execution
-from asl.engine.usage import Used, reported
+from asl.engine.usage import CallUsage, reported
 from asl.states import STATE_TYPES, UNKNOWN
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class _Trace:
         error = str(details.get("error", event.type)) if failed else None
         self._end(place, event.timestamp, error)
 
-    def _used(self, call: _Open, used: Used) -> None:
+    def _used(self, call: _Open, used: CallUsage) -> None:
         if not (used.tokens or used.cost):
             return
         names, found = dict(call.attributes), {"asl.usage.tokens": used.tokens}

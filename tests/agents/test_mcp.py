@@ -25,7 +25,7 @@ import asl
 from asl.agents.file import InvalidAgents, load_bindings
 from asl.agents.mcp import McpServer, _Session, fingerprint
 from asl.agents.model import ModelAgent
-from asl.engine.agent import opened
+from asl.engine.agent import open_agent
 from tests.examples import sampled
 
 from . import lean_mcp
@@ -427,7 +427,7 @@ def test_the_end_of_a_connection_leaves_the_one_that_has_replaced_it(started: li
     """However long the old one takes to end."""
 
     async def main() -> None:
-        session = opened(McpServer(LEAN), {})
+        session = open_agent(McpServer(LEAN), {})
         assert isinstance(session, _Session)
         first = await session.connected()
         ending = asyncio.create_task(session.drop(first))

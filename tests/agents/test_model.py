@@ -25,7 +25,7 @@ import asl
 from asl.agents.file import InvalidAgents, load_bindings
 from asl.agents.model import PROVIDERS, ModelAgent
 from asl.agents.tool import Tool
-from asl.engine.agent import Deputy
+from asl.engine.agent import AgentWrapper
 
 from .servers import Exchange, HttpServer, serving
 from .workflows import for_each, retried, task
@@ -248,7 +248,7 @@ def test_the_document_may_say_how_to_answer() -> None:
     assert settings["stop_sequences"] == ["."]
 
 
-class Listening(Deputy):
+class Listening(AgentWrapper):
     """An agent in front of another one, which listens to its answer."""
 
     def __init__(self, agent: Any) -> None:
@@ -267,7 +267,7 @@ def test_an_answer_is_told_piece_by_piece() -> None:
         for piece in ("Hel", "lo, ", "Ada"):
             yield piece
 
-    listening = Listening(ModelAgent(FunctionModel(stream_function=stream)).opened({}))
+    listening = Listening(ModelAgent(FunctionModel(stream_function=stream)).open_agent({}))
     result = asl.run(task(), agents={"A": listening})
     assert result.output["response"] == "Hello, Ada"
     assert "".join(listening.heard) == "Hello, Ada"
@@ -662,7 +662,7 @@ def streaming(lines: list[bytes], chunked: bool) -> Callable[[Exchange], None]:
 def listened(lines: list[bytes], chunked: bool) -> tuple[asl.Result, list[str]]:
     with serving(streaming(lines, chunked)) as server:
         agent = ModelAgent("openai-chat:tiny", key="k", url=f"{server.url}/v1")
-        listening = Listening(agent.opened({}))
+        listening = Listening(agent.open_agent({}))
         return asl.run(task(), {"prompt": "hi"}, agents={"A": listening}), listening.heard
 
 

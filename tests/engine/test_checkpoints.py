@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
-from asl.engine.checkpoints import Names, definition_hash
+from asl.engine.checkpoints import CheckpointNames, definition_hash
 from asl.stores.checkpoint_folder import CheckpointFolder
 
 DOCUMENT = {
@@ -85,12 +85,12 @@ def test_an_unknown_storage_has_a_hint() -> None:
 @given(st.lists(st.sampled_from(["a", "a-2", "a-2-2", "auto-1", None])))
 def test_no_id_is_given_twice(wanted: list[str | None]) -> None:
     """Whatever the names are, and in whichever process they are taken."""
-    names, known = Names(), []
+    names, known = CheckpointNames(), []
     for name in wanted:
         id, called = names.new("exec", name)
         names.take(id, called)
         known.append((id, called))
-        assert Names(known).new("exec", name) == names.new("exec", name)
+        assert CheckpointNames(known).new("exec", name) == names.new("exec", name)
     assert len({id for id, _ in known}) == len(known)
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import asl
 from asl.cli.main import cli
-from asl.engine.awaited import Awaited
+from asl.engine.pending_callback import PendingCallback
 from asl.executions import RequestNotFound, Store
 from asl.states.approval_request import ApprovalRequest
 from asl.stores.backend import StoreConnection
@@ -45,7 +45,9 @@ def fill(store: Store) -> Callable[[int], None]:
             created, key = float(index // 7), f"/M@0.0[{index}]/Ask@0.0"
             asked = ApprovalRequest(id, key, "approval", {**shown, "requestId": id}, {}, created)
             put_request(session, number, asked, True)
-            task = Awaited(f"t{id}", key, "activity", ACTIVITY, "Do", {}, created, None, None)
+            task = PendingCallback(
+                f"t{id}", key, "activity", ACTIVITY, "Do", {}, created, None, None
+            )
             put_task(session, number, task)
         session.flush()
 

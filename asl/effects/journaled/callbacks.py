@@ -21,9 +21,9 @@ from asl.effects.journaled.results import JournaledResults
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service import ServiceAgent
 from asl.effects.task_tokens import TokenWait
-from asl.engine.agent import Agent, Call, Messenger
-from asl.engine.awaited import TOKEN, Awaited
+from asl.engine.agent import Agent, Call, CallbackHandler
 from asl.engine.frame import Frame
+from asl.engine.pending_callback import TOKEN, PendingCallback
 from asl.states.calls import Handover, Options
 from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspended
 
@@ -43,7 +43,7 @@ class JournaledCallbacks:
         self.answers = answers
         self.journal, self.runtime = answers.journal, answers.runtime
 
-    async def opened(self, at: Frame, task: Awaited) -> Awaited:
+    async def opened(self, at: Frame, task: PendingCallback) -> PendingCallback:
         """Return a task of the journal: the one that is there, or the new one, made durable."""
         known = self.journal.tasks.pop(at.key, None)
         if known is not None:
@@ -54,7 +54,7 @@ class JournaledCallbacks:
         return task
 
     @contextmanager
-    def settling(self, task: Awaited) -> Iterator[None]:
+    def settling(self, task: PendingCallback) -> Iterator[None]:
         """Keep what became of a task when the block ends."""
         try:
             yield
@@ -74,7 +74,9 @@ class DurableCallback:
     ended: float | None = None
     """When its answer came or its time was over, None for just now."""
 
-    def __init__(self, tasks: JournaledCallbacks, task: Awaited, options: Options | None) -> None:
+    def __init__(
+        self, tasks: JournaledCallbacks, task: PendingCallback, options: Options | None
+    ) -> None:
         self.journal, self.runtime = tasks.journal, tasks.runtime
         self.task = task
         self.options = options
@@ -222,10 +224,10 @@ class DurableActivity:
 
 
 def durable_agent(
-    caller: Caller, kept: DurableCallback, target: Messenger | ActivityService
+    caller: Caller, kept: DurableCallback, target: CallbackHandler | ActivityService
 ) -> Agent:
     """Return who brings a kept task to its answer."""
-    if isinstance(target, Messenger):
+    if isinstance(target, CallbackHandler):
         return DurableCallbackAgent(caller, kept, target.agent)
     if kept.task.kind == TOKEN:  # it was handed over: nobody is called
         return DurableCallbackAgent(caller, kept, ServiceAgent(target))
@@ -283,10 +285,10 @@ def _keep_time() -> None:
     """Do nothing: a kept task counts the time since a sign of life by itself."""
 
 
-def new_callback(at: Frame, request: Handover, kind: str, created: float) -> Awaited:
+def new_callback(at: Frame, request: Handover, kind: str, created: float) -> PendingCallback:
     """Return a new request that is answered by its token."""
     target, options = request.target, request.options
     limits = (None, None) if options is None else (options.timeout, options.heartbeat)
-    return Awaited(
+    return PendingCallback(
         at.token, at.key, kind, target.name, target.state, request.payload, created, *limits
     )

@@ -12,8 +12,8 @@ from asl.effects.journaled.results import JournaledResults
 from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.journal import STARTED
+from asl.engine.journal_values import write_spending
 from asl.engine.usage import add_amounts, read_amounts, write_amounts
-from asl.engine.written import written_spending
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
 from asl.states.errors import Raised
@@ -100,7 +100,7 @@ class JournaledCalls:
         size = journal.put_answer(key, value)
         log.weight += size
         self.answers.kept += size
-        journal.put_spending(written_spending(self.execution))
+        journal.put_spending(write_spending(self.execution))
         await journal.commit(self.answers.shares)
         journal.reached("answer.put")
 

@@ -14,10 +14,10 @@ from asl.effects.journaled.callbacks import (
 from asl.effects.journaled.results import JournaledResults
 from asl.effects.task_tokens import OpenToken
 from asl.engine.agent import Call
-from asl.engine.awaited import TOKEN
 from asl.engine.frame import Frame
-from asl.engine.usage import UNSPENT, Spent
-from asl.engine.written import read_spent, written_spent
+from asl.engine.journal_values import read_spent, write_spent
+from asl.engine.pending_callback import TOKEN
+from asl.engine.usage import UNSPENT, ExecutionSpending
 from asl.program import Program
 from asl.states.calls import Handover
 from asl.states.effects import ChildWorkflow
@@ -44,14 +44,14 @@ class JournaledChildren:
         """Begin it once, or find it; None where another execution has its name."""
         return self._keeper.started(self.journal, at.key, program, child)
 
-    def counted(self, child: ChildWorkflow) -> Spent:
+    def counted(self, child: ChildWorkflow) -> ExecutionSpending:
         """Return what of a child's spending was counted before it went on."""
         written = self.journal.answers.get(_counted(child))
         return UNSPENT if written is None else read_spent(written)
 
-    def count(self, child: ChildWorkflow, spent: Spent) -> None:
+    def count(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Keep what of a child's spending is counted."""
-        self.journal.put_answer(_counted(child), written_spent(spent))
+        self.journal.put_answer(_counted(child), write_spent(spent))
 
     def detach(self, begun: PreparedExecution) -> None:
         """Let a job go on by itself: the state that has started it has ended without it."""

@@ -25,11 +25,11 @@ from asl.effects.journaled.results import PATIENCE, JournaledResults
 from asl.effects.local import LocalEffects
 from asl.effects.persistence import Persistence
 from asl.effects.service import ServiceAgent
-from asl.engine.agent import Messenger
-from asl.engine.awaited import ACTIVITY, TOKEN, Awaited
+from asl.engine.agent import CallbackHandler
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
+from asl.engine.pending_callback import ACTIVITY, TOKEN, PendingCallback
 from asl.program import Step
 from asl.states.approval_request import ApprovalRequest
 from asl.states.calls import Handover, Invocation, Lookup, Target
@@ -281,7 +281,9 @@ class JournaledEffects:
             return await self.inner.call(at, request)
         return await self._awaited(at, request, agent)
 
-    def _answers(self, target: Target, task: Awaited | None) -> Messenger | ActivityService | None:
+    def _answers(
+        self, target: Target, task: PendingCallback | None
+    ) -> CallbackHandler | ActivityService | None:
         """Return who gives the answer by token, None where the call itself is answered.
 
         Elsewhere these are the workers of an activity that nobody is bound to, and the same holds
@@ -293,16 +295,16 @@ class JournaledEffects:
             if target.is_activity or (task is not None and task.taken is not None):
                 return ActivityService(target.name)
             raise
-        if isinstance(agent, Messenger):
+        if isinstance(agent, CallbackHandler):
             return agent
         polled = agent.service if isinstance(agent, ServiceAgent) else None
         return polled if isinstance(polled, ActivityService) else None
 
     async def _awaited(
-        self, at: Frame, request: Handover, agent: Messenger | ActivityService
+        self, at: Frame, request: Handover, agent: CallbackHandler | ActivityService
     ) -> Json:
         options = request.options
-        kind = TOKEN if isinstance(agent, Messenger) else ACTIVITY
+        kind = TOKEN if isinstance(agent, CallbackHandler) else ACTIVITY
         task = await self.tasks.opened(at, new_callback(at, request, kind, self.runtime.now()))
         if options is not None:
             options.began = task.created

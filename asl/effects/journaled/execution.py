@@ -12,14 +12,15 @@ from asl.effects.journaled.log import MachineLog, log_of
 from asl.effects.journaled.results import BEGAN, JournaledResults
 from asl.effects.local import LocalEffects
 from asl.effects.time_limits import interpret_in_time
-from asl.engine.checkpoints import Checkpoint, Names
+from asl.engine.checkpoints import Checkpoint, CheckpointNames
 from asl.engine.events import RESUMED
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
+from asl.engine.journal_values import read_spending, read_usage, write_usage
 from asl.engine.ledger import Ledger
-from asl.engine.record_reading import RecordReader
-from asl.engine.record_writing import written_whole
+from asl.engine.record_reader import RecordReader
+from asl.engine.record_writer import write_execution_record
 from asl.engine.records import (
     ADVANCED,
     EXITED,
@@ -31,7 +32,6 @@ from asl.engine.records import (
     each_record,
 )
 from asl.engine.usage import NO_USAGE, Usage
-from asl.engine.written import read_spending, read_usage, written_usage
 from asl.states.blocks.streaming import CHUNK
 from asl.states.effects import Record
 
@@ -63,7 +63,7 @@ class JournaledExecution:
         self.history = execution.emit
         self.top = frame
         self.paused = journal.paused
-        effects.names = Names(journal.saved)
+        effects.names = CheckpointNames(journal.saved)
         effects.machine = effects.timed_machine = self.machine
         execution.emit, execution.of_children = self.emit, self._emit_of_child
         if journal.spending is not None:
@@ -181,7 +181,7 @@ class JournaledExecution:
         if log.noted:
             log.write_notes(self.journal)
         position = frame.cut(failed)
-        position |= {"records": log.records, "usage": written_usage(frame.usage)}
+        position |= {"records": log.records, "usage": write_usage(frame.usage)}
         return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
 
     def leave(self, frame: Frame, failed: bool) -> None:
@@ -194,7 +194,7 @@ class JournaledExecution:
         if record[0] is WHOLE:
             self.history(record)
             _, time, _, _, _, event, details = record
-            self.journal.put_record(WHOLE_PATH, written_whole(time, event, details))
+            self.journal.put_record(WHOLE_PATH, write_execution_record(time, event, details))
             return
         log = record[2].log or log_of(record[2])
         if log.aside is not None or record[0] is STRETCH:

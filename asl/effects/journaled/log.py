@@ -11,7 +11,7 @@ from typing import Any
 from asl.core.values import Json
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
-from asl.engine.record_writing import tells_next, written_record
+from asl.engine.record_writer import includes_next_stretch, write_record
 from asl.engine.records import EXITED
 from asl.states.effects import Record
 
@@ -87,7 +87,7 @@ class MachineLog:
             self.begins = False
             return
         written = self._written(journal, record)
-        self.begins = record[0] is EXITED and tells_next(written)
+        self.begins = record[0] is EXITED and includes_next_stretch(written)
         journal.put_record(self.path, written)
 
     def write_last(self, journal: Journal, record: Record) -> int:
@@ -100,7 +100,7 @@ class MachineLog:
         if self.given is not None and self.latest is not None:
             reference = journal.reference(self.latest)
             given = None if reference is None else self.given
-        written, seen = written_record(record, self.last[1], given, reference, whole)
+        written, seen = write_record(record, self.last[1], given, reference, whole)
         self.last = record, seen
         return written
 

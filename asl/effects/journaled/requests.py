@@ -10,7 +10,7 @@ from asl.effects.agent_turn import TOOL_CALL
 from asl.effects.journaled.results import JournaledResults
 from asl.effects.persistence import ConsentProcess
 from asl.engine.frame import Frame
-from asl.engine.written import written_error
+from asl.engine.journal_values import write_error
 from asl.states.approval_request import ApprovalRequest
 
 __all__ = ["FAILED_NOTICES", "JournaledRequests"]
@@ -130,7 +130,7 @@ class JournaledRequests:
         try:
             decision = await consent.decision()
         except StateError as error:
-            journal.put_answer(key, [asked.kind, consent.time, None, written_error(error)])
+            journal.put_answer(key, [asked.kind, consent.time, None, write_error(error)])
             raise
         else:
             journal.put_answer(key, [asked.kind, consent.time, decision, None])

@@ -21,14 +21,14 @@ from asl.effects.journaled.log import MachineLog, log_of
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
-from asl.engine.usage import Usage, read_amounts
-from asl.engine.written import (
+from asl.engine.journal_values import (
     read_error,
     read_usage,
-    written_error,
-    written_spending,
-    written_usage,
+    write_error,
+    write_spending,
+    write_usage,
 )
+from asl.engine.usage import Usage, read_amounts
 from asl.states.blocks.progress import Told
 from asl.states.errors import Suspended
 
@@ -160,13 +160,13 @@ class JournaledResults:
         if not log.began:
             log.began = True
             if at.execution is not self.execution:  # which leaves no history
-                self.journal.put_answer(log.path + BEGAN, [at.now, written_usage(at.usage)])
+                self.journal.put_answer(log.path + BEGAN, [at.now, write_usage(at.usage)])
         at.seen_usage(None)
 
     def put_position(self, at: Frame, log: MachineLog) -> None:
         """Keep where a machine stands; what an earlier process did in this visit is no past."""
         position = at.position()
-        position |= {"records": log.stretch, "usage": written_usage(at.usage)}
+        position |= {"records": log.stretch, "usage": write_usage(at.usage)}
         kept = None if self.fresh else at.visit_key
         self.kept += self.journal.put_position(log.path, position, kept)
         log.stands()
@@ -178,11 +178,11 @@ class JournaledResults:
         """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
         if log.noted:
             log.write_notes(self.journal)
-        answer = [kind, at.now, value, None if error is None else written_error(error)]
+        answer = [kind, at.now, value, None if error is None else write_error(error)]
         aside, log.aside = log.aside, None
         if aside or self.has_spent(at.execution):
-            answer.append(written_usage(at.execution.usage))
-            self.journal.put_spending(written_spending(self.execution))
+            answer.append(write_usage(at.execution.usage))
+            self.journal.put_spending(write_spending(self.execution))
         if aside:
             answer.append(aside)
         journal = self.journal
@@ -235,4 +235,4 @@ class JournaledResults:
 
     def keep_spending(self) -> None:
         """Keep what the execution has spent."""
-        self.journal.put_spending(written_spending(self.execution))
+        self.journal.put_spending(write_spending(self.execution))

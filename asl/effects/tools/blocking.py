@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from asl.core.values import Json
 from asl.effects.runtime import RuntimeContext
 from asl.effects.tools.outcomes import call_ended
-from asl.engine.tools import Tools
+from asl.engine.tools import CallTools
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -40,7 +40,7 @@ class BlockingTools:
         runtime: What the execution runs on.
     """
 
-    def __init__(self, tools: Tools, asked: ThreadRequests, runtime: RuntimeContext) -> None:
+    def __init__(self, tools: CallTools, asked: ThreadRequests, runtime: RuntimeContext) -> None:
         self._tools = tools
         self._asked = asked
         self._runtime = runtime

@@ -11,7 +11,7 @@ from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Call
 from asl.engine.ledger import Ledger
 from asl.engine.reservations import Reservation
-from asl.engine.tools import Offer
+from asl.engine.tools import ToolOffer
 from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
 from asl.states.errors import Raised
 
@@ -27,7 +27,7 @@ class ToolBudgets:
         self.policies = policies
         self.log = log
 
-    def reservation(self, offer: Offer) -> Reservation | None:
+    def reservation(self, offer: ToolOffer) -> Reservation | None:
         """Return the call of a tool for the ledger, if there is one.
 
         Raises Raised where a limit does not allow it and fails the call of the agent anyway.
@@ -43,7 +43,7 @@ class ToolBudgets:
             raise Raised(error.name, error.cause) from None
 
     async def begin(
-        self, offer: Offer, arguments: Json, outcome: ToolOutcome
+        self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
     ) -> Reservation | None:
         """Reserve for a tool, where anything limits it; raises Raised."""
         tool, at = offer.names[0], self.outer.at

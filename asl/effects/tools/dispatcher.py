@@ -36,11 +36,11 @@ from asl.effects.tools.outcomes import (
 from asl.effects.tools.policies import CallPolicies
 from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Agent, Call
-from asl.engine.blame import alone, is_fault
+from asl.engine.exception_mapping import alone, is_fault
 from asl.engine.frame import digest
 from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Reservation
-from asl.engine.tools import Offer, Offers
+from asl.engine.tools import ListTools, ToolOffer
 from asl.engine.turns import OpenToolCall, PausableTurn, TurnPlace
 from asl.states.calls import Options, Part, Target
 from asl.states.errors import Exhausted, Raised
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class ToolDispatcher:
-    """The tools of one call of an agent (protocol `asl.engine.tools.Tools`)."""
+    """The tools of one call of an agent (protocol `asl.engine.tools.CallTools`)."""
 
     def __init__(self, caller: Caller, call: Call, real: bool) -> None:
         self.caller = caller
@@ -68,19 +68,19 @@ class ToolDispatcher:
         """How often the same was asked for, by what was asked for."""
         self.asked = ThreadRequests()
         """What threads have asked for and not got yet."""
-        self.known: dict[str, Offer] = {}
+        self.known: dict[str, ToolOffer] = {}
         """The tools of the run that were found, by their names."""
 
     # What there is
 
-    async def offered(self, boxes: list[Offers] | None = None) -> list[Offer]:
+    async def offered(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
         """Return what may be used of *boxes*, or of the tools that the document names."""
         if boxes is None:
             names_tools = any(level.policy.allowed is not None for level in self.policies.levels)
             return await self._registered() if names_tools else []
         return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
 
-    async def _told(self, box: Offers) -> list[Offer]:
+    async def _told(self, box: ListTools) -> list[ToolOffer]:
         await self.caller.runtime.event_loop()  # a server has to be asked
         hosts = [each for level in self.policies.levels if (each := level.policy.hosts) is not None]
         call = self._bare("", Options(None, None))
@@ -96,10 +96,10 @@ class ToolDispatcher:
                 self.caller.runtime.close_later(offer.agent)
         return offers
 
-    def _may(self, offer: Offer) -> bool:
+    def _may(self, offer: ToolOffer) -> bool:
         return self.policies.refusal(offer.names) is None
 
-    async def _registered(self) -> list[Offer]:
+    async def _registered(self) -> list[ToolOffer]:
         return await self.offered(list(self.room.boxes.values()))
 
     async def names(self) -> list[str]:
@@ -111,7 +111,7 @@ class ToolDispatcher:
         offer = await self._found(self.outer.hide(name), arguments)
         return await self.use(offer, {} if arguments is None else arguments)
 
-    async def _found(self, name: Any, arguments: Json) -> Offer:
+    async def _found(self, name: Any, arguments: Json) -> ToolOffer:
         if not isinstance(name, str):
             name = repr(name)
         if name in self.known:
@@ -140,7 +140,7 @@ class ToolDispatcher:
 
     # A call
 
-    async def use(self, offer: Offer, arguments: Json) -> Json:
+    async def use(self, offer: ToolOffer, arguments: Json) -> Json:
         """Use a tool that was offered; raises Raised, whatever goes wrong."""
         if self.asked.over:
             raise call_ended(offer.name)
@@ -168,7 +168,7 @@ class ToolDispatcher:
             if self.outer.slot is not None and not self.asked.over:
                 await self.outer.slot.take()
 
-    async def _used(self, offer: Offer, arguments: Json) -> Json:
+    async def _used(self, offer: ToolOffer, arguments: Json) -> Json:
         with self.log.preparing(offer.names[0], arguments):
             arguments = self.policies.prepared(offer, arguments)
         if self.outer.place is None:
@@ -181,7 +181,7 @@ class ToolDispatcher:
             turn.end(use)
 
     async def _repeatable(
-        self, offer: Offer, arguments: Json, turn: PausableTurn, use: OpenToolCall
+        self, offer: ToolOffer, arguments: Json, turn: PausableTurn, use: OpenToolCall
     ) -> Json:
         """Use a tool within a turn, unless it was used before the turn was paused."""
         tool = offer.names[0]
@@ -200,7 +200,7 @@ class ToolDispatcher:
         await turn.record(name, outcome.written())
         return outcome.result
 
-    async def _repeat(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> Json:
+    async def _repeat(self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome) -> Json:
         """Give the outcome that a tool call had before the turn was paused."""
         at = self.outer.at
         with suppress(Raised):  # which is part of the outcome
@@ -213,7 +213,7 @@ class ToolDispatcher:
             raise Raised(*outcome.error)
         return outcome.result
 
-    async def _made(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> Json:
+    async def _made(self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome) -> Json:
         """Use a tool; raises Raised, whatever goes wrong."""
         tool, rates = offer.names[0], self.room.rates
         with self.log.preparing(tool, arguments, outcome):
@@ -248,7 +248,9 @@ class ToolDispatcher:
         runtime = self.caller.runtime
         return runtime.serving().tabs or shared_budgets_of(runtime.clock)
 
-    async def _insist_on_consent(self, offer: Offer, arguments: Json, outcome: ToolOutcome) -> None:
+    async def _insist_on_consent(
+        self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
+    ) -> None:
         """Ask people where a policy requires their approval; raises Raised where they reject."""
         if outcome.place is None:
             return
@@ -272,7 +274,7 @@ class ToolDispatcher:
 
     async def _performed(
         self,
-        offer: Offer,
+        offer: ToolOffer,
         agent: Agent,
         bounds: CallBounds,
         arguments: Json,
@@ -337,7 +339,7 @@ class ToolDispatcher:
             raise mark_usage_unknown(Raised("Agent.ToolError", text)) from None
 
     async def _answer(
-        self, offer: Offer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
+        self, offer: ToolOffer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
     ) -> Json:
         """Have the tool answer in time; raises StateError."""
         tool, caller = offer.names[0], self.caller

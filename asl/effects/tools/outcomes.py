@@ -7,7 +7,7 @@ from typing import Final
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.blame import bounded_text, described
+from asl.engine.exception_mapping import bounded_text, describe_exception
 from asl.engine.turns import TurnPlace
 from asl.engine.usage import UNKNOWN, add_amounts, read_amounts, write_amounts
 from asl.states.blocks.budget_limits import Amounts
@@ -91,4 +91,4 @@ def rejection_failure(tool: str, record: Mapping[str, Json]) -> Raised:
 
 def tool_failure(tool: str, error: BaseException) -> Raised:
     """Return the failure of a tool that has raised what is no failure by itself."""
-    return Raised("Agent.ToolError", f"tool {tool!r}: {described(error)}")
+    return Raised("Agent.ToolError", f"tool {tool!r}: {describe_exception(error)}")

@@ -17,7 +17,7 @@ from asl.effects.tool_enforcement import enforcement_gap
 from asl.effects.tool_registry import PolicyLevel
 from asl.effects.tools.bounds import CallBounds
 from asl.engine.agent import Agent, Call
-from asl.engine.tools import Offer
+from asl.engine.tools import ToolOffer
 from asl.states.blocks.policy import parse_size
 from asl.states.errors import Raised
 
@@ -65,7 +65,7 @@ class CallPolicies:
         refusals = (level.policy.refusal(names) for level in self.levels)
         return next((each for each in refusals if each is not None), None)
 
-    def prepared(self, offer: Offer, arguments: Json) -> Json:
+    def prepared(self, offer: ToolOffer, arguments: Json) -> Json:
         """Return the arguments with the defaults; raises Raised for those that are wrong."""
         tool = offer.names[0]
         why = self.refusal(offer.names)
@@ -92,7 +92,7 @@ class CallPolicies:
                     self._judge(tool, "arguments", own, check["Schema"])
         return own
 
-    def categories(self, offer: Offer) -> set[str]:
+    def categories(self, offer: ToolOffer) -> set[str]:
         """Return the categories that a tool belongs to, of all documents around."""
         return {
             name
@@ -107,7 +107,7 @@ class CallPolicies:
             verb = "are" if what == "arguments" else "is"
             raise Raised("Agent.ToolError", f"tool {tool!r}: the {what} {verb} wrong: {wrong}")
 
-    async def bounded(self, offer: Offer, arguments: Json) -> tuple[Agent, CallBounds]:
+    async def bounded(self, offer: ToolOffer, arguments: Json) -> tuple[Agent, CallBounds]:
         """Return who answers, and within which bounds; raises Raised for what cannot be bounded."""
         tool, agent = offer.names[0], offer.agent
         hosts = [level.policy.hosts for level in self.levels if level.policy.hosts is not None]
@@ -159,7 +159,7 @@ class CallPolicies:
             if most is not None and NETWORK_REQUESTS in counted:
                 yield RateDemand(level.workflow, network_limit(most), self.outer.tool_keys)
 
-    def cleaned(self, offer: Offer, result: Json) -> Json:
+    def cleaned(self, offer: ToolOffer, result: Json) -> Json:
         """Return the answer as the agent may see it; raises Raised for one that is wrong."""
         tool = offer.names[0]
         for level in self.levels:

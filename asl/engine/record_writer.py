@@ -6,24 +6,24 @@ from typing import Any, TypeAlias
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.frame import NO_VARIABLES
+from asl.engine.journal_values import write_error, write_usage
 from asl.engine.records import EXITED, STRETCH, WHOLE
 from asl.engine.usage import NO_USAGE, Usage
-from asl.engine.written import written_error, written_usage
 from asl.expr.frame import Variables
 from asl.expr.references import member_of
 from asl.program import Step
 from asl.states.calls import Options
 from asl.states.effects import ABSENT, Record
 
-__all__ = ["tells_next", "written_record", "written_whole"]
+__all__ = ["includes_next_stretch", "write_execution_record", "write_record"]
 
 
-def written_whole(time: float, event: str, details: dict[str, Json]) -> Json:
+def write_execution_record(time: float, event: str, details: dict[str, Json]) -> Json:
     """Return a record of the execution as a whole as JSON."""
     return [WHOLE, time, 0, None, event, {"json": details}]
 
 
-def written_record(
+def write_record(
     record: Record,
     last: Sequence[int] = (),
     given: Json = None,
@@ -103,7 +103,7 @@ def _begins_next(exited: Record) -> bool:
     )
 
 
-def tells_next(written: Json) -> bool:
+def includes_next_stretch(written: Json) -> bool:
     """Whether a written record stands for that stretch, too."""
     return written[0] == EXITED and written[-1] is not None and "enter" in written[-1]
 
@@ -147,7 +147,7 @@ def _marked(value: Any) -> Json:
     if isinstance(value, Usage):
         return _spent(value)
     if isinstance(value, StateError):
-        return {"error": written_error(value)}
+        return {"error": write_error(value)}
     if isinstance(value, Options):
         return {"options": [value.timeout, value.heartbeat, value.state, value.credentials]}
     raise TypeError(f"no record holds {type(value).__name__}")
@@ -158,7 +158,7 @@ def _step(step: Step | None) -> Json:
 
 
 def _spent(usage: Usage) -> Json:
-    return _NOTHING_SPENT if usage is NO_USAGE else {"usage": written_usage(usage)}
+    return _NOTHING_SPENT if usage is NO_USAGE else {"usage": write_usage(usage)}
 
 
-_NOTHING_SPENT = {"usage": written_usage(NO_USAGE)}
+_NOTHING_SPENT = {"usage": write_usage(NO_USAGE)}

@@ -10,13 +10,13 @@ from asl.engine.frame import NO_VARIABLES, Frame
 from asl.engine.usage import NO_USAGE, Usage
 from asl.program import Step
 
-__all__ = ["Strand", "Teller"]
+__all__ = ["EventSequencer", "EventThread"]
 
 _ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
 """Events that none follows: the next one follows what they followed (AWS, recorded)."""
 
 
-class Strand:
+class EventThread:
     """What has been told of one machine, as far as its next events depend on it.
 
     The top machine and the execution as a whole are one strand.
@@ -64,7 +64,7 @@ class Strand:
         return self.entry if visit == self.visit else None
 
 
-class Teller:
+class EventSequencer:
     """Makes the events of one execution, in order."""
 
     def __init__(self, execution: Execution) -> None:
@@ -74,8 +74,8 @@ class Teller:
         self.redacts = True
         """Whether events hide what nobody may see."""
         self.count = 0
-        self.whole = Strand()
-        self.strands: dict[Frame, Strand] = {}
+        self.whole = EventThread()
+        self.strands: dict[Frame, EventThread] = {}
         """Those of the machines below the top."""
         self.failed: set[str] = set()
         """What no text may quote of visits that have failed: their errors are told elsewhere."""
@@ -84,13 +84,13 @@ class Teller:
         self.life = execution.as_of(0, None)
         """The execution as expressions saw it at this point of the history."""
 
-    def strand(self, frame: Frame | None) -> Strand:
+    def strand(self, frame: Frame | None) -> EventThread:
         """Return the strand of a machine; one that is new follows the fork that it comes from."""
         if frame is None or frame.parent is None:
             return self.whole
         found = self.strands.get(frame)
         if found is None:
-            found = self.strands[frame] = Strand(self.strand(frame.parent).fork)
+            found = self.strands[frame] = EventThread(self.strand(frame.parent).fork)
         return found
 
     def event(

@@ -7,7 +7,7 @@ from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
 from asl.engine.events import HistoryFull
 from asl.engine.execution import Execution
-from asl.engine.usage import Spent, Usage, read_amounts, write_amounts
+from asl.engine.usage import ExecutionSpending, Usage, read_amounts, write_amounts
 from asl.states.errors import HeartbeatMissed, Raised, Reported
 
 __all__ = [
@@ -15,10 +15,10 @@ __all__ = [
     "read_spending",
     "read_spent",
     "read_usage",
-    "written_error",
-    "written_spending",
-    "written_spent",
-    "written_usage",
+    "write_error",
+    "write_spending",
+    "write_spent",
+    "write_usage",
 ]
 
 _ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
@@ -30,7 +30,7 @@ _ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
 }
 
 
-def written_error(error: StateError) -> Json:
+def write_error(error: StateError) -> Json:
     """Return an error as JSON: its kind, name and cause, and where an expression failed."""
     if isinstance(error, EvaluationFailed):
         return ["EvaluationFailed", error.location, error.cause]
@@ -46,7 +46,7 @@ def read_error(written: Json) -> StateError:
     return _ERRORS[kind](name, cause)
 
 
-def written_usage(usage: Usage) -> Json:
+def write_usage(usage: Usage) -> Json:
     """Return usage as JSON, money as text; without what may be spent where nothing limits it."""
     written = [str(usage.cost), usage.tokens]
     return written if usage.max_cost is None else [*written, str(usage.max_cost)]
@@ -58,11 +58,11 @@ def read_usage(written: Json) -> Usage:
     return Usage(Decimal(cost), tokens, Decimal(most[0]) if most else None)
 
 
-def written_spending(execution: Execution) -> Json:
+def write_spending(execution: Execution) -> Json:
     """Return what an execution has spent so far as JSON: in all, by state, by model, its ledger."""
     tables = (execution.by_state, execution.by_model)
     written = [
-        written_usage(execution.usage),
+        write_usage(execution.usage),
         *({key: [str(cost), used] for key, (cost, used) in table.items()} for table in tables),
     ]
     return written if execution.ledger is None else [*written, execution.ledger.written()]
@@ -76,14 +76,14 @@ def read_spending(written: Json, execution: Execution) -> None:
         table.update({key: (Decimal(cost), used) for key, (cost, used) in found.items()})
 
 
-def written_spent(spent: Spent) -> Json:
+def write_spent(spent: ExecutionSpending) -> Json:
     """Return what an execution has spent as JSON: in all, by model, and what is assumed."""
     models = {key: [str(cost), used] for key, (cost, used) in spent.by_model.items()}
-    return [written_usage(spent.usage), models, write_amounts(spent.assumed)]
+    return [write_usage(spent.usage), models, write_amounts(spent.assumed)]
 
 
-def read_spent(written: Json) -> Spent:
+def read_spent(written: Json) -> ExecutionSpending:
     """Return it again."""
     total, models, *assumed = written  # older stores keep nothing of the last
     found = {key: (Decimal(cost), used) for key, (cost, used) in models.items()}
-    return Spent(read_usage(total), found, *map(read_amounts, assumed))
+    return ExecutionSpending(read_usage(total), found, *map(read_amounts, assumed))

@@ -13,10 +13,10 @@ from asl.engine.usage import Usage
 from asl.program import Step
 from asl.states.effects import Record
 
-__all__ = ["advance", "life_after", "visited", "visited_before"]
+__all__ = ["advance", "execution_after", "visited", "visited_before"]
 
 
-def life_after(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
+def execution_after(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
     """Return the execution as expressions see it after an event of the whole."""
     count = details.get("redriveCount")
     return life if count is None else execution.as_of(count, time)
@@ -57,7 +57,7 @@ def _walked(execution: Execution, records: Iterable[Record]) -> tuple[Trail, dic
         if kind == kinds.NOTED and rest[0] == CREATED:
             saved[rest[1]["id"]] = trail
         elif kind == kinds.WHOLE:
-            life = life_after(execution, life, time, rest[1])
+            life = execution_after(execution, life, time, rest[1])
             if "checkpoint" in rest[1]:
                 trail = saved[rest[1]["checkpoint"]["id"]]
         elif kind == kinds.STRETCH and frame.parent is None:

@@ -19,16 +19,16 @@ from asl.states.errors import (
 
 __all__ = [
     "alone",
-    "bearable",
+    "bounded_error",
     "bounded_text",
-    "described",
+    "describe_exception",
+    "exception_message",
     "is_cancellation",
+    "is_control_flow",
     "is_fault",
-    "is_own",
     "leaves",
-    "message_of",
+    "make_portable",
     "named",
-    "portable",
 ]
 
 MAX_CAUSE = 32_768
@@ -39,7 +39,7 @@ _OWN = (Suspended, Cancelled, Expired, Exhausted, KeyboardInterrupt)
 _PACKAGE = __name__.partition(".")[0]
 
 
-def is_own(error: BaseException) -> bool:
+def is_control_flow(error: BaseException) -> bool:
     """Whether an exception is how the engine, or the process, ends or pauses: it flies on."""
     return isinstance(error, _OWN) or (isinstance(error, GeneratorExit) and _closes(error))
 
@@ -57,14 +57,14 @@ def _closes(error: GeneratorExit) -> bool:
     return module.partition(".")[0] == _PACKAGE
 
 
-def portable(error: BaseException) -> BaseException:
+def make_portable(error: BaseException) -> BaseException:
     """Return an exception of foreign code as futures and tasks can carry it.
 
     They cannot carry StopIteration, close what awaits them for GeneratorExit, and end the event
     loop for SystemExit.
     """
-    if isinstance(error, StopIteration | GeneratorExit | SystemExit) and not is_own(error):
-        return Raised("States.TaskFailed", described(error))
+    if isinstance(error, StopIteration | GeneratorExit | SystemExit) and not is_control_flow(error):
+        return Raised("States.TaskFailed", describe_exception(error))
     return error
 
 
@@ -76,7 +76,7 @@ def is_cancellation(error: BaseException) -> bool:
 def is_fault(error: BaseException) -> bool:
     """Whether an exception is a fault of the code that raised it."""
     named = isinstance(error, StateError | NotJson)
-    return not (named or is_own(error) or is_cancellation(error))
+    return not (named or is_control_flow(error) or is_cancellation(error))
 
 
 def alone(error: BaseException) -> BaseException:
@@ -103,10 +103,10 @@ def named(error: StateError | NotJson, target: Target) -> StateError:
         return error
     if target.by_token and error.name != "States.Timeout":
         return Reported(_text(error.name), _text(error.cause))
-    return bearable(error)
+    return bounded_error(error)
 
 
-def bearable(error: StateError) -> Raised:
+def bounded_error(error: StateError) -> Raised:
     """Return an error of foreign code with a name and a cause that are texts of bearable length."""
     name = _text(error.name) if error.name else "States.TaskFailed"
     blamed = Raised(name, _text(error.cause))
@@ -125,20 +125,20 @@ def bounded_text(text: str) -> str:
     return replace_surrogates(text[:MAX_CAUSE])
 
 
-def described(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return what an exception of foreign code says, in a bearable length.
 
     A group says what each exception in it does.
     """
     error = alone(error)
     if isinstance(error, BaseExceptionGroup):
-        inner = "; ".join(map(described, leaves(error)))
+        inner = "; ".join(map(describe_exception, leaves(error)))
         return bounded_text(f"{type(error).__name__}: {error.message}: {inner}")
-    name, message = type(error).__name__, message_of(error)
+    name, message = type(error).__name__, exception_message(error)
     return bounded_text(f"{name}: {message}" if message else name)
 
 
-def message_of(error: BaseException) -> str:
+def exception_message(error: BaseException) -> str:
     """Return the message of an exception of foreign code, empty if it cannot be read."""
     try:
         return str(error)

@@ -9,21 +9,27 @@ from asl.engine.checkpoints import (
     NotResumable,
     chosen,
     definition_hash,
-    refuse_unfit,
+    require_compatible,
 )
 from asl.engine.events import ENDINGS, RESUMED
 from asl.engine.frame import Frame
+from asl.engine.journal_values import read_spending, write_spending
 from asl.engine.records import WHOLE
 from asl.engine.result import Result
-from asl.engine.written import read_spending, written_spending
 from asl.program import Program
 
-__all__ = ["Past", "at_checkpoint", "past_of", "refuse_status", "resumption"]
+__all__ = [
+    "ResumePoint",
+    "checkpoint_position",
+    "find_resume_point",
+    "require_resumable",
+    "resumption_details",
+]
 
 RESUMABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
-class Past(NamedTuple):
+class ResumePoint(NamedTuple):
     """An execution that has ended, and the checkpoint from which it goes on."""
 
     result: Result
@@ -45,32 +51,34 @@ class Past(NamedTuple):
     def resume(self, frame: Frame, history: list[Any]) -> None:
         """Put a top machine where it goes on, and what was before into its flat history."""
         result, execution = self.result, frame.execution
-        read_spending(written_spending(result.execution), execution)
+        read_spending(write_spending(result.execution), execution)
         visit = 0
         for record in result.records:
             history += record
             if record[2].parent is None:
                 visit = max(visit, record[3] + 1)
-        details = resumption(self.checkpoint, execution.redrives)
+        details = resumption_details(self.checkpoint, execution.redrives)
         ending = ENDINGS[result.status]
         history += (WHOLE, result.ended, frame, 0, None, ending, result.end_details())
         history += (WHOLE, self.time, frame, 0, None, RESUMED, details)
-        frame.restore(at_checkpoint(self.checkpoint, visit, self.time))
+        frame.restore(checkpoint_position(self.checkpoint, visit, self.time))
 
 
-def past_of(result: Result, name: str, program: Program, time: float, force: bool) -> Past:
+def find_resume_point(
+    result: Result, name: str, program: Program, time: float, force: bool
+) -> ResumePoint:
     """Return the past of an execution that goes on from a checkpoint of *result* with *program*.
 
     Raises CheckpointRefused where it cannot.
     """
-    refuse_status(result.name, result.status)
+    require_resumable(result.name, result.status)
     checkpoint = chosen(result.checkpoints, name)
     definition = definition_hash(program.document)
-    refuse_unfit(checkpoint, time, definition, program.machine.steps, force)
-    return Past(result, checkpoint, time)
+    require_compatible(checkpoint, time, definition, program.machine.steps, force)
+    return ResumePoint(result, checkpoint, time)
 
 
-def refuse_status(name: str, status: str) -> None:
+def require_resumable(name: str, status: str) -> None:
     """Refuse to resume an execution from a checkpoint that did not end without success."""
     if status not in RESUMABLE:
         raise NotResumable(
@@ -79,13 +87,13 @@ def refuse_status(name: str, status: str) -> None:
         )
 
 
-def resumption(checkpoint: Checkpoint, redrives: int) -> dict[str, Json]:
+def resumption_details(checkpoint: Checkpoint, redrives: int) -> dict[str, Json]:
     """Return what the history tells of going on from a checkpoint."""
     named = {"name": checkpoint.name, "id": checkpoint.id}
     return {"checkpoint": named, "redriveCount": redrives}
 
 
-def at_checkpoint(checkpoint: Checkpoint, visit: int, time: float) -> dict[str, Json]:
+def checkpoint_position(checkpoint: Checkpoint, visit: int, time: float) -> dict[str, Json]:
     """Return the position (`Frame.restore`) of a top machine that goes on from a checkpoint."""
     return {
         "state": checkpoint.next,

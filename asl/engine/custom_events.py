@@ -6,9 +6,9 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine import records as kinds
+from asl.engine.event_sequencer import EventSequencer
 from asl.engine.events import Event, error_details
 from asl.engine.frame import Frame
-from asl.engine.telling import Teller
 from asl.program import Step
 from asl.states.blocks.audit import without
 from asl.states.blocks.events import Hook
@@ -16,10 +16,10 @@ from asl.states.blocks.feedback import Ask
 from asl.states.blocks.progress import EMITTED
 from asl.states.effects import ABSENT, Record
 
-__all__ = ["after_error", "after_event"]
+__all__ = ["events_after_error", "events_after_state"]
 
 
-def after_event(teller: Teller, record: Record, event: Event) -> Iterator[Event]:
+def events_after_state(teller: EventSequencer, record: Record, event: Event) -> Iterator[Event]:
     """Yield what a state emits where it is entered or left, by the event that tells of it."""
     entered = event.type.endswith("StateEntered")
     if not entered and not event.type.endswith("StateExited"):
@@ -37,7 +37,7 @@ def after_event(teller: Teller, record: Record, event: Event) -> Iterator[Event]
         yield from _asked(teller, emitting.feedback, frame, time, visit, emitting, rest)
 
 
-def after_error(teller: Teller, record: Record) -> Iterator[Event]:
+def events_after_error(teller: EventSequencer, record: Record) -> Iterator[Event]:
     """Yield what a state emits that fails, whether its error is caught or not."""
     _, time, frame, visit, step, error, *_ = record
     hook = None if step is None or step.hooks is None else step.hooks.get("error")
@@ -51,7 +51,13 @@ def after_error(teller: Teller, record: Record) -> Iterator[Event]:
 
 
 def _by_hook(
-    teller: Teller, hook: Hook, frame: Frame, time: float, visit: int, step: Step, data: Json
+    teller: EventSequencer,
+    hook: Hook,
+    frame: Frame,
+    time: float,
+    visit: int,
+    step: Step,
+    data: Json,
 ) -> Event:
     at = teller.replayed(frame, time, visit)
     at.step = step
@@ -64,7 +70,13 @@ def _by_hook(
 
 
 def _asked(
-    teller: Teller, ask: Ask, frame: Frame, time: float, visit: int, step: Step, rest: list[Any]
+    teller: EventSequencer,
+    ask: Ask,
+    frame: Frame,
+    time: float,
+    visit: int,
+    step: Step,
+    rest: list[Any],
 ) -> Iterator[Event]:
     """Yield what people are asked about a Task that has succeeded."""
     answer, _, before, *_ = rest

@@ -7,22 +7,22 @@ from typing import Final
 from asl.core.errors import StateError
 from asl.engine.events import Event
 from asl.engine.execution import Execution
-from asl.engine.history import Expander
-from asl.engine.quota import HistoryCounter
+from asl.engine.history import HistoryExpander
+from asl.engine.history_quota import HistoryCounter
 from asl.engine.records import each_record
 
-__all__ = ["Follower", "count_events", "existing_follower", "follow"]
+__all__ = ["LiveHistory", "count_events", "existing_live_history", "open_live_history"]
 
 RECENT: Final = 1000
 """Errors of which it is known where they came up, once records have been dropped."""
 
 
-class Follower:
+class LiveHistory:
     """Reads a history that still grows."""
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
-        self.expander = Expander(execution)
+        self.expander = HistoryExpander(execution)
         self.read = 0
         """How much of the flat history has been read."""
 
@@ -49,18 +49,18 @@ class Follower:
         return self.expander.cause(error, *self.expander.origins[error])
 
 
-def follow(execution: Execution) -> Follower:
+def open_live_history(execution: Execution) -> LiveHistory:
     """Return the reader of an execution's history, the same one for every call."""
-    follower = existing_follower(execution)
+    follower = existing_live_history(execution)
     if follower is None:
         execution.complete(execution.history)
-        follower = vars(execution)["follower"] = Follower(execution)
+        follower = vars(execution)["follower"] = LiveHistory(execution)
     return follower
 
 
-def existing_follower(execution: Execution) -> Follower | None:
+def existing_live_history(execution: Execution) -> LiveHistory | None:
     """Return the reader of an execution's history if it has one."""
-    follower: Follower | None = vars(execution).get("follower")
+    follower: LiveHistory | None = vars(execution).get("follower")
     return follower
 
 
@@ -80,7 +80,7 @@ def count_events(execution: Execution, *, exact: bool = True) -> None:
 
 def _events_in(execution: Execution) -> int | None:
     """Return the number of events in the history, None if it is full."""
-    follower = follow(execution)
+    follower = open_live_history(execution)
     for _ in follower.news():
         pass
     return None if follower.expander.full else follower.expander.count

@@ -4,14 +4,14 @@ from asl.core.values import Json
 from asl.expr.times import format_timestamp
 from asl.states.errors import Reported
 
-__all__ = ["ACTIVITY", "TOKEN", "Awaited"]
+__all__ = ["ACTIVITY", "TOKEN", "PendingCallback"]
 
 TOKEN = "token"
 ACTIVITY = "activity"
 """The kinds of such requests: handed to somebody, or taken by a worker who asks for it."""
 
 
-class Awaited:
+class PendingCallback:
     """A task that is answered by its token; all times are epoch seconds.
 
     It is open until it is `answered`, has `timeout`, or is `closed` because nobody wants its answer

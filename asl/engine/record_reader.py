@@ -1,4 +1,4 @@
-"""Records of the history out of what is written in a journal (`asl.engine.record_writing`)."""
+"""Records of the history out of what is written in a journal (`asl.engine.record_writer`)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -7,7 +7,8 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.execution import Execution
 from asl.engine.frame import NO_VARIABLES, Frame
-from asl.engine.record_writing import tells_next
+from asl.engine.journal_values import read_error, read_usage, write_error
+from asl.engine.record_writer import includes_next_stretch
 from asl.engine.records import (
     AGAIN,
     BROKEN,
@@ -20,7 +21,6 @@ from asl.engine.records import (
     WHOLE_PATH,
 )
 from asl.engine.usage import NO_USAGE
-from asl.engine.written import read_error, read_usage, written_error
 from asl.expr.frame import assign_variables
 from asl.program import Machine, Program, Step
 from asl.states.calls import Options
@@ -81,7 +81,7 @@ class RecordReader:
         """Yield what a written record of the machine at *path* stands for: one record, or two."""
         record = self._read_one(path, written)
         yield record
-        if tells_next(written):
+        if includes_next_stretch(written):
             _, time, frame, visit, _, _, data, _, variables, goto = record
             yield (
                 STRETCH, time, frame, visit + 1, goto, goto, data, variables, NO_USAGE, 0, data,
@@ -120,10 +120,10 @@ class RecordReader:
 
         Which record told of it first says where it comes from.
         """
-        written = written_error(error)
+        written = write_error(error)
         known = self._failures.get(path)
         for each in [*([] if known is None else [known]), *self._within.pop(path, ())]:
-            if written_error(each) == written:
+            if write_error(each) == written:
                 error = each
                 break
         self._failures[path] = error

@@ -1,0 +1,101 @@
+"""The names that a task's events have, and what all of them say (AWS, recorded).
+
+AWS tells of a function, of an activity and of an integration in three ways. Outside the `aws`
+profile every kind of task is told of in one.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from asl.core.values import Json, compact
+from asl.engine.events import Event
+from asl.expr.times import format_timestamp
+
+__all__ = ["NATIVE", "TaskEvents", "export_event", "task_events"]
+
+_FUNCTION = re.compile(r"arn:[^:]+:lambda:.*")
+_ACTIVITY = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:activity:.*")
+_INTEGRATION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:((?:aws-sdk:)?[^:]+):(.+)")
+
+
+class TaskEvents(NamedTuple):
+    """How the events of one kind of task are told."""
+
+    prefix: str = "Task"
+    """What the names of all events begin with."""
+    payload: str = "parameters"
+    """The name of what is handed over."""
+    always: Mapping[str, Json] = {}
+    """The details of every event."""
+    scheduled: Mapping[str, Json] = {}
+    """Further details of the first event."""
+    started: bool = True
+    """Whether the call begins as soon as it is scheduled."""
+
+
+NATIVE = TaskEvents()
+
+
+def task_events(resource: str, region: str) -> TaskEvents:
+    """Return how AWS tells of a task with this `Resource`."""
+    if _FUNCTION.fullmatch(resource):
+        return TaskEvents("LambdaFunction", "input", scheduled={"resource": resource})
+    if _ACTIVITY.fullmatch(resource):
+        scheduled: dict[str, Json] = {"resource": resource}
+        return TaskEvents("Activity", "input", scheduled=scheduled, started=False)
+    integration = _INTEGRATION.fullmatch(resource)
+    if integration is None:
+        return TaskEvents(always={"resource": resource})
+    service, action = integration.groups()
+    return TaskEvents(
+        always={"resourceType": service, "resource": action},
+        scheduled={"region": region},
+    )
+
+
+_OF_STATE = re.compile(r"[A-Z][a-z]+State(Entered|Exited)")
+_BESIDE = ("itemCounts", "failures")
+"""Details of a distributed Map that AWS has in its API for Map runs, not in the history."""
+_TEXTS = ("input", "output")
+_WHOLE = {"truncated": False}
+
+
+def export_event(event: Event) -> dict[str, Json]:
+    """Return one event; JSON values in it are texts of compact JSON, as AWS has them.
+
+    Types that AWS has not are written by the same rule.
+    """
+    written: dict[str, Json] = {
+        "timestamp": format_timestamp(event.timestamp),
+        "type": event.type,
+        "id": event.id,
+        "previousEventId": event.previous,
+    }
+    details = _details(event.details)
+    if details:
+        written[_key(event.type)] = details
+    return written
+
+
+def _key(kind: str) -> str:
+    of_state = _OF_STATE.fullmatch(kind)
+    name = kind if of_state is None else f"State{of_state.group(1)}"
+    return f"{name[0].lower()}{name[1:]}EventDetails"
+
+
+def _details(details: dict[str, Json]) -> dict[str, Json]:
+    written: dict[str, Json] = {}
+    for name, value in details.items():
+        if name in _BESIDE:
+            continue
+        if name in _TEXTS:
+            written |= {name: compact(value), f"{name}Details": _WHOLE}
+        elif name == "parameters":
+            written[name] = compact(value)
+        elif name == "assignedVariables":
+            texts = {variable: compact(given) for variable, given in value.items()}
+            written |= {name: texts, "assignedVariablesDetails": _WHOLE}
+        else:
+            written[name] = value
+    return written
