@@ -7,6 +7,7 @@ again: pure states are computed anew, an effect with an answer is not performed 
 """
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from asl.core.values import Json
@@ -58,6 +59,10 @@ class Journal(Protocol):
     @property
     def gathered(self) -> int:
         """The bytes that were put and wait for the next commit."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context that reports content of an unexpected shape as damage of the store."""
         ...
 
     def records_of(self, reader: RecordReader) -> Iterable[Record]:

@@ -4,22 +4,35 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from asl.core.errors import EvaluationFailed, StateError
-from asl.core.values import Json
+from asl.core.values import Json, excerpt
 from asl.engine.events import HistoryFull
 from asl.engine.execution import Execution
-from asl.engine.usage import ExecutionSpending, Usage, read_amounts, write_amounts
+from asl.engine.usage import (
+    ExecutionSpending,
+    Usage,
+    read_amounts,
+    read_tokens,
+    read_totals,
+    write_amounts,
+    write_totals,
+)
 from asl.states.errors import HeartbeatMissed, Raised, Reported
 
 __all__ = [
+    "check_position",
     "read_error",
     "read_spending",
     "read_spent",
+    "read_time",
     "read_usage",
     "write_error",
     "write_spending",
     "write_spent",
     "write_usage",
 ]
+
+LAST_TIME = 253_402_300_799
+"""The last second of the year 9999."""
 
 _ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
     "StateError": StateError,
@@ -41,9 +54,37 @@ def write_error(error: StateError) -> Json:
 def read_error(written: Json) -> StateError:
     """Return the error again."""
     kind, name, cause = written
+    for text in (name, cause):
+        if text is not None and type(text) is not str:
+            raise TypeError(f"the name and the cause of an error are texts, not {excerpt(text)}")
     if kind == "EvaluationFailed":
         return EvaluationFailed(cause, name)
     return _ERRORS[kind](name, cause)
+
+
+def read_time(written: Json) -> float:
+    """Return a time, in seconds since the epoch.
+
+    Raises:
+        ValueError: It is no number, or beyond the year 9999.
+    """
+    if type(written) not in (int, float) or not 0 <= written <= LAST_TIME:
+        raise ValueError(f"a time cannot be {excerpt(written)}")
+    return float(written)
+
+
+def check_position(written: Json) -> None:
+    """Check the fields of a position that later code computes with.
+
+    Raises:
+        KeyError: A field is missing.
+        TypeError: A field has another type.
+        ValueError: The time is no time.
+    """
+    read_time(written["now"])
+    for field, kind in {"visit": int, "records": int, "variables": dict}.items():
+        if type(written[field]) is not kind:
+            raise TypeError(f"{field!r} of a position cannot be {excerpt(written[field])}")
 
 
 def write_usage(usage: Usage) -> Json:
@@ -55,7 +96,7 @@ def write_usage(usage: Usage) -> Json:
 def read_usage(written: Json) -> Usage:
     """Return the usage again."""
     cost, tokens, *most = written
-    return Usage(Decimal(cost), tokens, Decimal(most[0]) if most else None)
+    return Usage(Decimal(cost), read_tokens(tokens), Decimal(most[0]) if most else None)
 
 
 def write_spending(execution: Execution) -> Json:
@@ -63,7 +104,7 @@ def write_spending(execution: Execution) -> Json:
     tables = (execution.by_state, execution.by_model)
     written = [
         write_usage(execution.usage),
-        *({key: [str(cost), used] for key, (cost, used) in table.items()} for table in tables),
+        *map(write_totals, tables),
     ]
     return written if execution.ledger is None else [*written, execution.ledger.written()]
 
@@ -73,17 +114,15 @@ def read_spending(written: Json, execution: Execution) -> None:
     total, *tables = written[:3]
     execution.usage = read_usage(total)
     for table, found in zip((execution.by_state, execution.by_model), tables, strict=True):
-        table.update({key: (Decimal(cost), used) for key, (cost, used) in found.items()})
+        table.update(read_totals(found))
 
 
 def write_spent(spent: ExecutionSpending) -> Json:
     """Return what an execution has spent as JSON: in all, by model, and what is assumed."""
-    models = {key: [str(cost), used] for key, (cost, used) in spent.by_model.items()}
-    return [write_usage(spent.usage), models, write_amounts(spent.assumed)]
+    return [write_usage(spent.usage), write_totals(spent.by_model), write_amounts(spent.assumed)]
 
 
 def read_spent(written: Json) -> ExecutionSpending:
     """Return it again."""
     total, models, *assumed = written  # older stores keep nothing of the last
-    found = {key: (Decimal(cost), used) for key, (cost, used) in models.items()}
-    return ExecutionSpending(read_usage(total), found, *map(read_amounts, assumed))
+    return ExecutionSpending(read_usage(total), read_totals(models), *map(read_amounts, assumed))

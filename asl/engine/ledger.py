@@ -589,7 +589,7 @@ class Ledger:
             self.ceiling.restore(written["ceiling"])
             self.ceiling.most = most
             self.ceiling.watch()
-        self.kept = written["visits"]
+        self.kept = {**written["visits"]}
         self.questions = written["questions"]
         self.before = Decimal(written.get("before", "0"))
         self.assumed = {**NOTHING, **read_amounts(written.get("assumed", {}))}

@@ -34,12 +34,15 @@ __all__ = [
     "amounts_of",
     "max_amounts",
     "read_amounts",
+    "read_tokens",
+    "read_totals",
     "reported",
     "reported_amount",
     "subtract_amounts",
     "totals",
     "usage_of_failure",
     "write_amounts",
+    "write_totals",
 ]
 
 ZERO = Decimal(0)
@@ -209,6 +212,27 @@ def read_amounts(written: Mapping[str, str]) -> dict[str, Decimal | int]:
     return {name: Decimal(each) for name, each in written.items()}
 
 
+def write_totals(totals: Mapping[str, tuple[Decimal, int]]) -> dict[str, Json]:
+    """Return cost and tokens by key as JSON."""
+    return {key: [str(cost), tokens] for key, (cost, tokens) in totals.items()}
+
+
+def read_totals(written: Mapping[str, Json]) -> dict[str, tuple[Decimal, int]]:
+    """Return cost and tokens by key from JSON."""
+    return {key: (Decimal(cost), read_tokens(tokens)) for key, (cost, tokens) in written.items()}
+
+
+def read_tokens(written: Json) -> int:
+    """Return a number of tokens from JSON.
+
+    Raises:
+        TypeError: It is no integer.
+    """
+    if type(written) is not int:
+        raise TypeError(f"a number of tokens cannot be {excerpt(written)}")
+    return written
+
+
 def reported_amount(name: str, amount: Decimal | int) -> float | int:
     """Return an amount for a report: of money any number, of tokens a whole one."""
     return float(amount) if name == "MaxCost" else ceil(amount)
@@ -324,7 +348,7 @@ class PastUsage:
 
     def restore(self, written: Json) -> None:
         """Add what was written."""
-        self.unbounded.update(written.get("unbounded", ()))
+        self.unbounded.update(map(str, written.get("unbounded", ())))
         within = written.get("within", {})
         for key, known in written.get("largest", {}).items():
             self.learn(key, read_amounts(known), read_amounts(within.get(key, {})) or UNKNOWN)
@@ -381,17 +405,14 @@ class Attribution:
         """Return it as JSON."""
         return {
             "attributions": list(self.by_attribution),
-            "tables": [
-                {key: [str(cost), tokens] for key, (cost, tokens) in table.items()}
-                for table in self._tables()
-            ],
+            "tables": [write_totals(table) for table in self._tables()],
         }
 
     def restore(self, written: Json) -> None:
         """Stand as it was written."""
         self.by_attribution = {key: {} for key in written["attributions"]}
         for table, found in zip(self._tables(), written["tables"], strict=True):
-            table.update({key: (Decimal(cost), tokens) for key, (cost, tokens) in found.items()})
+            table.update(read_totals(found))
 
     def _tables(self) -> list[dict[str, tuple[Decimal, int]]]:
         return [self.by_category, self.by_tag, *self.by_attribution.values()]

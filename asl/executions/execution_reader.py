@@ -153,9 +153,9 @@ class ExecutionReader:
 
     def journal(self, stored: Stored) -> StoreJournal:
         """Return the journal of an execution, with what is in it."""
-        journal = StoreJournal(self.session, stored.number)
+        journal = StoreJournal(self.session, stored.number, stored.name)
         journal.programs = self.program_of(stored)
-        journal.reading = lambda: self.session
+        journal.reader_session = lambda: self.session
         with self._reading(stored):
             journal.load()
         return journal

@@ -222,7 +222,8 @@ class Executor:
 
     def _abort(self, stored: Stored, error: str | None, cause: str | None) -> None:
         """End an execution whose lock is held, with all that it has started and waits for."""
-        kept, journal, now = self.kept, StoreJournal(self.session, stored.number), self.clock.now()
+        kept, now = self.kept, self.clock.now()
+        journal = StoreJournal(self.session, stored.number, stored.name)
         for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in ENDED:
                 ended = kept.result(each, kept.program(each)).execution
@@ -291,7 +292,7 @@ class Executor:
             "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
         )  # fmt: skip
         add_execution(self.session, stored, encode(data), __version__, chain, bound)
-        journal = StoreJournal(self.session, number)
+        journal = StoreJournal(self.session, number, name)
         journal.begin_anew(chain)
         return stored, journal
 

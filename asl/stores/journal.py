@@ -7,6 +7,7 @@ requests, its checkpoints, what it has spent and what it came to.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from asl.core.values import Json, encode
@@ -97,8 +98,10 @@ _DONE = _Done()
 class StoreJournal(Log):
     """Writes one execution; reads what an earlier process has written."""
 
-    def __init__(self, store: Session, number: int) -> None:
+    def __init__(self, store: Session, number: int, name: str) -> None:
         super().__init__(store, number)
+        self.name = name
+        """The name of the execution, for messages."""
         self.at_work, self.reached = store.at_work, store.reached
         self.commit_soon: Callable[[], object] = store.flush_soon
         self.found = 0
@@ -127,8 +130,8 @@ class StoreJournal(Log):
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
         """Gives the program of a document by its hash."""
-        self.reading: Callable[[], Session] | None = None
-        """Gives the store to whichever thread reads what was there at first."""
+        self.reader_session: Callable[[], Session] | None = None
+        """Return the session of the thread that reads the records found at recovery."""
         self._standing: tuple[Json, str] | None = None
         self._has_shown = False
         self.watched: int | None = None
@@ -203,8 +206,12 @@ class StoreJournal(Log):
 
     def records_of(self, reader: RecordReader) -> Iterator[Record]:
         """Yield the records that were there at first; *reader* makes them of what is written."""
-        store = self.store if self.reading is None else self.reading()
+        store = self.store if self.reader_session is None else self.reader_session()
         return Log(store, self.number).records(reader, self.found)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context that raises StoreDamaged for content of an unexpected shape."""
+        return self.store.reading(f"the execution {self.name!r}")
 
     # The log
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, excerpt
 from asl.effects.approval_process import ApprovalProcess
 from asl.effects.callbacks import ActivityService
 from asl.effects.caller import Account
@@ -29,6 +29,7 @@ from asl.engine.agent import CallbackHandler
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
+from asl.engine.journal_values import read_time
 from asl.engine.pending_callback import ACTIVITY, TOKEN, PendingCallback
 from asl.program import Step
 from asl.states.approval_request import ApprovalRequest
@@ -260,15 +261,21 @@ class JournaledEffects:
         asking = ApprovalProcess(self.caller, at, asked)
         asked.told = 2**62  # nobody needs to be told any more
         await asking.begin()
-        over = await asking.catch_up(answer[1])
+        with self.journal.reading():
+            time = read_time(answer[1])
+        over = await asking.catch_up(time)
         if over is not None:
             return await asking.ended(over)
         if self.journal.take_up(asked.id):  # who has given it did not know what was spent
-            at.now, decision = answer[1:3]
+            with self.journal.reading():
+                now, decision = answer[1:3]
+                at.now = read_time(now)
             at.seen_usage(None)
             self.answers.put(at, log_of(at), asked.key, asked.kind, decision, None)
         else:
             decision = self.answers.given(asked.kind, asked.key, answer, at)
+        with self.journal.reading():
+            _check_decision(decision)
         asking.decided(decision, at.now)
         return decision
 
@@ -334,3 +341,9 @@ def journal_effects(inner: LocalEffects, journal: Journal, frame: Frame) -> Jour
     children = JournaledChildren(answers, tasks)
     inner.runtime.keeping = Persistence(True, machines, JournaledCalls(answers), requests, children)
     return JournaledEffects(inner, answers, requests, tasks, machines.emit)
+
+
+def _check_decision(decision: Json) -> None:
+    """Raise KeyError or TypeError for a decision without its record."""
+    if type(decision["record"]) is not dict:
+        raise TypeError(f"the record of a decision cannot be {excerpt(decision['record'])}")

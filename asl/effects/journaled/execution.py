@@ -17,7 +17,13 @@ from asl.engine.events import RESUMED
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.journal import Journal
-from asl.engine.journal_values import read_spending, read_usage, write_usage
+from asl.engine.journal_values import (
+    check_position,
+    read_spending,
+    read_time,
+    read_usage,
+    write_usage,
+)
 from asl.engine.ledger import Ledger
 from asl.engine.record_reader import RecordReader
 from asl.engine.record_writer import write_execution_record
@@ -67,12 +73,14 @@ class JournaledExecution:
         effects.machine = effects.timed_machine = self.machine
         execution.emit, execution.of_children = self.emit, self._emit_of_child
         if journal.spending is not None:
-            read_spending(journal.spending, execution)
+            with journal.reading():
+                read_spending(journal.spending, execution)
         if journal.recorded:
             execution.earlier = lambda flat: _earlier(journal, execution, flat)
         if self.runtime.in_event_loop:
             self._look_later()
-        self._recover(frame, log_of(frame))
+        with journal.reading():
+            self._recover(frame, log_of(frame))
 
     def enter_event_loop(self) -> None:
         """Look under the event loop that is running now for a cancellation."""
@@ -110,12 +118,14 @@ class JournaledExecution:
             self.top.seen_usage(Usage(max_cost=None if most is None else Decimal(most)))
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
-            ledger.restore(spending[3])
+            with self.journal.reading():
+                ledger.restore(spending[3])
 
     def _recover(self, frame: Frame, log: MachineLog) -> None:
         """Put a machine where it stood."""
         position = self.journal.positions.pop(log.path, None)
         if position is not None:
+            check_position(position)
             frame.restore(position)
             log.records = position["records"]
             log.began = True
@@ -126,7 +136,8 @@ class JournaledExecution:
             found = self.journal.answers.pop(log.path + BEGAN, None)
             began = found or self.journal.began.get(log.path)
             if began is not None:
-                frame.now, usage = began
+                now, usage = began
+                frame.now = read_time(now)
                 frame.seen_usage(read_usage(usage))
                 log.began = True
             life = self.journal.lives.get(log.path)
@@ -142,7 +153,8 @@ class JournaledExecution:
             outcome = self.journal.answers.pop(log.path, None)
             if outcome is not None:
                 return self.answers.given("child", log.path, outcome, frame)
-            self._recover(frame, log)
+            with self.journal.reading():
+                self._recover(frame, log)
         if frame.filled is not None and not self.journal.recorded.get(log.path):
             self.journal.put_filled(log.path, frame.filled)
         try:
@@ -306,7 +318,8 @@ def _keep_rights(journal: Journal, execution: Execution) -> None:
     if not execution.rights and known is None:
         return
     if not execution.rights:
-        execution.identity = execution.identity._replace(rights=read_levels(known))
+        with journal.reading():
+            execution.identity = execution.identity._replace(rights=read_levels(known))
     elif known is None:
         journal.put_answer(RIGHTS, write_levels(execution.rights))
 

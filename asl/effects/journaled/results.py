@@ -23,6 +23,7 @@ from asl.engine.frame import Frame
 from asl.engine.journal import Journal
 from asl.engine.journal_values import (
     read_error,
+    read_time,
     read_usage,
     write_error,
     write_spending,
@@ -197,28 +198,32 @@ class JournaledResults:
 
     def given(self, kind: str, key: str, answer: Json, at: Frame) -> Json:
         """Return or raise what is in the journal."""
-        of, now, value, error, *more = answer
-        if of != kind:
-            raise JournalMismatch(
-                f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
-            )
-        at.seen_usage(read_usage(more[0]) if more else Usage())
-        if len(more) > 1:
-            self._recalled(at, more[1])
-        at.now = now
-        size = measure(["answer", key, answer], 2**62)  # as when it was put
-        log_of(at).weight += size
-        self.kept += size
-        if error is not None:
-            raise read_error(error)
-        return value
-
-    def _recalled(self, at: Frame, aside: dict[str, Any]) -> None:
-        """Tell and count again what an effect came to beside its answer."""
-        log_of(at).records += aside.get("advanced", 0)  # they stand in the history
-        for time, event, details in aside.get("notes", ()):
+        with self.journal.reading():
+            of, now, value, error, *more = answer
+            if of != kind:
+                raise JournalMismatch(
+                    f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
+                )
+            at.seen_usage(read_usage(more[0]) if more else Usage())
+            notes = self._restore_aside(at, more[1]) if len(more) > 1 else []
+            now = read_time(now)
+            size = measure(["answer", key, answer], 2**62)  # as when it was put
+            failure = None if error is None else read_error(error)
+        for time, event, details in notes:
             at.now = time
             at.note(event, details)
+        at.now = now
+        log_of(at).weight += size
+        self.kept += size
+        if failure is not None:
+            raise failure
+        return value
+
+    def _restore_aside(
+        self, at: Frame, aside: dict[str, Any]
+    ) -> list[tuple[float, str, dict[str, Json]]]:
+        """Restore the usage and progress recorded with an answer, and return its events."""
+        log_of(at).records += aside.get("advanced", 0)  # the history has them already
         at.said = aside.get("said")
         if "began" in aside:
             log_of(at).attempt = at.visit, at.retries, aside["began"]
@@ -227,6 +232,8 @@ class JournaledResults:
             at.progress = Told(at.visit, update, tuple(reached))
         if "used" in aside and self.caller.meter is not None:
             self.caller.meter.ledger.recall(at, read_amounts(aside["used"]))
+        notes = aside.get("notes", ())
+        return [(read_time(time), event, {**details}) for time, event, details in notes]
 
     def has_spent(self, execution: Execution) -> bool:
         """Whether an answer has to say what was spent by then."""

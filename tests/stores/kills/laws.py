@@ -163,7 +163,7 @@ class Laws:
         self._chains = chains
 
     def _log(self, store: Store, number: int) -> StoreJournal:
-        journal = StoreJournal(store.session, number)
+        journal = StoreJournal(store.session, number, "")
         journal.load()
         return journal
 
