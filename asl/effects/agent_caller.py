@@ -121,13 +121,13 @@ tool do not count."""
 class AgentCaller:
     """Calls the agents of one execution (protocol `asl.engine.agent.Performer`)."""
 
-    __slots__ = ("__dict__", "find", "limit", "meter", "now", "runtime")
+    __slots__ = ("__dict__", "budget_gate", "find", "limit", "now", "runtime")
     runtime: RuntimeContext
     find: Find
     """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
     limit: int
     """Bytes that an agent's answer may have."""
-    meter: BudgetGate | None
+    budget_gate: BudgetGate | None
     """Watches over what agents spend, where anything limits it."""
 
     def init(self, runtime: RuntimeContext, find: Find, limit: int) -> Self:
@@ -136,13 +136,13 @@ class AgentCaller:
         self.now = runtime.now
         self.find = find
         self.limit = limit
-        self.meter = None
+        self.budget_gate = None
         return self
 
     @property
-    def keeping(self) -> Persistence:
+    def persistence(self) -> Persistence:
         """What is told of all that has to outlive the process."""
-        return self.runtime.keeping
+        return self.runtime.persistence
 
     def pause(self, seconds: float) -> Awaitable[None]:
         """Let time pass on the clock of the execution."""
@@ -154,7 +154,7 @@ class AgentCaller:
 
     def count_effect(self, at: Frame) -> None:
         """Count an effect, unless whoever keeps the execution does."""
-        if not self.keeping.keeps:
+        if not self.persistence.durable:
             at.count_effect()
 
     def invoke(
@@ -174,8 +174,8 @@ class AgentCaller:
         """
         self.count_effect(at)
         if agent is None:
-            if self.meter is not None and target.kind == "agent":
-                return self.meter.call(at, target, payload, options)
+            if self.budget_gate is not None and target.kind == "agent":
+                return self.budget_gate.call(at, target, payload, options)
             agent = self.find(target)
         return self.ask_agent(at, target, payload, options, agent, account)
 
@@ -230,13 +230,13 @@ class AgentCaller:
         except BaseException as error:  # foreign code; what is not its own flies on
             if call.usage is not None:
                 (account or at.account)(target.state, call.usage)
-                if call.answered and self.meter is not None:
-                    self.meter.take_late_answer(at, call)
+                if call.answered and self.budget_gate is not None:
+                    self.budget_gate.take_late_answer(at, call)
             if agent.own and is_fault(error):
                 raise
-            blamed = self.blamed(at, target, error, account)
+            blamed = self.map_error(at, target, error, account)
             raise blamed from cause_for(blamed, error)
-        return self.answered(at, target, answer, account)
+        return self.accept_answer(at, target, answer, account)
 
     async def _answer(
         self, agent: Agent, payload: Json, call: Call, options: Options | None
@@ -256,7 +256,7 @@ class AgentCaller:
 
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Call an agent that needs nothing but its parameters, where nothing limits the call."""
-        if self.meter is not None or not self.runtime.in_event_loop:
+        if self.budget_gate is not None or not self.runtime.in_event_loop:
             return None
         # What is called out of a slot is loaded first: as a method it would be looked up at length.
         target, find, payload = step.call, self.find, step.payload
@@ -266,7 +266,7 @@ class AgentCaller:
         assert payload is not None  # where there is a call
         return direct(copy_for_agent(payload(data, at), self.limit, target.label))
 
-    def answered(
+    def accept_answer(
         self, at: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
         """Return a copy of what an agent answered, and count the usage that it reports."""
@@ -283,11 +283,11 @@ class AgentCaller:
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
         runtime = self.runtime
-        if runtime.heeds and runtime.in_event_loop:
-            runtime.heed(at)
+        if runtime.checks_end and runtime.in_event_loop:
+            runtime.raise_if_ended(at)
         return result
 
-    def blamed(
+    def map_error(
         self, at: Frame, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
         """Return what an exception of an agent is to its state; raises one that is not its own."""
@@ -298,8 +298,8 @@ class AgentCaller:
         blamed = named(error, target) if isinstance(error, StateError | NotJson) else None
         if blamed is not None and blamed.usage is not None:
             (account or at.account)(target.state, blamed.usage)
-        if self.runtime.heeds and self.runtime.in_event_loop:
-            self.runtime.heed(at)
+        if self.runtime.checks_end and self.runtime.in_event_loop:
+            self.runtime.raise_if_ended(at)
         if blamed is not None:
             return blamed
         # The agent is foreign code: anything it raises is its failure, and so is a cancellation
@@ -347,7 +347,7 @@ class AgentCaller:
             answer = self._reach(agent, payload, call)
         else:
             answer = self._answered_by(agent, payload, call)
-        if self.meter is None or not self.runtime.in_event_loop:
+        if self.budget_gate is None or not self.runtime.in_event_loop:
             return answer
         return await_answer(answer, call)
 
@@ -378,7 +378,7 @@ class AgentCaller:
 
     def remember(self, at: Frame, request: Json) -> Json:
         """Carry out at once what an agent asks of the memory."""
-        return self.runtime.serving().remembering.do(at, request, self.now())
+        return self.runtime.serving().memory_service.do(at, request, self.now())
 
     def broker(self, call: Call) -> ToolBroker:
         """Return the tools of a call; what they need is loaded with the first of them."""
@@ -413,7 +413,7 @@ class AgentCaller:
 
         # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
         first_beat = None if agent.own else options.heartbeat
-        self.keeping.calls.begin_attempt(call, options)
+        self.persistence.calls.begin_attempt(call, options)
         if options.began is None:  # further calls of the same attempt have what is left
             options.began = self.now()
         try:

@@ -63,8 +63,8 @@ class AgentTurn:
     async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
         """Return the agent's answer; raises Suspended while people have to decide first."""
         loop = await self.caller.runtime.event_loop()
-        self._told = self.caller.keeping.calls.begin_turn(self.at, self.key)
-        if await self.caller.keeping.requests.awaits_consent(self.key, self._asking):
+        self._told = self.caller.persistence.calls.begin_turn(self.at, self.key)
+        if await self.caller.persistence.requests.awaits_consent(self.key, self._asking):
             self._suspend()
         from asyncio import current_task
 
@@ -93,7 +93,7 @@ class AgentTurn:
 
     def _suspend(self) -> NoReturn:
         noted = {**self._told, **self._noted}
-        self.caller.keeping.calls.pause_turn(self.at, self.key, noted)
+        self.caller.persistence.calls.pause_turn(self.at, self.key, noted)
         raise Suspended from None
 
     def _end(self, *, withdraw: bool) -> None:
@@ -105,7 +105,7 @@ class AgentTurn:
     def _withdraw(self) -> None:
         """Close the requests of a turn that has ended: nothing depends on them any more."""
         runtime = self.caller.runtime
-        runtime.keeping.requests.withdraw(f"{self.key}{TOOL_CALL}", runtime.now())
+        runtime.persistence.requests.withdraw(f"{self.key}{TOOL_CALL}", runtime.now())
         runtime.forget_requests(f"{self.key}{TOOL_CALL}")
 
     # Records
@@ -131,11 +131,11 @@ class AgentTurn:
 
     def recorded(self, name: str) -> Json:
         """Return what was recorded under a name before the turn was paused, None for nothing."""
-        return self.caller.keeping.calls.recorded(f"{self.key}{name}")
+        return self.caller.persistence.calls.recorded_value(f"{self.key}{name}")
 
     async def record(self, name: str, value: Json) -> None:
         """Record a value for a repetition of the turn, durably."""
-        await self.caller.keeping.calls.record(self.at, f"{self.key}{name}", value)
+        await self.caller.persistence.calls.record(self.at, f"{self.key}{name}", value)
 
     async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
         """Return the result of *perform*, or the one that the turn had before it was paused."""
@@ -178,7 +178,7 @@ class AgentTurn:
         self._open += 1
         try:
             asked = self.caller.runtime.new_request(self.at, key, question._replace(plan=plan))
-            decision = await self.caller.keeping.requests.consent(asked, self._asking)
+            decision = await self.caller.persistence.requests.consent(asked, self._asking)
         except Suspended:
             use.waits = True
             self._busy -= 1

@@ -79,15 +79,15 @@ class ApprovalProcess:
                 raise
             if decision is not None:
                 return decision
-        if self.parks and services is not None and services.parking is not None:
-            return await self._parked(services.parking)
+        if self.parks and services is not None and services.suspension is not None:
+            return await self._parked(services.suspension)
         raise self._suspended()
 
-    async def _parked(self, parking: SuspensionMonitor) -> Json:
+    async def _parked(self, suspension: SuspensionMonitor) -> Json:
         """Wait for the decision while other branches have something to do."""
         caller, asked = self.caller, self.asked
         while True:
-            recorded = caller.keeping.requests.recorded_decision(asked)
+            recorded = caller.persistence.requests.recorded_decision(asked)
             if recorded is not None:
                 _, given, decision, *_ = recorded
                 self.decided(decision, max(given, self._now))
@@ -95,7 +95,7 @@ class ApprovalProcess:
             notice = self.notice
             try:
                 due = None if notice is None else asked.created + notice.after
-                await parking.wait(asked.id, due)
+                await suspension.wait(asked.id, due)
             except Suspended:
                 raise self._suspended() from None
             over = await self.catch_up(caller.runtime.now())
@@ -150,16 +150,16 @@ class ApprovalProcess:
         """Send a notification, unless an earlier process has; its failure stands in the history."""
         self.number += 1
         asked, number = self.asked, self.number
-        if number > asked.told:
+        if number > asked.notices_sent:
             now = self._now
             failure = await self._sent(kind, {**self._origin(now), **details})
             self._reach(now)
-            asked.told = number
+            asked.notices_sent = number
             if failure is not None:
-                asked.unheard[number] = failure
-            self.caller.keeping.requests.told(asked)
-        if number in asked.unheard:
-            cause = asked.unheard[number]
+                asked.failed_notices[number] = failure
+            self.caller.persistence.requests.record_notices(asked)
+        if number in asked.failed_notices:
+            cause = asked.failed_notices[number]
             self._note("NotificationFailed", {"requestId": asked.id, "kind": kind, "cause": cause})
 
     def _origin(self, now: float) -> dict[str, Json]:
@@ -207,7 +207,7 @@ class ApprovalProcess:
 
         An answer counts by the time at which it was given, also if it is found later.
         """
-        recorded = self.caller.keeping.requests.recorded_decision(self.asked)
+        recorded = self.caller.persistence.requests.recorded_decision(self.asked)
         if recorded is None:
             return await self.ended(notice)
         _, given, decision, *_ = recorded
@@ -256,7 +256,7 @@ class ApprovalProcess:
                 return None
             now = self.caller.runtime.now()
             try:
-                verdict = asked.judged(answer, now, "handler")
+                verdict = asked.judge(answer, now, "handler")
             except AnswerRefused as refusal:
                 name = "States.Permissions" if refusal.forbidden else "States.InvalidApproval"
                 raise StateError(name, str(refusal)) from None

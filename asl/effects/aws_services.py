@@ -63,7 +63,7 @@ class StartExecutionService:
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
         listener = call.at.listening()  # while the state is there
-        begun = runtime.keeping.children.begin_started(
+        begun = runtime.persistence.children.begin_by_name(
             call.at,
             replace(child.program, name=workflow),
             StartRequest(child.name, child.data, self.express, awaited, call.at.requestor),
@@ -92,7 +92,7 @@ class StartExecutionService:
             raise
         if isinstance(result, JobAnswer):
             services.leave(execution)
-            runtime.keeping.children.detach(begun)
+            runtime.persistence.children.detach(begun)
             return result.value()
         if result.status == "PAUSED":
             runtime.wait_for(result, call.at.key)
@@ -106,7 +106,7 @@ class StartExecutionService:
             return await job.execution
         self.services.count(job.execution)
         try:
-            return await runtime.keeping.children.await_job(runtime.waiting, call, job)
+            return await runtime.persistence.children.await_job(runtime.waiting, call, job)
         except BaseException:  # as one that awaits the execution itself would; it flies on
             from asyncio import wait
 

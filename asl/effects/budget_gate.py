@@ -71,11 +71,11 @@ class LedgerGate:
                 options.within = call
             agent = caller.find(target)
             if call.entry and ledger.keeps:
-                await caller.keeping.calls.admitted(at)
+                await caller.persistence.calls.record_admission(at)
             own: Account = call.accounts[-1]
             if own.counted and own.frame is not None and own.frame is at:  # kept with the answer
                 counts = {name: call.count(name) for name in own.counted}
-                caller.keeping.calls.used(at, counts)
+                caller.persistence.calls.record_usage(at, counts)
             try:
                 result = await caller.ask_agent(at, target, payload, options, agent, call.account)
             except Suspended:  # it is made again, and reports then what it has used
@@ -102,7 +102,7 @@ class LedgerGate:
             self.ledger.settle(call, target.state, failed)
         finally:
             if call.counted:
-                self.caller.keeping.calls.used(at, call.counted)
+                self.caller.persistence.calls.record_usage(at, call.counted)
 
     def take_late_answer(self, at: Frame, call: Call) -> None:
         """Take note that the usage of a cancelled call is complete."""
@@ -177,9 +177,9 @@ class LedgerGate:
             waiting.nested.append(turn)
             parent.below += 1
             self.ledger.show(parent)
-        parking = self.caller.runtime.serving().parking
+        suspension = self.caller.runtime.serving().suspension
         try:
-            await (turn if parking is None else parking.stand_by(turn))
+            await (turn if suspension is None else suspension.await_branch(turn))
         except BaseException:
             waiting.wake()
             raise
@@ -210,9 +210,9 @@ class LedgerGate:
         if self.asked:
             raise Suspended
         if self.deciding is not None:
-            parking = self.caller.runtime.serving().parking
-            if parking is not None:
-                await parking.stand_by(self.deciding)
+            suspension = self.caller.runtime.serving().suspension
+            if suspension is not None:
+                await suspension.await_branch(self.deciding)
                 return
             from asyncio import shield
 

@@ -73,8 +73,8 @@ class TaskAnswerService:
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
         desk: TaskTokenApi = services.desk
-        if services.keeper is not None and not services.desk.waits(token):
-            desk = services.keeper.tokens
+        if services.child_store is not None and not services.desk.waits(token):
+            desk = services.child_store.tokens
         try:
             if self.action == "sendTaskSuccess":
                 desk.send_task_success(token, given.get("Output", ""))

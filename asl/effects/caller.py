@@ -52,12 +52,12 @@ class Caller(Performer, Protocol):
         ...
 
     @property
-    def keeping(self) -> Persistence:
+    def persistence(self) -> Persistence:
         """What is told of all that has to outlive the process."""
         ...
 
     @property
-    def meter(self) -> BudgetGate | None:
+    def budget_gate(self) -> BudgetGate | None:
         """Watches over what agents spend, where anything limits it."""
         ...
 

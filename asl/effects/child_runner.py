@@ -76,12 +76,12 @@ async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
     Raises the error that it failed with, and Suspended while it waits for people.
     """
     await caller.runtime.event_loop()
-    caller.runtime.insist_on_time()
+    caller.runtime.raise_if_expired()
     if caller.runtime.depth >= MAX_NESTED:
         message = f"executions start one another more than {MAX_NESTED} deep"
         raise StateError("States.Runtime", message)
     services = caller.runtime.serving()
-    begun = caller.keeping.children.begin_child(
+    begun = caller.persistence.children.begin_child(
         at, child, lambda: _registered(services, child.workflow)
     )
     result = begun.result
@@ -91,7 +91,7 @@ async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
             begun.journal.put_result(result)
     at.now = caller.runtime.now()
     try:
-        caller.runtime.heed(at)
+        caller.runtime.raise_if_ended(at)
     except BaseException:  # the state has been cut off
         _leave(caller, at, child, result.execution)
         raise
@@ -134,7 +134,7 @@ async def _executed(
         limit=child.timeout,
         listener=at.listening(),
         within=at,
-        counted=caller.keeping.children.counted(child),
+        counted=caller.persistence.children.counted_spending(child),
         begins=made.append,
     )
     try:
@@ -152,11 +152,11 @@ def _leave(caller: Caller, at: Frame, child: ChildWorkflow, execution: Execution
 
     Whoever does, meets a limit that this exceeds.
     """
-    if execution.spent == caller.keeping.children.counted(child):
+    if execution.spent == caller.persistence.children.counted_spending(child):
         return
     with suppress(StateError, Exhausted):
         _absorb(caller, at, child, execution)
-    caller.keeping.execution.keep_spending()
+    caller.persistence.execution.keep_spending()
 
 
 def _absorb(
@@ -173,15 +173,17 @@ def _absorb(
     any more; one that was *found* at its end, as another process left it, has borrowed nothing
     here.
     """
-    spent, before = execution.spent, caller.keeping.children.counted(child)
+    spent, before = execution.spent, caller.persistence.children.counted_spending(child)
     used = at.execution.absorb(at.step.name, spent, before)
     if not done:  # it may go on
-        caller.keeping.children.count(child, spent)
-    if caller.meter is not None:
+        caller.persistence.children.record_counted(child, spent)
+    if caller.budget_gate is not None:
         if execution.ledger is not None:
             execution.ledger.give_back()
-        caller.keeping.calls.used(at, amounts_of(used))
-        caller.meter.ledger.absorb(at, used, subtract_amounts(spent.assumed, before.assumed), found)
+        caller.persistence.calls.record_usage(at, amounts_of(used))
+        caller.budget_gate.ledger.absorb(
+            at, used, subtract_amounts(spent.assumed, before.assumed), found
+        )
 
 
 def _failure(state: str, child: ChildWorkflow, result: Result) -> StateError:

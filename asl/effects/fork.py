@@ -55,7 +55,7 @@ class Fork:
         self.now = runtime.now
         self.run = run
         """Runs one child."""
-        self.parking = runtime.parking
+        self.suspension = runtime.suspension
         """Counts the workers that have something to do."""
         self.fan = fan
         self.length = inf if fan.length is None else fan.length
@@ -95,7 +95,7 @@ class Fork:
         try:
             await self._work_first()
             if self._busy():
-                with nullcontext() if self.parking is None else self.parking.standing_by():
+                with nullcontext() if self.suspension is None else self.suspension.idle():
                     await self._until_idle()
         except BaseException as stop:
             # Cancelled from outside, or one of ours failed: no child outlives its fork.
@@ -234,8 +234,8 @@ class Fork:
         if self.fan.series or self.fan.limit == 1:
             return
         if self.length - self.next > (0 if self.next else 1):
-            if self.parking is not None:
-                self.parking.enter()
+            if self.suspension is not None:
+                self.suspension.enter()
             self.spreading = loop.call_soon(self._spread, loop)
 
     def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -246,8 +246,8 @@ class Fork:
 
     def _spread_over(self) -> None:
         self.spreading = None
-        if self.parking is not None:
-            self.parking.leave()
+        if self.suspension is not None:
+            self.suspension.leave()
 
     def _start_workers(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Start as many workers as there are; whether more may start when these have begun."""
@@ -256,9 +256,9 @@ class Fork:
         for _ in range(int(min(2 * present, most)) - present):
             task = loop.create_task(self._work(further=True), name="asl-worker")
             self.tasks.append(task)
-            if self.parking is not None:
-                self.parking.enter()
-                task.add_done_callback(self.parking.leave)
+            if self.suspension is not None:
+                self.suspension.enter()
+                task.add_done_callback(self.suspension.leave)
         return len(self.tasks) - self.ended + 1 < most
 
     # The end
@@ -267,7 +267,7 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        self.at.stops = self.runtime.heeds = True
+        self.at.stops = self.runtime.checks_end = True
         # A child that goes on when the execution does is not told of as given up.
         cut = isinstance(error, StateError)
         for frame in self.running.values() if self.runtime.is_over() else ():

@@ -153,7 +153,7 @@ class LocalEffects:
 
     def suspend(self, frame: Frame) -> None:
         """Say that the execution is paused, if it has gone on since it last was."""
-        if not self.runtime.keeping.execution.is_paused():
+        if not self.runtime.persistence.execution.is_paused():
             self.tell(frame, PAUSED)
 
     # Calls
@@ -210,21 +210,21 @@ class LocalEffects:
 
     async def _sleep_until(self, at: Frame, when: float) -> None:
         runtime = self.runtime
-        parking = runtime.parking
-        if parking is not None and parking.is_long(when):
-            await self._park(parking, when)
+        suspension = runtime.suspension
+        if suspension is not None and suspension.is_long(when):
+            await self._park(suspension, when)
         if when > runtime.now():
             await runtime.pause(when - runtime.now())
         else:  # endless retries without a delay stay cancellable, too
             await self.yield_(at)
         at.now = max(when, runtime.now())
 
-    async def _park(self, parking: SuspensionMonitor, when: float) -> None:
+    async def _park(self, suspension: SuspensionMonitor, when: float) -> None:
         """Return when the clock has reached *when*; raises Suspended once every branch waits."""
         runtime = self.runtime
         try:
             while when > runtime.now():
-                await parking.wait("", when)
+                await suspension.wait("", when)
         except Suspended:
             runtime.wake = when if runtime.wake is None else min(runtime.wake, when)
             raise
@@ -240,7 +240,7 @@ class LocalEffects:
         if runtime.in_event_loop:
             await runtime.pause(0)
         at.now = runtime.now()
-        runtime.insist_on_time()
+        runtime.raise_if_expired()
         bound_memory(runtime, execution, at.now, self.caller.limit)
 
     # Forks
@@ -273,15 +273,17 @@ class LocalEffects:
     def _cut_off(self, at: Frame) -> None:
         """Ask nobody any more for the children of a fork that has failed."""
         self.runtime.forget_requests(f"{at.key}[")
-        self.runtime.keeping.execution.cut_off(at, self.runtime.now())
+        self.runtime.persistence.execution.abandon_children(at, self.runtime.now())
 
     # People
 
     async def request(self, at: Frame, question: Question) -> Json:
         """Ask people: the handler of the run, or whoever answers later."""
-        return await self.inquire(at, self.runtime.new_request(at, at.next_effect(), question))
+        return await self.await_decision(
+            at, self.runtime.new_request(at, at.next_effect(), question)
+        )
 
-    async def inquire(self, at: Frame, asked: ApprovalRequest) -> Json:
+    async def await_decision(self, at: Frame, asked: ApprovalRequest) -> Json:
         """Bring a request to its decision."""
         kind = BudgetApprovalProcess if asked.kind == "budget" else ApprovalProcess
         asking = kind(self.caller, at, asked)
@@ -302,9 +304,9 @@ class LocalEffects:
             return ApprovalRequest.make(at.execution_id, key, *question, now, execution.redrives)
 
         async def ask(asked: ApprovalRequest) -> Json:
-            return await self.inquire(at, asked)
+            return await self.await_decision(at, asked)
 
-        return await self.runtime.keeping.requests.decide(at, key, ask, new)
+        return await self.runtime.persistence.requests.decide(at, key, ask, new)
 
     # Checkpoints, and executions of their own
 
@@ -323,7 +325,7 @@ class LocalEffects:
         checkpoint = make_checkpoint(self.runtime, self.names, at, saving)
         self.runtime.checkpoints += (checkpoint,)
         at.note(CREATED, checkpoint.record["checkpoint"])
-        self.runtime.keeping.execution.put_checkpoint(checkpoint)
+        self.runtime.persistence.execution.put_checkpoint(checkpoint)
         return checkpoint
 
     async def child(self, at: Frame, child: ChildWorkflow) -> Json:

@@ -51,11 +51,11 @@ class ExecutionPersistence(Protocol):
         """Know that the execution runs no more in this process."""
         ...
 
-    def watch(self, ledger: Ledger) -> None:
+    def restore_ledger(self, ledger: Ledger) -> None:
         """Bring a new ledger to where that of an earlier process was."""
         ...
 
-    def leave(self, frame: Frame, failed: bool) -> None:
+    def record_position(self, frame: Frame, failed: bool) -> None:
         """Keep where the top machine stands when the execution ends without success."""
         ...
 
@@ -71,7 +71,7 @@ class ExecutionPersistence(Protocol):
         """Keep a new checkpoint."""
         ...
 
-    def cut_off(self, at: Frame, now: float) -> None:
+    def abandon_children(self, at: Frame, now: float) -> None:
         """Give up what the children of a fork that has failed have asked and started."""
         ...
 
@@ -79,7 +79,7 @@ class ExecutionPersistence(Protocol):
 class CallPersistence(Protocol):
     """What is told of a call under way: it is kept with its answer, or when the call is paused."""
 
-    async def admitted(self, at: Frame) -> None:
+    async def record_admission(self, at: Frame) -> None:
         """Keep that a call is about to be made, and what is held for it."""
         ...
 
@@ -91,19 +91,19 @@ class CallPersistence(Protocol):
         """
         ...
 
-    def used(self, at: Frame, used: Amounts) -> None:
+    def record_usage(self, at: Frame, used: Amounts) -> None:
         """Keep what a call counts as for its state."""
         ...
 
-    def progressed(self, at: Frame) -> None:
+    def record_progress(self, at: Frame) -> None:
         """Keep the progress of a call."""
         ...
 
-    def unshown(self, at: Frame, said: str | None) -> None:
+    def record_unshown_text(self, at: Frame, said: str | None) -> None:
         """Keep what an agent has said that may not be shown yet."""
         ...
 
-    def recorded(self, key: str) -> Json:
+    def recorded_value(self, key: str) -> Json:
         """Return what was recorded within the effect under way, None for nothing."""
         ...
 
@@ -153,7 +153,7 @@ class ConsentProcess(Protocol):
 class RequestPersistence(Protocol):
     """What is told of the requests to people."""
 
-    def told(self, asked: ApprovalRequest) -> None:
+    def record_notices(self, asked: ApprovalRequest) -> None:
         """Keep which notices were sent, and which of them failed."""
         ...
 
@@ -209,17 +209,17 @@ class ChildPersistence(Protocol):
         """Begin an execution of the workflow that *find* gives, or find it begun."""
         ...
 
-    def begin_started(
+    def begin_by_name(
         self, at: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Do it for one that goes by a name of its own; None where another one has that."""
         ...
 
-    def counted(self, child: ChildWorkflow) -> ExecutionSpending:
+    def counted_spending(self, child: ChildWorkflow) -> ExecutionSpending:
         """Return what of a child's spending was counted before it went on."""
         ...
 
-    def count(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
+    def record_counted(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Keep what of a child's spending is counted."""
         ...
 
@@ -241,7 +241,7 @@ class ChildPersistence(Protocol):
 class Persistence(NamedTuple):
     """What is told of an execution so that another process can go on with it."""
 
-    keeps: bool
+    durable: bool
     """Whether anything is kept at all."""
     execution: ExecutionPersistence
     calls: CallPersistence
@@ -258,10 +258,10 @@ class TransientExecution:
     def close(self) -> None:
         """Do nothing."""
 
-    def watch(self, ledger: Ledger) -> None:
+    def restore_ledger(self, ledger: Ledger) -> None:
         """Do nothing."""
 
-    def leave(self, frame: Frame, failed: bool) -> None:
+    def record_position(self, frame: Frame, failed: bool) -> None:
         """Do nothing."""
 
     def is_paused(self) -> bool:
@@ -274,29 +274,29 @@ class TransientExecution:
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Do nothing."""
 
-    def cut_off(self, at: Frame, now: float) -> None:
+    def abandon_children(self, at: Frame, now: float) -> None:
         """Do nothing."""
 
 
 class TransientCalls:
     """Keeps nothing of calls (protocol `CallPersistence`)."""
 
-    async def admitted(self, at: Frame) -> None:
+    async def record_admission(self, at: Frame) -> None:
         """Do nothing."""
 
     def begin_attempt(self, call: Call, options: Options) -> None:
         """Do nothing: it begins now."""
 
-    def used(self, at: Frame, used: Amounts) -> None:
+    def record_usage(self, at: Frame, used: Amounts) -> None:
         """Do nothing."""
 
-    def progressed(self, at: Frame) -> None:
+    def record_progress(self, at: Frame) -> None:
         """Do nothing."""
 
-    def unshown(self, at: Frame, said: str | None) -> None:
+    def record_unshown_text(self, at: Frame, said: str | None) -> None:
         """Do nothing."""
 
-    def recorded(self, key: str) -> Json:
+    def recorded_value(self, key: str) -> Json:
         """Return None: nothing was recorded."""
         return None
 
@@ -314,7 +314,7 @@ class TransientCalls:
 class TransientRequests:
     """Keeps no requests (protocol `RequestPersistence`)."""
 
-    def told(self, asked: ApprovalRequest) -> None:
+    def record_notices(self, asked: ApprovalRequest) -> None:
         """Do nothing."""
 
     def recorded_decision(self, asked: ApprovalRequest) -> Json:
@@ -356,17 +356,17 @@ class TransientChildren:
         """Begin an execution of the workflow that *find* gives."""
         return PreparedExecution(find(), child.data)
 
-    def begin_started(
+    def begin_by_name(
         self, at: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Begin an execution that goes by a name of its own."""
         return PreparedExecution(program, child.data)
 
-    def counted(self, child: ChildWorkflow) -> ExecutionSpending:
+    def counted_spending(self, child: ChildWorkflow) -> ExecutionSpending:
         """Return nothing: each child begins here."""
         return UNSPENT
 
-    def count(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
+    def record_counted(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Do nothing."""
 
     def detach(self, begun: PreparedExecution) -> None:

@@ -90,7 +90,7 @@ class ProgressReporter:
                 at.note("ProgressWarning", {"reason": reason})
             else:
                 update(at, self.plan, share, message, now)
-        self.caller.keeping.calls.progressed(at)
+        self.caller.persistence.calls.record_progress(at)
 
 
 def _shown(percentage: Any) -> str:

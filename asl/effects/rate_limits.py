@@ -125,18 +125,18 @@ class Timekeeper(Protocol):
 class CountedCall:
     """A call that counts, until it has ended."""
 
-    __slots__ = ("entry", "names", "tabs", "time", "timekeeper", "watched")
+    __slots__ = ("entry", "names", "shared_budgets", "time", "timekeeper", "watched")
 
     def __init__(
         self,
         timekeeper: Timekeeper,
-        tabs: SharedBudgets,
+        shared_budgets: SharedBudgets,
         entry: str,
         names: Sequence[tuple[str, ...]],
         watched: Mapping[str, CallTracking],
     ) -> None:
         self.timekeeper = timekeeper
-        self.tabs = tabs
+        self.shared_budgets = shared_budgets
         """Where calls are counted."""
         self.entry = entry
         self.names = names
@@ -181,7 +181,7 @@ class RateLimiter:
     async def begin(
         self,
         timekeeper: Timekeeper,
-        tabs: SharedBudgets,
+        shared_budgets: SharedBudgets,
         at: Frame,
         tool: str,
         names: Sequence[tuple[str, ...]],
@@ -195,7 +195,7 @@ class RateLimiter:
         """
         self.number += 1
         entry = f"{at.execution_id} {at.key}#{self.number}"
-        call = CountedCall(timekeeper, tabs, entry, names, watched)
+        call = CountedCall(timekeeper, shared_budgets, entry, names, watched)
         if call.watched:
             await self._admitted(call, tool, demands)
         return call
@@ -304,7 +304,7 @@ class RateLimiter:
             act(calls, entries)
             return {"calls": calls, "open": entries}
 
-        call.tabs.change(f"Tools {workflow}", make)
+        call.shared_budgets.change(f"Tools {workflow}", make)
 
     def _excess(
         self,

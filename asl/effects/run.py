@@ -134,7 +134,7 @@ async def execute(
         if services is not None or runtime.holds:
             await _close(runtime, services, cut)
     if status == "TIMED_OUT":
-        runtime.keeping.execution.leave(frame, failed=False)
+        runtime.persistence.execution.record_position(frame, failed=False)
     elif foreign and not fits(output, caller.limit):
         status, output, failure = "FAILED", None, _too_large(caller.limit)
     result = Result().init(execution, history, status, ended, output, failure)
@@ -219,7 +219,7 @@ def _come_to(
     Whatever flies out of one whose time is over is the cancellation for that.
     """
     if isinstance(stop, StateError):
-        effects.runtime.keeping.execution.leave(frame, failed=True)
+        effects.runtime.persistence.execution.record_position(frame, failed=True)
         return "FAILED", stop
     if isinstance(stop, Suspended):
         effects.suspend(frame)
@@ -295,11 +295,11 @@ def _watch(
         ledger.hold(ceiling)
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
-    effects.caller.meter = LedgerGate(effects.caller, ledger, effects.decide)
-    effects.runtime.keeping.execution.watch(ledger)
+    effects.caller.budget_gate = LedgerGate(effects.caller, ledger, effects.decide)
+    effects.runtime.persistence.execution.restore_ledger(ledger)
     around = None if within is None else within.execution.ledger
     if limits.windows or limits.pool is not None:
-        budgets = services.tabs or shared_budgets_of(effects.runtime.clock)
+        budgets = services.shared_budgets or shared_budgets_of(effects.runtime.clock)
         lenders = () if around is None or within is None else around.accounts(within)
         ledger.join(budgets, services.pools, lenders, frame.now)
     if around is not None and within is not None:

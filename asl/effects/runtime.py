@@ -105,15 +105,24 @@ class RuntimeContext:
     """
 
     # As with an execution: slots for what every one has.
-    __slots__ = ("__dict__", "buckets", "checkpoints", "clock", "execute", "heeds", "holds",
-                 "in_event_loop", "now")  # fmt: skip
+    __slots__ = (
+        "__dict__",
+        "buckets",
+        "checkpoints",
+        "checks_end",
+        "clock",
+        "execute",
+        "holds",
+        "in_event_loop",
+        "now",
+    )  # fmt: skip
     now: Callable[[], float]
     """The epoch second that it is."""
     execute: Execute
     """Runs the executions that this one starts."""
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
-    keeping: Persistence = TRANSIENT
+    persistence: Persistence = TRANSIENT
     """What is told of all that has to outlive the process."""
     services: Services | None = None
     """What the run offers to its states beside agents, if anybody has asked for it."""
@@ -128,7 +137,7 @@ class RuntimeContext:
     middleware: Sequence[Middleware] = ()
     """Code of the user around each effect, the outermost first."""
     expired = False
-    heeds: bool
+    checks_end: bool
     """Whether anything may have told a part of the execution to end that its agents kept back."""
     forks: tuple[OpenFork, ...] = ()
     pending: tuple[tuple[str, ApprovalRequest], ...] = ()
@@ -157,13 +166,13 @@ class RuntimeContext:
         self.now = clock.now
         self.buckets = buckets
         self.in_event_loop = in_event_loop
-        self.heeds, self.holds, self.checkpoints = COUNTED, False, ()
+        self.checks_end, self.holds, self.checkpoints = COUNTED, False, ()
         return self
 
     def start_within(self, outer: RuntimeContext) -> None:
         """Serve an execution that one of *outer* has started: share what belongs to the run."""
         self.first, self.depth = outer.first or outer, outer.depth + 1
-        self.heeds = True  # a fork that has failed may stand around that
+        self.checks_end = True  # a fork that has failed may stand around that
 
     def serving(self) -> Services:
         """Return what the run offers to its states."""
@@ -174,9 +183,9 @@ class RuntimeContext:
         return self.services
 
     @property
-    def parking(self) -> SuspensionMonitor | None:
+    def suspension(self) -> SuspensionMonitor | None:
         """Where branches wait that need no process, None where they wait in the process."""
-        return None if self.services is None else self.services.parking
+        return None if self.services is None else self.services.suspension
 
     def waiting(
         self, call: Call, kept: AnswerRecorder | None = None
@@ -211,12 +220,12 @@ class RuntimeContext:
             self.keep_time()
         for fork in self.forks:
             fork.spread_soon()
-        self.keeping.execution.enter_event_loop()
+        self.persistence.execution.enter_event_loop()
 
     def keep_time(self) -> None:
         """End the execution at its deadline, from now on by the event loop."""
         assert self.deadline is not None
-        self.heeds = self.heeds or self.is_due_soon
+        self.checks_end = self.checks_end or self.is_due_soon
         self._timer = _cancel_at(self.deadline - self.now(), self._expire)
         self.holds = True
 
@@ -229,12 +238,12 @@ class RuntimeContext:
         self.expired = True
         task.cancel()
 
-    def insist_on_time(self) -> None:
+    def raise_if_expired(self) -> None:
         """Raise Expired where the time of the execution is over: nothing is begun any more."""
         if self.deadline is not None and self.now() > self.deadline:
             raise Expired
 
-    def heed(self, at: Frame) -> None:
+    def raise_if_ended(self, at: Frame) -> None:
         """Raise what ends this part of the execution, though foreign code has kept it back.
 
         To be asked wherever such code has run and the execution `heeds` anything.
@@ -272,7 +281,7 @@ class RuntimeContext:
         """End what agents still hold: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
-        self.keeping.execution.close()
+        self.persistence.execution.close()
         self.clock.real_begins()
         try:
             for agent in self._closing:
@@ -309,8 +318,8 @@ class RuntimeContext:
     def _catch_up(self, at: Frame) -> None:
         """Let a machine be at the present; raises what ends this part of the execution by then."""
         at.now = max(at.now, self.now())
-        if self.heeds:
-            self.heed(at)
+        if self.checks_end:
+            self.raise_if_ended(at)
 
     async def pause(self, seconds: float) -> None:
         """Let time pass on the clock of the execution."""

@@ -55,7 +55,7 @@ class Services:
     pools: Mapping[str, Decimal] = MappingProxyType({})
     """How much there is in each pool of money."""
 
-    tabs: SharedBudgets | None = None
+    shared_budgets: SharedBudgets | None = None
     """Where it is kept what several executions spend together, None for the process."""
 
     approvals: Agent | None = None
@@ -76,13 +76,13 @@ class Services:
     sinks: Sinks = MappingProxyType({})
     """What takes the events of channels."""
 
-    parking: SuspensionMonitor | None = None
+    suspension: SuspensionMonitor | None = None
     """Where branches wait that need no process, None where they wait in the process."""
 
-    lacking: OnMissing | None = None
+    on_missing: OnMissing | None = None
     """Notes that something is not bound here, None where the state fails for it."""
 
-    keeper: ChildStore | None = None
+    child_store: ChildStore | None = None
     """Keeps the executions that this one starts, where it is kept itself."""
 
     policy: OperatorPolicy | None = None
@@ -111,9 +111,9 @@ class Services:
     def missing(self, error: StateError) -> StateError | Suspended:
         """Return what to raise where something is not bound: *error*, or the suspension of an
         execution that goes on where it is bound."""
-        if self.lacking is None:
+        if self.on_missing is None:
             return error
-        self.lacking(error.cause or str(error))
+        self.on_missing(error.cause or str(error))
         return Suspended()
 
     @shared_cached_property
@@ -125,10 +125,10 @@ class Services:
     def service(self, name: str) -> Agent:
         """Return what blocks ask for by this name."""
         assert name == "memory"
-        return self.remembering
+        return self.memory_service
 
     @shared_cached_property
-    def remembering(self) -> MemoryService:
+    def memory_service(self) -> MemoryService:
         """What the run remembers."""
         return MemoryService(self.memory)
 
@@ -171,9 +171,9 @@ class Services:
 
     def count(self, execution: Task[Result]) -> None:
         """Let an execution wait or work independently of the state that has started it."""
-        if self.parking is not None:
-            self.parking.enter()
-            execution.add_done_callback(self.parking.leave)
+        if self.suspension is not None:
+            self.suspension.enter()
+            execution.add_done_callback(self.suspension.leave)
 
     def _forget(self, execution: Task[Result]) -> None:
         if not execution.cancelled() and execution.exception() is None:
@@ -194,7 +194,7 @@ class Services:
 
         try:
             while left and not cut:
-                with nullcontext() if self.parking is None else self.parking.standing_by():
+                with nullcontext() if self.suspension is None else self.suspension.idle():
                     done, _ = await wait(left, return_when=FIRST_COMPLETED)
                 for execution in done:
                     execution.result()

@@ -85,7 +85,7 @@ class Stream:
         self.inbox.empty()
         if self.plan.guarded:
             said = self.call.at.said = "".join(self.everything)
-            self.caller.keeping.calls.unshown(self.call.at, said)
+            self.caller.persistence.calls.record_unshown_text(self.call.at, said)
             return
         if not self.length:
             with suppress(StateError):  # an answer that is too large is refused as such

@@ -48,7 +48,7 @@ class SuspensionMonitor:
         self._suspend_soon()
 
     @contextmanager
-    def standing_by(self) -> Iterator[None]:
+    def idle(self) -> Iterator[None]:
         """Let a branch wait for others of the same execution."""
         self.leave()
         try:
@@ -82,7 +82,7 @@ class SuspensionMonitor:
             other.add_done_callback(heard)
         self._waiting[woken] = what
         try:
-            with self.standing_by():
+            with self.idle():
                 await woken
         finally:
             del self._waiting[woken]
@@ -91,7 +91,7 @@ class SuspensionMonitor:
             for other in others:
                 other.remove_done_callback(heard)
 
-    async def stand_by(self, other: asyncio.Future[Any]) -> None:
+    async def await_branch(self, other: asyncio.Future[Any]) -> None:
         """Return when *other* is done, which another branch does; raises Suspended as `wait`."""
         while not other.done():
             await self.wait("", None, other)

@@ -172,9 +172,9 @@ async def interpret(frame: Frame) -> Json:
                         try:
                             output = await asked
                         except BaseException as error:  # foreign code; what is not its own flies on
-                            blamed = direct.blamed(frame, call, error)
+                            blamed = direct.map_error(frame, call, error)
                             raise blamed from cause_for(blamed, error)
-                        output = direct.answered(frame, call, output)
+                        output = direct.accept_answer(frame, call, output)
                     if checks_size:
                         _check_size(frame, output)
                     answer = output

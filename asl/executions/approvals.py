@@ -54,7 +54,7 @@ def record_answer(session: Session, id: str, given: dict[str, Json], now: float)
                     f"the answer comes too late: resume the execution {name!r}", late=True
                 )
         _check_unchanged(session, asked)
-        verdict = asked.judged(given, now, "user")
+        verdict = asked.judge(given, now, "user")
         _put_verdict(session, asked, verdict, text, now)
     return None if verdict.decision is None else verdict.decision["record"]
 
@@ -74,7 +74,7 @@ def _repeated(
     kept = answer_of(session, asked.id)
     if kept is not None:
         decisive, record, *_ = kept
-        if compact(decisive) == text or asked.repeated(given, now, "user"):
+        if compact(decisive) == text or asked.is_repetition(given, now, "user"):
             return record
     raise AnswerRefused(f"the request was {_became(asked, kept)}")
 

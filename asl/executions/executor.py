@@ -383,8 +383,8 @@ class Executor:
         in_event_loop: bool,
         claim: Claim | None = None,
     ) -> Result:
-        bound.services.keeper = self
-        bound.services.tabs = StoreBudgets(self.session)
+        bound.services.child_store = self
+        bound.services.shared_budgets = StoreBudgets(self.session)
         if claim is None:
             journal.watched = stored.number
         try:

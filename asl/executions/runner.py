@@ -51,7 +51,7 @@ class _Live:
     """One execution that runs here (protocol `asl.executions.executor.Claim`)."""
 
     def __init__(self, now: Callable[[], float], long: float) -> None:
-        self.parking = SuspensionMonitor(now, long)
+        self.suspension = SuspensionMonitor(now, long)
         self.lacking: dict[str, None] = {}
         self.cancellation: Cancellation | None = None
         self.task: asyncio.Task[None] | None = None
@@ -59,8 +59,8 @@ class _Live:
     def prepare(self, bound: Bound) -> Bound:
         """Let branches wait without a process, and the execution wait for what is not bound."""
         services = bound.services
-        services.parking = self.parking
-        services.lacking = self._lack
+        services.suspension = self.suspension
+        services.on_missing = self._lack
         find = _patient(bound.find, services.missing)
         inner = services.without_mocks
         services.without_mocks = lambda: _patient(inner(), services.missing)
@@ -273,10 +273,10 @@ class Runner:
         self._seen = self.running.session.connection.glance()
         for each in self.workers.cancelled():
             self._cancel(each)
-        if any(live.parking.ids for live in self._live.values()):
+        if any(live.suspension.ids for live in self._live.values()):
             answered = self.workers.answered()
             for live in self._live.values():
-                live.parking.wake(answered)
+                live.suspension.wake(answered)
         self._claim()
 
     def _claim(self) -> None:

@@ -32,7 +32,16 @@ class ApprovalRequest:
     """A request that waits for people."""
 
     __slots__ = (
-        "body", "created", "id", "key", "kind", "plan", "received", "status", "told", "unheard",
+        "body",
+        "created",
+        "failed_notices",
+        "id",
+        "key",
+        "kind",
+        "notices_sent",
+        "plan",
+        "received",
+        "status",
     )  # fmt: skip
 
     def __init__(
@@ -53,9 +62,9 @@ class ApprovalRequest:
         """Epoch seconds."""
         self.received: list[Json] = []
         """The approvals that are collected."""
-        self.told = 0
+        self.notices_sent = 0
         """How many notices have been sent; the request itself counts."""
-        self.unheard: dict[int, str] = {}
+        self.failed_notices: dict[int, str] = {}
         """Why notices could not be sent, by their numbers; that of the request itself is 1."""
         self.status = "open"
 
@@ -110,7 +119,7 @@ class ApprovalRequest:
         """Whether the timeout has been started once more."""
         if self.plan.get("onTimeout") != "Escalate":
             return False
-        past = islice(self.notices(), max(0, self.told - 1))
+        past = islice(self.notices(), max(0, self.notices_sent - 1))
         return any(notice.details.get("reason") == "timeout" for notice in past)
 
     @property
@@ -144,7 +153,7 @@ class ApprovalRequest:
         """SHA-256 of exactly what people see, as compact JSON."""
         return _sha256(self.shown)
 
-    def judged(self, answer: Json, now: float, by: str) -> ApprovalOutcome:
+    def judge(self, answer: Json, now: float, by: str) -> ApprovalOutcome:
         """Return what an answer comes to, given at *now* by whoever it names, else by *by*.
 
         A decision has the `digest` of what was shown to whoever has taken it. Raises AnswerRefused
@@ -172,7 +181,7 @@ class ApprovalRequest:
                 "state a 'ResultPath'"
             )
 
-    def repeated(self, answer: Json, now: float, by: str) -> bool:
+    def is_repetition(self, answer: Json, now: float, by: str) -> bool:
         """Whether it is what somebody has said before the one who has decided it."""
         earlier = self.received[:-1]
         try:
@@ -187,7 +196,7 @@ class ApprovalRequest:
     @property
     def wake(self) -> float | None:
         """When something happens next without an answer, in epoch seconds; None for never."""
-        notice = next(islice(self.notices(), max(0, self.told - 1), None), None)
+        notice = next(islice(self.notices(), max(0, self.notices_sent - 1), None), None)
         return None if notice is None else self.created + notice.after
 
 

@@ -443,11 +443,11 @@ class DirectCalls(Protocol[F]):
         """
         ...
 
-    def answered(self, at: F, target: Target, answer: Json) -> Json:
+    def accept_answer(self, at: F, target: Target, answer: Json) -> Json:
         """Return the raw result that an agent's answer is."""
         ...
 
-    def blamed(self, at: F, target: Target, error: BaseException) -> StateError:
+    def map_error(self, at: F, target: Target, error: BaseException) -> StateError:
         """Return what an exception of an agent is to its state; raises one that is not its own."""
         ...
 

@@ -249,7 +249,7 @@ def _read_request(session: Session, row: Row) -> ApprovalRequest:
     with session.reading(f"the request {id}"):
         shown, plan = session.values.unpack(body)
         asked = ApprovalRequest(id, key, kind, shown, plan, created)
-        asked.status, asked.told = status, notified
+        asked.status, asked.notices_sent = status, notified
         asked.received = session.values.unpack(received)
         session.check(asked.is_well_formed, f"what the request {id} asks")
     return asked
@@ -319,7 +319,7 @@ def put_request(session: Session, number: int, asked: ApprovalRequest, received:
         session.values.pack(body),
         answers,
         asked.digest,
-        asked.told,
+        asked.notices_sent,
     )
 
 

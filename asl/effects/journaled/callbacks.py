@@ -106,10 +106,10 @@ class DurableCallback:
         await sleep(0)  # what the handler has answered by itself comes now
         runtime, task = self.runtime, self.task
         while not (wait.answer.done() or self.has_come()):
-            parking = runtime.serving().parking
-            if parking is not None:
+            suspension = runtime.serving().suspension
+            if suspension is not None:
                 try:
-                    await parking.wait(task.token, task.due, wait.answer)
+                    await suspension.wait(task.token, task.due, wait.answer)
                 except Suspended:
                     runtime.awaited += ((task.key, task),)
                     raise
@@ -271,12 +271,12 @@ class DurableJob:
         kept, execution = self.kept, self.execution
         runtime, task = kept.runtime, kept.task
         while not (token.answer.done() or kept.has_come() or execution.done()):
-            parking = runtime.serving().parking
-            if parking is None:
+            suspension = runtime.serving().suspension
+            if suspension is None:
                 await kept.until_something(token.answer, execution)
                 continue
             try:
-                await parking.wait(task.token, task.due, token.answer, execution)
+                await suspension.wait(task.token, task.due, token.answer, execution)
             except Suspended:  # and so is the job
                 await wait({execution})
 

@@ -29,7 +29,7 @@ class JournaledCalls:
         self.journal, self.execution = answers.journal, answers.execution
         self.runtime = answers.runtime
 
-    async def admitted(self, at: Frame) -> None:
+    async def record_admission(self, at: Frame) -> None:
         """Keep that a call is under way, and what is held for it, before it is made."""
         self.answers.keep_spending()
         await self.journal.commit(self.answers.shares)
@@ -48,7 +48,7 @@ class JournaledCalls:
         if started is not None and options.timeout is not None:
             options.began = max(started[1], self.execution.redriven or 0.0)
             call.deadline = options.began + options.timeout
-        deadline = self.recorded(call.at.key + DEADLINE)
+        deadline = self.recorded_value(call.at.key + DEADLINE)
         if deadline is not None and options.timeout is not None:
             options.began, call.deadline = deadline - options.timeout, deadline
             if self.runtime.now() >= deadline:  # the agent is not called any more
@@ -70,27 +70,27 @@ class JournaledCalls:
         assert log.aside is not None
         log.aside["began"] = options.began
 
-    def unshown(self, at: Frame, said: str | None) -> None:
+    def record_unshown_text(self, at: Frame, said: str | None) -> None:
         """Keep what an agent has said that may not be shown yet with its answer."""
         aside = log_of(at).aside
         assert aside is not None
         aside["said"] = said
 
-    def progressed(self, at: Frame) -> None:
+    def record_progress(self, at: Frame) -> None:
         """Keep the progress of a call with its answer."""
         aside = log_of(at).aside
         assert aside is not None
         assert at.progress is not None
         aside["progress"] = [at.progress.update, list(at.progress.reached)]
 
-    def used(self, at: Frame, used: Amounts) -> None:
+    def record_usage(self, at: Frame, used: Amounts) -> None:
         """Keep what a call counts as with its answer."""
         aside = log_of(at).aside
         assert aside is not None
         known = read_amounts(aside.get("used", {}))  # of calls within this one
         aside["used"] = write_amounts({**known, **add_amounts(known, used)})
 
-    def recorded(self, key: str) -> Json:
+    def recorded_value(self, key: str) -> Json:
         """Return what was recorded within the effect under way, maybe by an earlier process."""
         return self.journal.answers.get(key)
 
@@ -106,7 +106,7 @@ class JournaledCalls:
 
     def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
         """Return how many events of a turn the history has, by what they are about."""
-        told = self.recorded(key + TOLD)
+        told = self.recorded_value(key + TOLD)
         if told is None:
             return {}
         log = log_of(at)
@@ -119,7 +119,7 @@ class JournaledCalls:
     def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
         """Write the events of a turn that is paused: its agent may do something else next time."""
         log, key = log_of(at), key + TOLD
-        told = self.recorded(key)
+        told = self.recorded_value(key)
         count = len(log.noted) + (0 if told is None else told[0])
         log.write_notes(self.journal)
         self.journal.put_answer(key, [count, dict(noted)])

@@ -36,27 +36,27 @@ class JournaledChildren:
         self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
         """Begin it, or find it where an earlier process has begun it."""
-        return self._keeper.child(self.journal, at.key, child, find)
+        return self._store.child(self.journal, at.key, child, find)
 
-    def begin_started(
+    def begin_by_name(
         self, at: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Begin it once, or find it; None where another execution has its name."""
-        return self._keeper.started(self.journal, at.key, program, child)
+        return self._store.started(self.journal, at.key, program, child)
 
-    def counted(self, child: ChildWorkflow) -> ExecutionSpending:
+    def counted_spending(self, child: ChildWorkflow) -> ExecutionSpending:
         """Return what of a child's spending was counted before it went on."""
         written = self.journal.answers.get(_counted(child))
         return UNSPENT if written is None else read_spent(written)
 
-    def count(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
+    def record_counted(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Keep what of a child's spending is counted."""
         self.journal.put_answer(_counted(child), write_spent(spent))
 
     def detach(self, begun: PreparedExecution) -> None:
         """Let a job go on by itself: the state that has started it has ended without it."""
         assert begun.journal is not None  # where this one is kept, so is what it starts
-        self._keeper.detach(self.journal, begun.journal)
+        self._store.detach(self.journal, begun.journal)
 
     async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state, once and for all."""
@@ -70,10 +70,10 @@ class JournaledChildren:
             )
 
     @property
-    def _keeper(self) -> ChildStore:
-        keeper = self.runtime.serving().keeper
-        assert keeper is not None  # whoever keeps an execution keeps what it starts
-        return keeper
+    def _store(self) -> ChildStore:
+        store = self.runtime.serving().child_store
+        assert store is not None  # whoever keeps an execution keeps what it starts
+        return store
 
 
 def _counted(child: ChildWorkflow) -> str:

@@ -83,7 +83,9 @@ class JournaledEffects:
 
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Begin a call that needs nothing but its parameters; all others are left to the work."""
-        if not (self.answers.fresh and self.runtime.in_event_loop and self.caller.meter is None):
+        if not (
+            self.answers.fresh and self.runtime.in_event_loop and self.caller.budget_gate is None
+        ):
             return None
         log, journal, shares = log_of(at), self.journal, self.answers.shares
         if shares:
@@ -122,24 +124,24 @@ class JournaledEffects:
         self.journal.reached("effect.ready")
         return await asked
 
-    def answered(
+    def accept_answer(
         self, at: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
         """Return a copy of an answer, which is kept here if the call was begun here."""
         log = log_of(at)
         key, log.calling = log.calling, None
         if key is None:
-            return self.caller.answered(at, target, answer, account)
+            return self.caller.accept_answer(at, target, answer, account)
         self.journal.reached("effect.done")
         try:
-            result = self.caller.answered(at, target, answer, account)
+            result = self.caller.accept_answer(at, target, answer, account)
         except StateError as error:
             self.answers.put(at, log, key, "call", None, error)
             raise
         self.answers.put(at, log, key, "call", result, None)
         return result
 
-    def blamed(
+    def map_error(
         self, at: Frame, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
         """Return the error that an exception is, which is kept here if the call was begun here."""
@@ -147,7 +149,7 @@ class JournaledEffects:
         key, log.calling = log.calling, None
         if log.committing:  # nobody was called yet
             raise error
-        blamed = self.caller.blamed(at, target, error, account)
+        blamed = self.caller.map_error(at, target, error, account)
         if key is not None:
             self.answers.put(at, log, key, "call", None, blamed)
         return blamed
@@ -159,7 +161,7 @@ class JournaledEffects:
         once = self.answers.once
         match effect:
             case Invocation(target, _, _):
-                metered = self.caller.meter is not None and target.kind == "agent"
+                metered = self.caller.budget_gate is not None and target.kind == "agent"
                 return once(at, "call", self.inner.call, effect, metered=metered)
             case Handover():
                 return once(at, "call", self._hand_over, effect)
@@ -230,14 +232,14 @@ class JournaledEffects:
         if known is not None and self.requests.is_replaced(known, asked):
             answer = known = None
         if known is not None:
-            known.unheard = dict(journal.answers.pop(asked.key + FAILED_NOTICES, ()))
+            known.failed_notices = dict(journal.answers.pop(asked.key + FAILED_NOTICES, ()))
         if answer is None and known is not None:
             answer = journal.decision(known)  # it may have been given since the journal was read
         if answer is not None:
             return await self._decided(at, known or asked, answer)
         log = log_of(at)
         if known is None:
-            self.runtime.insist_on_time()
+            self.runtime.raise_if_expired()
             self.answers.prepare(at, log)
             journal.put_request(asked)
             journal.reached("request.put")
@@ -246,7 +248,7 @@ class JournaledEffects:
             asked = known
         before = asked.received
         try:
-            decision = await self.inner.inquire(at, asked)
+            decision = await self.inner.await_decision(at, asked)
         except StateError as error:
             self.answers.put(at, log, asked.key, asked.kind, None, error)
             raise
@@ -259,7 +261,7 @@ class JournaledEffects:
     async def _decided(self, at: Frame, asked: ApprovalRequest, answer: Json) -> Json:
         """Give a decision that is there, and tell the history again what led to it."""
         asking = ApprovalProcess(self.caller, at, asked)
-        asked.told = 2**62  # nobody needs to be told any more
+        asked.notices_sent = 2**62  # nobody needs to be told any more
         await asking.begin()
         with self.journal.reading():
             time = read_time(answer[1])
@@ -339,7 +341,9 @@ def journal_effects(inner: LocalEffects, journal: Journal, frame: Frame) -> Jour
     machines = JournaledExecution(answers, inner, frame)
     requests, tasks = JournaledRequests(answers), JournaledCallbacks(answers)
     children = JournaledChildren(answers, tasks)
-    inner.runtime.keeping = Persistence(True, machines, JournaledCalls(answers), requests, children)
+    inner.runtime.persistence = Persistence(
+        True, machines, JournaledCalls(answers), requests, children
+    )
     return JournaledEffects(inner, answers, requests, tasks, machines.emit)
 
 

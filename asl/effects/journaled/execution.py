@@ -110,7 +110,7 @@ class JournaledExecution:
             if timer is not None:
                 timer.cancel()
 
-    def watch(self, ledger: Ledger) -> None:
+    def restore_ledger(self, ledger: Ledger) -> None:
         """Bring a new ledger to where that of an earlier process was."""
         ledger.keeps = True
         if self.top.usage == NO_USAGE:  # it begins anew: nothing is spent, all may be
@@ -182,7 +182,7 @@ class JournaledExecution:
         position, kept = self._standing(frame, log, failed)
         self.answers.kept += self.journal.put_position(log.path, position, kept)
         self.journal.reached("position.put")
-        log.stands()
+        log.note_position()
         return True
 
     def _standing(self, frame: Frame, log: MachineLog, failed: bool) -> tuple[Json, str]:
@@ -196,7 +196,7 @@ class JournaledExecution:
         position |= {"records": log.records, "usage": write_usage(frame.usage)}
         return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
 
-    def leave(self, frame: Frame, failed: bool) -> None:
+    def record_position(self, frame: Frame, failed: bool) -> None:
         """Keep where the top machine stands when the execution ends without success."""
         self.journal.stand(*self._standing(frame, log_of(frame), failed))
 
@@ -285,7 +285,7 @@ class JournaledExecution:
         """Keep a new checkpoint."""
         self.journal.put_checkpoint(checkpoint)
 
-    def cut_off(self, at: Frame, now: float) -> None:
+    def abandon_children(self, at: Frame, now: float) -> None:
         """Give up what the children of a fork that has failed have asked and started."""
         self.journal.cut_off(f"{at.key}[", now)
 

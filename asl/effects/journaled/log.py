@@ -70,11 +70,11 @@ class MachineLog:
         self.least = MIN_WEIGHT
         """How much they must weigh before it is worth to see whether a position is smaller."""
 
-    def stands(self) -> None:
+    def note_position(self) -> None:
         """Know that a position was put, which makes past what was before."""
         self.weight, self.least = 0, MIN_WEIGHT
 
-    def answered(self, latest: tuple[int, int] | None, value: Json) -> None:
+    def note_answer(self, latest: tuple[int, int] | None, value: Json) -> None:
         """Know of the last answer, so that the records behind it may refer to its value."""
         self.latest, self.owes = latest, True
         of = type(value)

@@ -27,10 +27,10 @@ class JournaledRequests:
         self.journal, self.execution = answers.journal, answers.execution
         self.runtime = answers.runtime
 
-    def told(self, asked: ApprovalRequest) -> None:
+    def record_notices(self, asked: ApprovalRequest) -> None:
         """Keep which notices were sent: what the history says of them depends on it."""
-        if asked.told in asked.unheard:
-            self.journal.put_answer(asked.key + FAILED_NOTICES, list(asked.unheard.items()))
+        if asked.notices_sent in asked.failed_notices:
+            self.journal.put_answer(asked.key + FAILED_NOTICES, list(asked.failed_notices.items()))
         self.journal.put_request(asked)
 
     def recorded_decision(self, asked: ApprovalRequest) -> Json:
@@ -119,12 +119,12 @@ class JournaledRequests:
             await journal.commit(self.answers.shares)
         else:
             asked = known
-            asked.unheard = dict(journal.answers.get(key + FAILED_NOTICES, ()))
+            asked.failed_notices = dict(journal.answers.get(key + FAILED_NOTICES, ()))
             answer = answer or journal.decision(asked)
             if answer is not None:
                 if journal.take_up(asked.id):
                     journal.put_answer(key, answer)
-                asked.told = 2**62  # no notification is needed any more
+                asked.notices_sent = 2**62  # no notification is needed any more
                 return await asking(asked).repeated(answer)
         before, consent = asked.received, asking(asked)
         try:

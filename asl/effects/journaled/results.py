@@ -98,7 +98,7 @@ class JournaledResults:
             answer = journal.answers.pop(key, None)
             if answer is not None:
                 return self.given(kind, key, answer, at)
-            self.runtime.insist_on_time()  # what led here may lie far back
+            self.runtime.raise_if_expired()  # what led here may lie far back
         self.prepare(at, log)
         if not metered:
             if not self.shares:
@@ -170,7 +170,7 @@ class JournaledResults:
         position |= {"records": log.stretch, "usage": write_usage(at.usage)}
         kept = None if self.fresh else at.visit_key
         self.kept += self.journal.put_position(log.path, position, kept)
-        log.stands()
+        log.note_position()
         self.journal.reached("position.put")
 
     def put(
@@ -189,7 +189,7 @@ class JournaledResults:
         journal = self.journal
         size = journal.put_answer(key, answer)
         if key is not log.path:
-            log.answered(journal.latest, value)
+            log.note_answer(journal.latest, value)
         log.weight += size
         self.kept += size
         journal.reached("answer.put")
@@ -230,8 +230,8 @@ class JournaledResults:
         if "progress" in aside:
             update, reached = aside["progress"]
             at.progress = Told(at.visit, update, tuple(reached))
-        if "used" in aside and self.caller.meter is not None:
-            self.caller.meter.ledger.recall(at, read_amounts(aside["used"]))
+        if "used" in aside and self.caller.budget_gate is not None:
+            self.caller.budget_gate.ledger.recall(at, read_amounts(aside["used"]))
         notes = aside.get("notes", ())
         return [(read_time(time), event, {**details}) for time, event, details in notes]
 

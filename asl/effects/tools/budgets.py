@@ -33,9 +33,9 @@ class ToolBudgets:
         Raises Raised where a limit does not allow it and fails the call of the agent anyway.
         """
         at = self.outer.at
-        if self.caller.meter is None:
+        if self.caller.budget_gate is None:
             return None
-        ledger = self.caller.meter.ledger
+        ledger = self.caller.budget_gate.ledger
         parent = self.outer.reservation or ledger.calling.get(id(at))
         try:
             return ledger.tool(at, offer.names, self.policies.categories(offer), parent)
@@ -50,13 +50,13 @@ class ToolBudgets:
         with self.log.preparing(tool, arguments, outcome):
             reservation = self.reservation(offer)
             if reservation is not None:
-                assert self.caller.meter is not None
-                await self.caller.meter.begin(reservation)
+                assert self.caller.budget_gate is not None
+                await self.caller.budget_gate.begin(reservation)
                 own = reservation.accounts[-1]
                 if own.counted and own.frame is at:
                     counts = {name: reservation.count(name) for name in own.counted}
                     outcome.used = {name: count for name, count in counts.items() if count}
-                    self.caller.keeping.calls.used(at, outcome.used)
+                    self.caller.persistence.calls.record_usage(at, outcome.used)
         return reservation
 
     def count(self, reservation: Reservation | None, result: Json, outcome: ToolOutcome) -> None:
@@ -69,7 +69,7 @@ class ToolBudgets:
         at.account(self.outer.state_name, result)
         if reservation is not None:
             outcome.add(amounts_of(used))
-            self.caller.keeping.calls.used(at, amounts_of(used))
+            self.caller.persistence.calls.record_usage(at, amounts_of(used))
             self.ledger.use_tool(reservation, used)
 
     def lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
@@ -78,17 +78,17 @@ class ToolBudgets:
             at = self.outer.at
             assumed = self.ledger.use_tool(reservation, BROKEN)
             outcome.add(assumed)
-            self.caller.keeping.calls.used(at, assumed)
+            self.caller.persistence.calls.record_usage(at, assumed)
 
     def end(self, reservation: Reservation | None) -> None:
         """Count a tool call that has ended."""
         if reservation is not None:
             self.ledger.end_tool(reservation)
-            assert self.caller.meter is not None
-            self.caller.meter.ledger.waiting.wake()
+            assert self.caller.budget_gate is not None
+            self.caller.budget_gate.ledger.waiting.wake()
 
     @property
     def ledger(self) -> Ledger:
         """What may be spent, where anything limits that."""
-        assert self.caller.meter is not None  # where there are reservations
-        return self.caller.meter.ledger
+        assert self.caller.budget_gate is not None  # where there are reservations
+        return self.caller.budget_gate.ledger

@@ -205,9 +205,9 @@ class ToolDispatcher:
         at = self.outer.at
         with suppress(Raised):  # which is part of the outcome
             await self._insist_on_consent(offer, arguments, outcome)
-        if outcome.used and self.caller.meter is not None:
+        if outcome.used and self.caller.budget_gate is not None:
             self.accounts.ledger.recall(at, outcome.used)
-            self.caller.keeping.calls.used(at, outcome.used)
+            self.caller.persistence.calls.record_usage(at, outcome.used)
         self.log.tell(outcome, offer.names[0], arguments)
         if outcome.error is not None:
             raise Raised(*outcome.error)
@@ -226,7 +226,7 @@ class ToolDispatcher:
             demands = list(self.policies.demands(counted))
             counts = await rates.begin(
                 self.caller.runtime,
-                self._tabs,
+                self._shared_budgets,
                 self.outer.at,
                 tool,
                 counted,
@@ -243,10 +243,10 @@ class ToolDispatcher:
             rates.end(counts)
 
     @property
-    def _tabs(self) -> SharedBudgets:
+    def _shared_budgets(self) -> SharedBudgets:
         """Where calls are counted for all executions."""
         runtime = self.caller.runtime
-        return runtime.serving().tabs or shared_budgets_of(runtime.clock)
+        return runtime.serving().shared_budgets or shared_budgets_of(runtime.clock)
 
     async def _insist_on_consent(
         self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
