@@ -77,6 +77,9 @@ class _Numbers:
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.bucket.open_files -= 1
 
     def seek(self, at: int) -> None:

@@ -1,5 +1,7 @@
 """One state alone: what the recordings of AWS's TestState do not show."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -341,3 +343,41 @@ def test_role_arn_in_context_object(role: str | None) -> None:
     """The role of the request, null without one (AWS, recorded)."""
     state = {"Type": "Pass", "Parameters": {"role.$": "$$.Execution.RoleArn"}, "End": True}
     assert asl.test_state(state, role=role).output == {"role": role}
+
+
+# Templates
+
+
+def including(folder: Path) -> Path:
+    """Write a document that includes a template, and return its path."""
+    template = {
+        "StartAt": "Greet",
+        "States": {
+            "Greet": {"Type": "Pass", "Parameters": {"hello.$": "$.name"}, "Next": "Each"},
+            "Each": each(ItemsPath="$.items"),
+        },
+    }
+    document = {
+        "Imports": {"welcome": "welcome.asl.json"},
+        "StartAt": "Use",
+        "States": {"Use": {"Type": "Include", "Template": "welcome", "End": True}},
+    }
+    (folder / "welcome.asl.json").write_text(json.dumps(template))
+    path = folder / "main.asl.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("state", "input", "output", "next_state"),
+    [
+        ("Greet", {"name": "Ann"}, {"hello": "Ann"}, "Each"),
+        ("Inner", 3, 3, None),
+    ],
+)
+def test_a_state_within_an_included_template_is_found_by_name(
+    state: str, input: Any, output: Any, next_state: str | None, tmp_path: Path
+) -> None:
+    """The template of an Include is a machine like the processor of a Map."""
+    result = asl.test_state(including(tmp_path), input, state=state, profile="default")
+    assert (result.status, result.output, result.next_state) == ("SUCCEEDED", output, next_state)

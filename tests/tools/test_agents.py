@@ -333,6 +333,24 @@ def test_before_hook_blocks_unless_it_clearly_allows(answer: Json, part: str) ->
     assert part in result.cause
 
 
+def test_failed_before_hook_is_recorded_as_refused() -> None:
+    """The tool is not called, and the history has the error of the hook in the cause."""
+
+    def guard(parameters: Json) -> Json:
+        raise asl.StateError("Guard.Broken", "no rules")
+
+    called: list[Json] = []
+    result = asl.run(
+        task({"Hooks": {"Before": {"Agent": "Guard"}}}),
+        agents={"A": {"use": [{"tool": "tool"}]}, "Guard": guard},
+        tools={"tool": called.append},
+    )
+    assert (result.error, called) == ("States.Permissions", [])
+    assert told(result) == [("ToolRefused", "tool", "States.Permissions")]
+    refused = next(event for event in result.events if event.type == "ToolRefused")
+    assert "no rules" in refused.details["cause"]
+
+
 @pytest.mark.parametrize(
     ("answer", "passes"),
     [

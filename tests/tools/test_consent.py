@@ -437,3 +437,25 @@ def test_computed_terms_that_do_not_fit_fail_the_state() -> None:
         document = task({"RequireApproval.$": "$.who"})
         result = asl.run(document, {"who": wrong}, agents={"A": {"offered": True}})
         assert (result.error, "RequireApproval" in str(result.cause)) == ("States.Runtime", True)
+
+
+def closed(request: Json) -> Json:
+    raise asl.StateError("Desk.Closed", "no approver today")
+
+
+@pytest.mark.parametrize(
+    ("approvals", "error"),
+    [
+        (lambda request: "perhaps", "States.InvalidApproval"),
+        (lambda request: {"approval": "approve", "approver": 1}, "States.InvalidApproval"),
+        (closed, "Desk.Closed"),
+    ],
+)
+def test_failed_consent_is_recorded_as_refused_under_its_error(approvals: Any, error: str) -> None:
+    """The tool is not called, and the history names the error of the request."""
+    called: list[Json] = []
+    agents = {"A": {"use": [{"tool": "tool"}]}}
+    document = task({"RequireApproval": ["tool"]})
+    result = asl.run(document, agents=agents, tools={"tool": called.append}, approvals=approvals)
+    assert (result.error, called) == (error, [])
+    assert told(result) == [("ToolRefused", "tool", error)]
