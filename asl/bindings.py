@@ -1,4 +1,4 @@
-"""Bindings: who answers for the names in a document, and what a run of it may use."""
+"""Bindings: the implementations of the names in a document, and the services of a run."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ __all__ = [
 
 
 NO_INPUT: dict[str, Any] = {}
-"""The input where none is given. Never changed: executions share data, they do not edit it."""
+"""The default input; never changed."""
 
 
 class Bindings(TypedDict, total=False):
-    """The options of `asl.run` that say who answers for names and what a run may use.
+    """The options of `asl.run` that bind names in the document and provide services.
 
     `help(asl.run)` explains each: `agents`, `resources`, `mocks`, `tools`, `tokens`, `workflows`,
     `prices`, `buckets`, `pools`, `memory`, `approvals`, `notify`, `request_link`, `listener`,
-    `sinks`, `checkpoints`, `policy` and `middleware`. None is the same as absent. A function of
-    yours that passes them on takes `**bindings: Unpack[asl.Bindings]`.
+    `sinks`, `checkpoints`, `policy` and `middleware`. None means absent. A function that passes
+    them on takes `**bindings: Unpack[asl.Bindings]`.
     """
 
     agents: Mapping[str, Any] | None
@@ -90,7 +90,7 @@ class Bindings(TypedDict, total=False):
 
 
 class NoOptions(TypedDict):
-    """No option at all: what a function takes beside those that it names (`refuse_unknown`)."""
+    """No options: the type of keyword arguments that `refuse_unknown` refuses."""
 
 
 _NAMES: Final = Bindings.__annotations__.keys()
@@ -100,7 +100,7 @@ _Public = TypeVar("_Public", bound=Callable[..., object])
 def takes_bindings(function: _Public) -> _Public:
     """Show every option of `Bindings` in the signature of a function that takes `**bindings`.
 
-    `help` and `inspect.signature` read it there; type checkers read it from `Unpack[Bindings]`.
+    `help` and `inspect.signature` read it there; type checkers read `Unpack[Bindings]`.
     """
     written = signature(function)
     named = [each for each in written.parameters.values() if each.kind is not each.VAR_KEYWORD]
@@ -139,7 +139,7 @@ _NAMED: Final[Mapping[str, str]] = {
     "sinks": "functions",
     "checkpoints": "folders",
 }
-"""What the bindings lead to that are mappings from names."""
+"""The values of the bindings that are mappings from names, for messages."""
 
 
 _STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
@@ -148,9 +148,9 @@ _STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
 def startable(
     document: Document, given: Mapping[str, Program | Document | Loadable] | None
 ) -> Mapping[str, Program | Document | Loadable] | None:
-    """Return the workflows that a document may start: those given, and those of its template.
+    """Return the workflows that a document may start: the bound ones and those of its template.
 
-    The others of a template are read only for a document that starts executions.
+    The template's other workflows are read only if the document starts executions.
     """
     if document.siblings is None or not _STARTS.search(compact(document.value)):
         return given
@@ -160,7 +160,7 @@ def startable(
 def with_siblings(
     workflow: Program | Document | Loadable, bindings: Bindings
 ) -> tuple[Program | Document, Bindings]:
-    """Return a workflow, read, and its bindings with the others of its template as workflows."""
+    """Load a workflow; return it and its bindings with the workflows of its template added."""
     if isinstance(workflow, Program):
         return workflow, bindings
     document = document_of(workflow)
@@ -169,7 +169,7 @@ def with_siblings(
 
 
 class Bound(NamedTuple):
-    """The bindings of one run, ready for its effects."""
+    """The resolved bindings of one run."""
 
     find: Find
     services: Services
@@ -180,7 +180,7 @@ class Bound(NamedTuple):
 def bind(
     bindings: Bindings, program: Program | None = None, *, ignore_blocks: bool = False
 ) -> Bound:
-    """Make bindings ready for runs of *program*; raises AslError for what cannot be bound."""
+    """Resolve the bindings for runs of *program*; raise AslError for an invalid one."""
     check_forms(bindings)
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
@@ -213,40 +213,43 @@ def bind(
 
 
 def check_forms(bindings: Bindings) -> None:
-    """Raise AslError for one that is no mapping of names, or a listener that cannot listen."""
+    """Raise AslError for a binding of the wrong type."""
     for name, what in _NAMED.items():
         given = bindings.get(name)
         if given is not None and not isinstance(given, Mapping):
             found = type(given).__name__
-            raise AslError(f"{name} are a mapping from names to {what}, not {found}")
+            raise AslError(f"'{name}' must be a mapping from names to {what}, got {found}")
         other = next((key for key in given or () if type(key) is not str), None)
         if other is not None:
-            raise AslError(f"{name} are a mapping from names to {what}: {other!r} is no name")
+            raise AslError(
+                f"'{name}' must be a mapping from names to {what}, got the key {other!r}"
+            )
     listener: Any = bindings.get("listener")
     if not (listener is None or callable(listener) or hasattr(listener, "of")):
         found = type(listener).__name__
-        raise AslError(f"a listener is a function that takes an event, not {found}")
+        raise AslError(f"'listener' must be a function that takes an event, got {found}")
     if callable(listener) and is_awaited(listener):
-        raise AslError("a listener is called and not awaited: let it be a plain function")
+        raise AslError("'listener' must be a plain function, got an async one")
     _check_middleware(bindings.get("middleware"))
 
 
 def _check_middleware(given: object) -> None:
-    """Raise AslError for what is no list of async functions."""
+    """Raise AslError unless the value is a list of async functions."""
     if given is None:
         return
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence):
-        raise AslError(f"middleware is a list of async functions, not {type(given).__name__}")
+        found = type(given).__name__
+        raise AslError(f"'middleware' must be a list of async functions, got {found}")
     for each in given:
         if not (callable(each) and is_awaited(each)):
-            raise AslError(f"middleware is awaited: {each!r} is no async function")
+            raise AslError(f"'middleware' must be a list of async functions, got {each!r} in it")
 
 
 def _services(bindings: Bindings, program: Program | None, ignore_blocks: bool) -> Services:
-    """Gather what a run offers to its states; what they may start is compiled as the run's own."""
+    """Return the services of a run; workflows that it may start are compiled like its own."""
     tokens, workflows = bindings.get("tokens"), bindings.get("workflows")
     if tokens is not None and not isinstance(tokens, TaskTokens):
-        raise AslError(f"tokens is a desk, asl.TaskTokens(), not {tokens!r}")
+        raise AslError(f"'tokens' must be an asl.TaskTokens(), got {tokens!r}")
     if workflows is None or program is None:
         return Services(program, tokens)
     return Services(
@@ -272,20 +275,22 @@ def _pools(pools: Mapping[str, Any] | None) -> dict[str, Decimal]:
     for name, written in pools.items():
         most = written if isinstance(written, Decimal) else amount(written)
         if most is None or not (most.is_finite() and most >= 0):
-            raise AslError(f"what is in the pool {name!r} is an amount of money, not {written!r}")
+            raise AslError(f"the pool {name!r} must be an amount of money, got {written!r}")
         found[name] = most
     return found
 
 
 def _ask(services: Services, approvals: Any, notify: Any) -> None:
-    """Let a run ask the caller's function for people, and tell people by another."""
+    """Set the functions that answer approval requests and send notifications."""
     if notify is not None:
         from asl.notifiers import bound
 
         services.notify = bound(notify)
     if approvals is not None:
         if not callable(approvals):
-            raise AslError(f"approvals is a function that takes a request, not {approvals!r}")
+            raise AslError(
+                f"'approvals' must be a function that takes a request, got {approvals!r}"
+            )
         services.approvals = function_agent(approvals)
 
 
@@ -313,25 +318,24 @@ def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
 
 
 def _sends(services: Services) -> bool:
-    """Whether a document of the run may send events to channels."""
+    """Return whether a document of the run may send events to channels."""
     programs = (services.program, *(services.workflows or {}).values())
     return any(each is not None and each.sends for each in programs)
 
 
 def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, Any]:
-    """Return what takes the events of channels; raises AslError where a channel has nobody."""
+    """Return the sinks by name; raise AslError for a channel without a sink."""
     found = {
         name: named_sink(sink) if isinstance(sink, str) else sink
         for name, sink in (sinks or {}).items()
     }
     for name, sink in found.items():
         if not callable(sink):
-            raise AslError(f"the sink {name!r} is a function that takes an event, not {sink!r}")
-        if is_awaited(sink):
             raise AslError(
-                f"the sink {name!r} is called in a thread of its own and not awaited: let it be a "
-                "plain function"
+                f"the sink {name!r} must be a function that takes an event, got {sink!r}"
             )
+        if is_awaited(sink):
+            raise AslError(f"the sink {name!r} must be a plain function, got an async one")
     for program in (services.program, *(services.workflows or {}).values()):
         if program is not None:
             delivery_of(program.document.get, found)
@@ -342,7 +346,7 @@ def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, 
 
 
 def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
-    """Return the storages of checkpoints; `file` is a folder of the user, if nothing else."""
+    """Return the storages of checkpoints; `file` is a folder of the user by default."""
     storages: dict[str, Storage] = {"file": CheckpointFolder()}
     for name, storage in (checkpoints or {}).items():
         if isinstance(storage, str) or hasattr(storage, "__fspath__"):
@@ -350,7 +354,10 @@ def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
         elif hasattr(storage, "__setitem__"):
             storages[name] = storage
         else:
-            raise AslError(f"a storage of checkpoints is a folder or a mapping, not {storage!r}")
+            raise AslError(
+                f"the storage {name!r} in 'checkpoints' must be a folder or a mapping, "
+                f"got {storage!r}"
+            )
     return storages
 
 
@@ -358,7 +365,7 @@ def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
 
 
 def check_input(data: Json, profile: Profile) -> None:
-    """Raise AslError for an input that is longer than the quota of the profile."""
+    """Raise AslError if the input is longer than the profile's quota."""
     most = profile.quotas.input_characters
     if most is None or fits(data, most):  # no text has more characters than bytes
         return
@@ -371,23 +378,23 @@ def check_input(data: Json, profile: Profile) -> None:
 
 
 def check_name(name: str | None) -> None:
-    """Raise AslError for what cannot name an execution."""
+    """Raise AslError if an execution cannot have this name."""
     if name is not None and not (isinstance(name, str) and name.isprintable() and name):
-        raise AslError(f"an execution's name is a printable text, not {name!r}")
+        raise AslError(f"the name of an execution must be printable text, got {name!r}")
 
 
 def clock_of(clock: str | Clock) -> Clock:
-    """Return the clock of a name, or the clock itself; raises AslError for anything else."""
+    """Return the clock with this name, or the clock itself; raise AslError for anything else."""
     if clock == "virtual":
         return VirtualClock()
     if clock == "wall":
         return WallClock()
     if isinstance(clock, str | type) or not hasattr(clock, "new_event_loop"):
-        raise AslError(f"no clock {clock!r}; there are 'wall', 'virtual' and clock objects")
+        raise AslError(f"'clock' must be 'wall', 'virtual' or a clock object, got {clock!r}")
     return clock
 
 
 def refuse_running_loop() -> None:
-    """Raise AslError where an event loop is running: a call that blocks would stop it."""
+    """Raise AslError if an event loop is running, which a blocking call would stop."""
     if has_running_loop():
-        raise AslError("asl.run blocks, and an event loop is running here: await asl.arun instead")
+        raise AslError("asl.run blocks the running event loop: use await asl.arun instead")

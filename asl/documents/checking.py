@@ -26,14 +26,30 @@ def check(
     workflows: Collection[str] | None = None,
     express: bool = False,
 ) -> Report:
-    """Check a document and return everything found, ordered by place; `report.ok` if no error.
+    """Check a document and return all errors, warnings and remarks.
 
-    `strict` makes every warning an error. `agents`, `resources` and `workflows` are the names and
-    patterns that are registered; `express` checks for an express execution. What is right but not
-    executed by this version is reported as information (`EXEC-...`).
+    Args:
+        document: A document (`asl.load`), or its path, text or dict.
+        profile: Rules of the language: `"default"`, `"aws"`, `"lenient"` or a `Profile`.
+        strict: Whether every warning is an error; False by default.
+        agents: Names of the registered agents, with `*` in patterns; None to check no names.
+        resources: The same for resources.
+        workflows: The same for workflows.
+        express: Whether to check for an express execution; False by default.
 
-    Raises InvalidDocument for what cannot be read, DocumentNotFound for a path without a file, and
-    AslError for an unknown profile or names that are one text.
+    Returns:
+        A report with the diagnostics in the order of the document; `report.ok` if it has no error.
+        Features that are valid but not executed by this version are information (`EXEC-...`).
+
+    Raises:
+        InvalidDocument: The document cannot be read.
+        DocumentNotFound: No file exists at the path.
+        AslError: The profile is unknown, or an argument is not a collection of names.
+
+    Example:
+        >>> report = asl.check("review.asl.json")
+        >>> for diagnostic in report.errors:
+        ...     print(diagnostic.code, diagnostic.pointer, diagnostic.message)
     """
     chosen = profile_of(profile)
     check_names(agents=agents, resources=resources, workflows=workflows)
@@ -55,9 +71,16 @@ def check(
 
 
 def variable_references(document: Document | Loadable) -> dict[str, list[str]]:
-    """Return the variables that each state reads, by its name: AWS's `variableReferences`.
+    """Return the variables that each state reads, as AWS's `variableReferences`.
 
-    States that read none are left out; names are sorted and have no dollar. Raises InvalidDocument
-    for what cannot be read; a document with other errors is taken as far as it goes.
+    Args:
+        document: A document, or its path, text or dict; it may have errors.
+
+    Returns:
+        Sorted variable names without the dollar sign, by the name of the state. States that read
+        none are left out.
+
+    Raises:
+        InvalidDocument: The document cannot be read.
     """
     return references(taken_apart(document_of(document).value, DEFAULT))

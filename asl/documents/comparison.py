@@ -11,13 +11,22 @@ __all__ = ["diff"]
 
 
 def diff(before: Document | Loadable, after: Document | Loadable) -> Difference:
-    """Say what two documents differ in, as graphs: states, transitions, data flow, behaviour.
+    """Compare two documents as graphs: states, transitions, data flow and behavior.
 
-    The order of states and of the members of objects means nothing. `same` says whether there is
-    nothing but remarks. Documents of two languages are compared as they run, and as either is said
-    in plain paths on the way to a third one; the fewer differences are told.
+    The order of states and of object members does not matter. Documents of two dialects are
+    compared by their behavior, and in the form that converts to other dialects; the result with
+    fewer differences is returned.
 
-    Raises InvalidDocument for what cannot be read, DocumentNotFound for a path without a file.
+    Args:
+        before: A document, or its path, text or dict.
+        after: The document to compare with.
+
+    Returns:
+        The differences; `same` if there are only remarks.
+
+    Raises:
+        InvalidDocument: A document cannot be read.
+        DocumentNotFound: No file exists at the path.
     """
     left, right = document_of(before), document_of(after)
     read = NATIVE not in (left.dialect, right.dialect)

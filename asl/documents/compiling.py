@@ -1,4 +1,4 @@
-"""Compilation of documents, large ones outside of the event loop."""
+"""Compilation of documents; large ones are compiled outside of the event loop."""
 
 from __future__ import annotations
 
@@ -30,10 +30,22 @@ def compile(
     profile: str | Profile = "default",
     ignore_blocks: bool = False,
 ) -> Program:
-    """Check a document and compile it; raises InvalidDocument, which carries the report.
+    """Check and compile a document.
 
-    A document that uses something which this version does not execute is refused;
-    `ignore_blocks` runs it without its agent blocks: their limits are not enforced.
+    Args:
+        document: A document (`asl.load`), or its path, text or dict.
+        profile: Rules of the language: `"default"`, `"aws"`, `"lenient"` or a `Profile`.
+        ignore_blocks: Whether to compile it without its agent blocks, whose limits are then not
+            enforced; False by default.
+
+    Returns:
+        A program for `asl.run`; it can run any number of times.
+
+    Raises:
+        InvalidDocument: The document has errors, or uses a feature that this version does not
+            execute; the exception carries the report.
+        DocumentNotFound: No file exists at the path.
+        AslError: The profile is unknown.
     """
     from asl.checks import raise_for_errors
 
@@ -45,21 +57,22 @@ def compile(
 def program_of(
     workflow: Program | Document | Loadable, profile: str | Profile | None, ignore_blocks: bool
 ) -> Program:
-    """Return a program as it is, and compile anything else."""
+    """Return a compiled program unchanged; compile anything else."""
     if not isinstance(workflow, Program):
         return compile(
             workflow, profile="default" if profile is None else profile, ignore_blocks=ignore_blocks
         )
     if profile is not None or ignore_blocks:
-        raise AslError("a program is compiled already: give profile and ignore_blocks to compile")
+        raise AslError(
+            "a compiled program takes no 'profile' or 'ignore_blocks': pass them to asl.compile"
+        )
     return workflow
 
 
 async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any) -> Prepared:
-    """Return `work(workflow, *arguments)`.
+    """Return `work(workflow, *arguments)`, computed in a thread for a large workflow or a file.
 
-    Where an event loop is running, a large document, or one in a file, is read, checked and
-    compiled in a thread, so that the event loop does not wait for it.
+    Without a running event loop, or with a small workflow, it is computed in the calling thread.
     """
     if not has_running_loop() or is_small(workflow):
         return work(workflow, *arguments)
@@ -70,7 +83,7 @@ async def prepare(work: Callable[..., Prepared], workflow: Any, *arguments: Any)
 
 
 def is_small(workflow: Program | Document | Loadable | None) -> bool:
-    """Whether a workflow is compiled already, or so small that it is compiled in no time."""
+    """Return whether a workflow is compiled, or small enough to compile in a few milliseconds."""
     if workflow is None or isinstance(workflow, Program):
         return True
     if isinstance(workflow, Document):
@@ -84,7 +97,7 @@ def is_small(workflow: Program | Document | Loadable | None) -> bool:
 
 
 def _has_few_values(value: Json) -> bool:
-    """Whether a value has few members, on all levels together, and no long text."""
+    """Return whether a value has few members on all levels together, and no long text."""
     count, todo = 0, [value]
     while todo and count <= SMALL // 10:
         each = todo.pop()

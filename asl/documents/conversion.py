@@ -1,4 +1,4 @@
-"""Languages of documents, and conversion between them."""
+"""Detection and conversion of dialects."""
 
 from __future__ import annotations
 
@@ -22,18 +22,26 @@ def convert(
     reading: Mapping[str, Any] | None = None,
     **writing: Any,
 ) -> Conversion:
-    """Return a document in another language: `text`, `document` (its value), `losses`, `ok`.
+    """Convert a document to another dialect.
 
-    `to` is `asl`, `amazon`, `codemie`, `contenox`, `flujo`, or what a package offers under the
-    entry point `asl.dialects`. Each loss is a diagnostic: `error` where behaviour is lost,
-    `warning` where it is approximated; its hint says what was done instead. `ok` if no
-    behaviour is lost. Without *implicit_retry* the retries are left out that a platform makes
-    unasked; that and other options for `reading` are for what is read here. All further options are
-    the writer's (docs/convert.md): `names` say what agents are called at Amazon, and what resources
-    are called here; `tools` which agents are no assistants in a workflow.
+    Args:
+        document: A document (`asl.load`), or its path, text or dict.
+        to: Name of the dialect: `"asl"`, `"amazon"`, `"codemie"`, `"contenox"`, `"flujo"`, or the
+            name of an entry point in the group `asl.dialects`.
+        implicit_retry: Whether to write out the retries that the source platform makes by
+            default; True by default.
+        reading: Further options of the reader of the source dialect.
+        **writing: Options of the writer (docs/convert.md), such as `names` (names of agents and
+            resources in the target) and `tools`.
 
-    Raises InvalidDocument for what cannot be read, and AslError for a language or an option that is
-    not known.
+    Returns:
+        The conversion: `text`, `document` (the value), `losses` (diagnostics: an error for lost
+        behavior, a warning for approximated behavior, with a hint on the replacement), and `ok`
+        if no behavior is lost.
+
+    Raises:
+        InvalidDocument: The document cannot be read.
+        AslError: The dialect or an option is unknown.
     """
     if not isinstance(document, Document):
         asked = {} if implicit_retry else {"implicit_retry": False}
@@ -42,10 +50,16 @@ def convert(
 
 
 def detect(what: Loadable) -> str:
-    """Return the name of the language that a document is written in, by its shape.
+    """Return the name of the dialect of a document, by its shape.
 
-    That is `asl` for the state language itself, Amazon's included, and for what has no other shape.
-    Nothing is checked. Raises DocumentNotFound for a path without a file.
+    Args:
+        what: Path, text, dict or open file; its content is not checked.
+
+    Returns:
+        The name of the dialect; `"asl"` for Amazon States Language and for any unknown shape.
+
+    Raises:
+        DocumentNotFound: No file exists at the path.
     """
     found = by_shape(read(what) if isinstance(what, dict) else open_source(what))
     return NATIVE if found is None else found.name

@@ -19,17 +19,25 @@ __all__ = ["FORMATS", "graph"]
 FORMATS: Mapping[str, Callable[[MachineGraph], str]] = MappingProxyType(
     {"mermaid": mermaid, "dot": dot, "svg": svg}
 )
-"""What draws a graph, by the name of the format."""
+"""The functions that draw a graph, by format."""
 
 
 def graph(document: Document | Loadable, *, format: str = "mermaid") -> str:
-    """Draw a document: its states, the machines within, and its transitions.
+    """Draw the states and transitions of a document.
 
-    `format` is `mermaid`, `dot` or `svg`; the latter needs nothing else. A document with errors is
-    drawn as far as it goes. Raises AslError for another format, and for a document of more than
-    5,000 states and transitions as `svg`.
+    Args:
+        document: A document, or its path, text or dict; it may have errors.
+        format: `"mermaid"` (default), `"dot"` or `"svg"`, which needs no other program.
+
+    Returns:
+        The text of the drawing.
+
+    Raises:
+        InvalidDocument: The document cannot be read.
+        AslError: The format is unknown, or the graph has more than 5,000 states and transitions
+            (`"svg"` only).
     """
     if format not in FORMATS:
-        raise AslError(f"no drawing is called {format!r}; there are {', '.join(FORMATS)}")
+        raise AslError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
     loaded = document_of(document)
     return FORMATS[format](graph_of(loaded.whole, worded(loaded)))

@@ -1,4 +1,4 @@
-"""Reading of documents, and of what stands for one."""
+"""Loading of documents; resolution of the `document` and `profile` arguments."""
 
 from __future__ import annotations
 
@@ -27,22 +27,32 @@ def load(
     imports: Callable[[str], Loadable] | Mapping[str, Loadable] | None = None,
     parameters: Mapping[str, Json] | None = None,
 ) -> Document:
-    """Read a document from a path, text, bytes, dict or open file, with all that it imports.
+    """Read a document and everything that it imports.
 
-    A string that begins with `{` or has several lines is text, any other a path. A workflow in
-    another language is known by its shape, or by the name of its `dialect`; `reading` are the
-    options with which that is read. In a template of SAM or
-    CloudFormation and in a Terraform file, `resource` names the state machine; it may be left out
-    where there is only one. `variables` are the values of placeholders (`${Name}`) and of
-    parameters there.
+    Args:
+        what: Path, text, bytes, dict or open file. A string that begins with `{` or has several
+            lines is text, any other a path.
+        name: Name of the workflow; by default that of the file.
+        format: `"json"` or `"yaml"`; by default that of the file's name or content.
+        dialect: Name of the dialect; by default detected by shape.
+        reading: Options of the reader of that dialect.
+        resource: Name of the state machine in a SAM or CloudFormation template or a Terraform
+            file; needed if it has several.
+        variables: Values of placeholders (`${Name}`) and of template parameters.
+        root: Folder that imports and files of templates must be in; by default that of the
+            document.
+        imports: Provider of other imports (URLs, registry entries) by source: a function or a
+            mapping.
+        parameters: Values of the `Parameters` of a document that runs by itself.
 
-    Files that a document imports, or that a template names, are read below its own folder, or below
-    `root`. `imports` provides everything else by its source: what a URL or an entry of a registry
-    stands for. `parameters` are the values for a document with `Parameters` that runs by itself.
+    Returns:
+        The document. Errors in imports are reported by `asl.check`.
 
-    Raises InvalidDocument (with every fault and its place), DocumentNotFound, and AslError where it
-    is not clear which state machine is meant or a parameter is not declared. What is wrong with an
-    import is found by `check`.
+    Raises:
+        InvalidDocument: The document cannot be read; the report has every fault and its place.
+        DocumentNotFound: No file exists at the path.
+        AslError: The state machine is ambiguous, a parameter is not declared, or an argument is
+            invalid.
     """
     from asl.dialects import load as load_document
 
@@ -50,7 +60,7 @@ def load(
     for named, given in values.items():
         if not (given is None or isinstance(given, Mapping)):
             found = type(given).__name__
-            raise AslError(f"{named} are a mapping from names to values, not {found}")
+            raise AslError(f"'{named}' must be a mapping from names to values, got {found}")
         check_names(**{named: given})
     return load_document(
         what,
@@ -67,27 +77,27 @@ def load(
 
 
 def document_of(what: Document | Loadable) -> Document:
-    """Return a document as it is, and read anything else."""
+    """Return a document unchanged; load anything else."""
     return what if isinstance(what, Document) else load(what)
 
 
 def profile_of(profile: str | Profile) -> Profile:
-    """Return the profile of a name; raises AslError for one that does not exist."""
+    """Return the profile with this name; raise AslError for an unknown one."""
     if isinstance(profile, Profile):
         return profile
     found = profile_named(profile) if isinstance(profile, str) else None
     if found is None:
-        raise AslError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
+        raise AslError(f"unknown profile {profile!r}; there are {', '.join(PROFILES)}")
     return found
 
 
 def check_names(**given: Collection[str] | None) -> None:
-    """Raise AslError for what is no collection of names: a text would be one of its letters."""
+    """Raise AslError for an argument that is not a collection of names, such as a single string."""
     for what, names in given.items():
         if names is None:
             continue
         if isinstance(names, str) or not isinstance(names, Collection):
-            raise AslError(f"{what} are a list of names, not {type(names).__name__}")
+            raise AslError(f"'{what}' must be a list of names, got {type(names).__name__}")
         for name in names:
             if not isinstance(name, str):
-                raise AslError(f"{what} are names, not {type(name).__name__}")
+                raise AslError(f"the names in '{what}' must be text, got {type(name).__name__}")

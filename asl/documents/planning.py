@@ -22,11 +22,20 @@ def plan(
     prices: Mapping[str, Any] | None = None,
     limit: int = 100,
 ) -> Plan:
-    """Say what a document may do before anything runs: its ways, whom it asks, what it may cost.
+    """Show the paths, agents and maximum cost of a document without running it.
 
-    No more than *limit* ways are listed. The bounds of cost and tokens hold for agents that keep to
-    what budgets set aside for a call; without a limit there is none. `prices` are those of `run`.
-    Raises InvalidDocument for a document with errors.
+    Args:
+        document: A document (`asl.load`), or its path, text or dict.
+        profile: Rules of the language: `"default"`, `"aws"`, `"lenient"` or a `Profile`.
+        prices: Price of one token by model, as for `asl.run`.
+        limit: Maximum number of paths to list; 100 by default.
+
+    Returns:
+        The plan. Its bounds of cost and tokens hold for agents that use no more than budgets
+        reserve for a call; without a limit there is no bound.
+
+    Raises:
+        InvalidDocument: The document has errors.
     """
     loaded = document_of(document)
     check(loaded, profile=profile).raise_for_errors()

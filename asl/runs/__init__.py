@@ -1,1 +1,1 @@
-"""The front door for runs, one module for each feature: `asl` loads that of a call."""
+"""Public functions that run workflows; `asl` loads each module with its first use."""

@@ -1,4 +1,4 @@
-"""Feedback of people about results."""
+"""User feedback on results."""
 
 from __future__ import annotations
 
@@ -29,19 +29,30 @@ def give_feedback(
     by: str = "anonymous",
     clock: str | Clock = "wall",
 ) -> dict[str, Json]:
-    """Keep what somebody says about a result, and return it as it is kept.
+    """Store a user's feedback on a result.
 
-    `feedback_id` is one of `result.feedback`; `result` comes from a run or from a store. It is kept
-    in `memory` (what `run` takes by this name) under the namespace that the request calls `store`,
-    where Memory blocks find it; of each person the latest answer.
+    Args:
+        result: Result of a run or from a store.
+        feedback_id: Id of one of the requests in `result.feedback`.
+        answer: Answer in the form that the request asks for.
+        memory: Storage, as `memory` of `asl.run`. The feedback is stored in the namespace that the
+            request names (`store`), where Memory blocks find it; a later answer of the same user
+            replaces it.
+        by: Name of the user; `"anonymous"` by default.
+        clock: Clock that gives the time of the answer; `"wall"` by default.
 
-    Raises AnswerRefused for an answer that does not fit, AslError for an unknown request.
+    Returns:
+        The stored record: `feedbackId`, `answer`, `by`, `answeredAt` and `question`.
+
+    Raises:
+        AnswerRefused: The answer does not fit the request.
+        AslError: The result has no request with this id.
     """
     asked = {request["feedbackId"]: request for request in result.feedback}
     if feedback_id not in asked:
         hint = did_you_mean(feedback_id, asked)
         raise AslError(
-            f"nobody asked for the feedback {feedback_id!r}" + (f" ({hint})" if hint else "")
+            f"the result has no feedback request {feedback_id!r}" + (f" ({hint})" if hint else "")
         )
     request, now = asked[feedback_id], clock_of(clock).now()
     record: dict[str, Json] = {

@@ -1,4 +1,4 @@
-"""Mocks from the files of Step Functions Local."""
+"""Mocks from mock configuration files of Step Functions Local."""
 
 from __future__ import annotations
 
@@ -22,11 +22,21 @@ def load_mocks(
     machine: str | None = None,
     document: Program | Document | Loadable | None = None,
 ) -> dict[str, Any]:
-    """Read a test case of a mock configuration file of Step Functions Local, for `mocks=`.
+    """Read a test case of a mock configuration file of Step Functions Local.
 
-    `machine` names the state machine where it is neither the only one, nor called like the
-    document, nor the only one with such a case. With `document` the case may only mock Tasks that
-    the document has. What is wrong raises AslError, a line with the place for each fault.
+    Args:
+        file: Path of the file.
+        case: Name of the test case.
+        machine: Name of the state machine; needed if the file has several and neither the name of
+            the document nor that of the case tells which one.
+        document: Document whose Task states the case may mock; None to accept any name.
+
+    Returns:
+        The mocks by state, for `asl.run(..., mocks=...)`.
+
+    Raises:
+        AslError: The file or the case is invalid; the message has a line with the place of each
+            fault.
     """
     if document is None:
         return dict(load(file, case, machine=machine))

@@ -38,21 +38,30 @@ def resume(
     clock: str | Clock = "wall",
     **bindings: Unpack[Bindings],
 ) -> Result:
-    """Go on with an execution from a checkpoint of its result; blocks the caller.
+    """Resume an execution from a checkpoint of its result; blocks the caller.
 
-    The execution keeps its id, and what it has spent stays spent. A virtual clock goes on from the
-    end of the execution. No binding is kept from the first run.
+    The execution keeps its id, and its usage so far counts. A virtual clock continues at the end
+    of the execution. Bindings of the first run are not kept: pass them again.
 
     Args:
-        result: What the execution came to.
-        checkpoint: The name of a checkpoint (the latest of that name) or its id.
-        document: Another document, only with `force`, and only where that has the state.
-        force: Whether another document may go on.
-        clock: As for `run`; so are all others.
+        result: Result of an execution that failed, timed out or was aborted.
+        checkpoint: Name of a checkpoint (the latest of that name) or its id.
+        document: Changed document to resume with, None for the same one. Needs `force`, and the
+            state at which the checkpoint resumes.
+        force: Whether a changed document is accepted; False by default.
+        clock: `"wall"` (default), `"virtual"` or a clock object.
+        **bindings: `agents`, `resources` and all other bindings of `asl.run`.
+
+    Returns:
+        The result of the resumed execution.
 
     Raises:
-        CheckpointRefused: CheckpointNotFound, CheckpointExpired, CheckpointIncompatible, or
-            NotResumable for an execution that did not fail.
+        CheckpointNotFound: The result has no such checkpoint.
+        CheckpointExpired: The checkpoint is older than its `TTL`.
+        CheckpointIncompatible: The document has changed, or the checkpoint was saved in a branch
+            or an iteration.
+        NotResumable: The execution succeeded, is running or is paused.
+        AslError: An argument is invalid.
     """
     refuse_unknown(resume, bindings)
     refuse_running_loop()
@@ -71,7 +80,7 @@ async def aresume(
     clock: str | Clock = "wall",
     **bindings: Unpack[Bindings],
 ) -> Result:
-    """Go on from a checkpoint on the running asyncio event loop; see `resume`."""
+    """Resume from a checkpoint on the running asyncio event loop; see `asl.resume`."""
     refuse_unknown(aresume, bindings)
     chosen = _clock_after(result, clock)
     in_event_loop = isinstance(chosen, WallClock)
@@ -82,7 +91,7 @@ async def aresume(
 
 
 def _clock_after(result: Result, clock: str | Clock) -> Clock:
-    """Return the clock for an execution that goes on after its end."""
+    """Return the clock of a resumed execution; a virtual one starts at the end of *result*."""
     return VirtualClock(result.ended) if clock == "virtual" else clock_of(clock)
 
 
@@ -95,9 +104,9 @@ def _resumption(
     in_event_loop: bool,
     bindings: Bindings,
 ) -> Coroutine[Any, Any, Result]:
-    """Check whether an execution can go on from a checkpoint; return the run that does."""
+    """Check that an execution can be resumed; return the coroutine that resumes it."""
     if not isinstance(result, Result):
-        raise AslError(f"what goes on is a Result, not {type(result).__name__}")
+        raise AslError(f"resume() needs a Result, got {type(result).__name__}")
     execution, now = result.execution, clock.now()
     program = execution.program
     if document is not None:

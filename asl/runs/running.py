@@ -1,4 +1,4 @@
-"""Runs of workflows."""
+"""Runs of workflows: `asl.run` and `asl.arun`."""
 
 from __future__ import annotations
 
@@ -69,62 +69,77 @@ def run(
     middleware: Sequence[Middleware] | None = None,
     **unknown: Unpack[NoOptions],
 ) -> Result:
-    """Run a workflow to its end and return what it came to; blocks the caller.
+    """Run a workflow to its end and return the result; blocks the caller.
 
-    The names in the document are bound by `agents`, `resources`, `mocks`, `tools`, `workflows`,
-    `buckets`, `pools`, `sinks` and `checkpoints`, each a mapping from names. What the run may use
-    beside them are `tokens`, `prices`, `memory`, `approvals`, `notify`, `request_link`, `listener`,
-    `policy` and `middleware`. A failed workflow is a result.
+    A workflow that fails is a result, not an exception: see `result.status`, `result.error` and
+    `result.raise_for_status()`. Without a store nothing is kept after the call.
 
     Args:
-        workflow: The document, its path or its text, or a program.
-        input: The input, copied; `{}` if absent.
-        profile: That of `compile`, for what is not compiled yet.
-        clock: `"wall"`, `"virtual"` or a clock object.
-        name: The name of the execution, a random one by default.
-        express: Whether it is an express execution.
-        requestor: Who starts it.
-        ignore_blocks: That of `compile`, for what is not compiled yet.
-        agents: Who answers for `Agent`: a function `(parameters)` or `(parameters, call)`, plain or
-            async, `"module:function"`, or a script (`{"return": ...}`).
-        resources: The same for `Resource`, with `*` in patterns.
-        mocks: The same for Task states, by their names; they win.
-        tools: What agents may use (`call.tools`) as far as the document lets them: agents as above,
-            `Tool`s with a description and a schema, or MCP servers, whose tools are called
-            `NAME/TOOL`.
-        tokens: The desk where the outside answers `.waitForTaskToken` and activities.
-        workflows: What Workflow states and `startExecution` may start, by id or ARN.
-        prices: The price of one token by model, a number or `{"input": ..., "output": ...}`.
-        buckets: The buckets of distributed Maps: folders, URLs of object stores, or dictionaries.
-        pools: How much money there is in each pool that budgets name.
-        memory: Where Memory blocks and caches keep their values: the path of a file, the URL of a
-            server (`redis://...`, `dynamodb://TABLE`), an `asl.Memory`, or one of them for each
-            backend that documents name. By default they end with the run.
-        approvals: Who answers for people: a function `(request)` or `(request, call)`, plain or
-            async, that returns an option, an answer object, or None for later. Without it an
-            Approval makes the execution `PAUSED`, and `result.pending` says what is asked.
-        notify: Who hears of requests, reminders and escalations: a function `(kind, request,
-            details)`, plain or async, a channel such as `"console"`, `"jsonl:FILE"` or
+        workflow: A document (`asl.load`), its path, text or dict, or a compiled program.
+        input: Execution input, copied; `{}` by default.
+        profile: Rules of the language: `"default"`, `"aws"`, `"lenient"` or a `Profile`. Not
+            allowed with a compiled program.
+        clock: `"wall"` (default) for real time, `"virtual"` to skip waits, or a clock object.
+        name: Name of the execution; random by default.
+        express: Whether to run an express execution; False by default.
+        requestor: Name of the user who starts the execution, None if unknown.
+        ignore_blocks: Whether to run a document without its agent blocks, whose limits are then
+            not enforced; False by default. Not allowed with a compiled program.
+        agents: Handlers of Task states by `Agent`: a function `(parameters)` or
+            `(parameters, call)`, plain or async, the name of one (`"module:function"`), or a
+            script (`{"return": ...}`).
+        resources: Handlers by `Resource`; names may be patterns with `*`.
+        mocks: Handlers by the name of the Task state; they win over `agents` and `resources`.
+        tools: Tools that agents may call (`call.tools`) as far as the document allows: handlers
+            as above, `asl.Tool`s with a description and a schema, or MCP servers, whose tools are
+            named `NAME/TOOL`.
+        tokens: Task tokens (`asl.TaskTokens`) through which `.waitForTaskToken` and activities
+            are answered from outside.
+        workflows: Workflows that Workflow states and `startExecution` may start, by id or ARN.
+        prices: Price of one token by model: a number or `{"input": ..., "output": ...}`.
+        buckets: Buckets of distributed Maps by name: folders, URLs of object stores, or
+            dictionaries.
+        pools: Amount of money in each pool that budgets name.
+        memory: Storage of Memory blocks and caches: the path of a file, the URL of a server
+            (`redis://...`, `dynamodb://TABLE`), an `asl.Memory`, or a mapping with one of them
+            for each backend that documents name. By default it ends with the run.
+        approvals: Function `(request)` or `(request, call)`, plain or async, that answers
+            approval requests: it returns an option, an answer object, or None to decide later.
+            Without it an Approval state makes the execution `PAUSED`; `result.pending` lists its
+            requests.
+        notify: Receiver of approval requests, reminders and escalations: a function `(kind,
+            request, details)`, plain or async, a channel such as `"console"`, `"jsonl:FILE"` or
             `"apprise:URL"`, or a list of them.
-        request_link: The URL of the page of a request, which notifications show:
+        request_link: URL of the page of a request for notifications:
             `https://host/requests/{request}`.
-        listener: A plain function that gets every event of the history as it happens; one with a
-            method `of(execution)` returns one for each execution.
-        sinks: Who takes the events that a document sends to its channels, by the name or the type
-            of a channel, `"*"` for all others: a plain function `(event, channel)`,
-            `"module:function"`, `"jsonl:FILE"` or `"stdout"`. It runs in a thread, and what it
-            raises is counted in `result.deliveries`.
-        checkpoints: The storages that a Checkpoint may name: folders, or anything that takes JSON
-            by an id, such as a dictionary.
-        policy: What the operator allows every document: tools, hosts, files, images and folders of
-            sandboxes, in a file or a mapping.
+        listener: Plain function `(event)`, called with each event of the history as it happens.
+            An object with a method `of(execution)` provides one for each execution.
+        sinks: Receivers of the events that a document sends to its channels, by name or type of
+            the channel, `"*"` for all others: a plain function `(event, channel)`,
+            `"module:function"`, `"jsonl:FILE"` or `"stdout"`. They run in threads; their errors
+            are counted in `result.deliveries`.
+        checkpoints: Storages that Checkpoint states may name: folders, or mappings from an id to
+            JSON, such as a dictionary.
+        policy: The operator's limits for every document, as a file or a mapping: tools, hosts,
+            files, and the images and folders of sandboxes.
         middleware: Async functions `(effect, proceed)` around each call, timer, request and child
             execution, the outermost first (`asl.Middleware`).
 
+    Returns:
+        The result: `status`, `output`, `error`, `cause`, `events`, `usage` and more.
+
     Raises:
-        InvalidDocument: The document has errors.
-        NotJson: The input is no JSON value.
-        AslError: There is other misuse.
+        InvalidDocument: The document has errors; the exception carries the report.
+        DocumentNotFound: No file exists at the path.
+        NotJson: The input is not a JSON value.
+        AslError: An argument is invalid, or an event loop is running (use `await asl.arun`).
+        TypeError: A keyword argument is unknown.
+
+    Example:
+        >>> state = {"Type": "Task", "Agent": "Greeter", "End": True}
+        >>> document = {"StartAt": "Greet", "States": {"Greet": state}}
+        >>> asl.run(document, "Ada", agents={"Greeter": lambda name: f"Hi, {name}"}).output
+        'Hi, Ada'
     """
     refuse_unknown(run, unknown)
     refuse_running_loop()
@@ -169,10 +184,29 @@ async def arun(
     ignore_blocks: bool = False,
     **bindings: Unpack[Bindings],
 ) -> Result:
-    """Run a workflow on the running asyncio event loop; see `run`.
+    """Run a workflow on the running asyncio event loop; arguments and errors as for `asl.run`.
 
-    Cancelling the call cancels the execution and all it has started. On a virtual clock the
-    execution gets an event loop of its own, in a thread.
+    Cancelling the call cancels the execution and everything it started. With a virtual clock the
+    execution has an event loop of its own, in a thread.
+
+    Args:
+        workflow: A document, its path, text or dict, or a compiled program.
+        input: Execution input, copied; `{}` by default.
+        profile: Rules of the language, as for `asl.run`.
+        clock: `"wall"` (default), `"virtual"` or a clock object.
+        name: Name of the execution; random by default.
+        express: Whether to run an express execution; False by default.
+        requestor: Name of the user who starts the execution, None if unknown.
+        ignore_blocks: Whether to run a document without its agent blocks; False by default.
+        **bindings: `agents`, `resources` and all other bindings of `asl.run`.
+
+    Returns:
+        The result of the execution; a workflow that fails is a result.
+
+    Raises:
+        InvalidDocument: The document has errors; the exception carries the report.
+        NotJson: The input is not a JSON value.
+        AslError: An argument is invalid.
     """
     refuse_unknown(arun, bindings)
     chosen = clock_of(clock)
@@ -204,7 +238,7 @@ def _execution(
     express: bool,
     requestor: str | None,
 ) -> Coroutine[Any, Any, Result]:
-    """Return the whole run, not yet begun."""
+    """Return the coroutine of a whole run."""
     workflow, bindings = with_siblings(workflow, bindings)
     program = program_of(workflow, profile, ignore_blocks)
     check_name(name)

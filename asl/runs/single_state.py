@@ -1,4 +1,4 @@
-"""Tests of one state alone."""
+"""Tests of a single state, as with AWS's TestState."""
 
 from __future__ import annotations
 
@@ -34,18 +34,35 @@ def test_state(
     clock: str | Clock = "virtual",
     role: str | None = ROLE,
 ) -> StateResult:
-    """Run one state alone, as AWS's TestState does; blocks the caller.
+    """Run a single state as AWS's TestState does; blocks the caller.
 
-    `definition` is a state, or a document in which `state` names one, in a branch or a processor as
-    well. `mock` answers instead of its work: `{"result": value}` or `{"errorOutput": {"error": ...,
-    "cause": ...}}`; a Task without one asks `agents` and `resources`. `context` is the whole
-    context object, `variables` are there before the state. `level` is `INFO`, or `DEBUG` or `TRACE`
-    for what becomes of the data on the way. `configuration` has AWS's names: `retrierRetryCount`,
-    `mapIterationFailureCount`, `errorCausedByState`, `mapItemReaderData`. `role` is the role that
-    the context object names.
+    Args:
+        definition: A state, or a document in which `state` names one.
+        input: Input of the state; `{}` by default.
+        state: Name of the state, also one in a branch or an item processor; None if `definition`
+            is a state.
+        mock: Result instead of the state's work: `{"result": value}` or `{"errorOutput":
+            {"error": ..., "cause": ...}}`. A Task without one calls its handler in `agents` or
+            `resources`.
+        context: The whole context object, None for a generated one.
+        variables: Variables assigned before the state.
+        level: `"INFO"` (default), or `"DEBUG"` or `"TRACE"` for the data after each step.
+        reveal_secrets: Whether a TRACE shows secrets; False by default.
+        configuration: Settings with AWS's names: `retrierRetryCount`, `mapIterationFailureCount`,
+            `errorCausedByState`, `mapItemReaderData`.
+        agents: Handlers by `Agent`, as for `asl.run`.
+        resources: Handlers by `Resource`, as for `asl.run`.
+        profile: Rules of the language; `"aws"` by default.
+        clock: `"virtual"` (default), `"wall"` or a clock object.
+        role: ARN of the role in the context object.
 
-    A state that fails is a result. Raises InvalidTest for what AWS refuses to test, InvalidDocument
-    for a definition with errors, and AslError for other misuse.
+    Returns:
+        The result; a state that fails is a result.
+
+    Raises:
+        InvalidTest: AWS refuses this test.
+        InvalidDocument: The definition has errors.
+        AslError: Another argument is invalid.
     """
     loaded, chosen_profile = document_of(definition), profile_of(profile)
     chosen = clock_of(clock)

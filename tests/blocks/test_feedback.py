@@ -94,7 +94,7 @@ def test_answers_are_found_by_memory_blocks(tmp_path: Path) -> None:
 
 def test_an_answer_to_nothing_is_refused() -> None:
     """The name of the request is looked for."""
-    with pytest.raises(asl.AslError, match="nobody asked for the feedback 'none'"):
+    with pytest.raises(asl.AslError, match="no feedback request 'none'"):
         asl.give_feedback(asked(), "none", 5, memory=ProcessMemory())
 
 

@@ -69,7 +69,7 @@ FILES = {
         (f"ls --store {'x' * 300}", 2, "there is no store xxx"),
         (f"init --name {'x' * 300}", 2, "cannot write"),
         ("run judge.asl.json --input \udce9", 2, "is not UTF-8"),
-        ("run judge.asl.json --store s.db --name \udce9", 2, "is a printable text"),
+        ("run judge.asl.json --store s.db --name \udce9", 2, "must be printable text"),
     ],
 )
 def test_a_mistake_is_told_with_what_to_do(

@@ -368,9 +368,12 @@ def test_fault_of_middleware_around_a_tool_is_the_failure_of_the_tool() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (refuse, "middleware is a list of async functions, not function"),
-        ("x", "middleware is a list of async functions, not str"),
-        ([print], "middleware is awaited: <built-in function print> is no async function"),
+        (refuse, "'middleware' must be a list of async functions, got function"),
+        ("x", "'middleware' must be a list of async functions, got str"),
+        (
+            [print],
+            "'middleware' must be a list of async functions, got <built-in function print> in it",
+        ),
     ],
 )
 def test_what_is_no_middleware_is_refused(given: Any, said: str) -> None:
