@@ -11,7 +11,7 @@ import click
 import pytest
 
 from asl.checks.handlers import ERROR_NAMES
-from asl.cli.exits import MEANINGS, Exit
+from asl.cli.console import MEANINGS, Exit
 from asl.cli.main import COMMANDS, cli
 from asl.conformance import Case
 from asl.core.codes import all_codes, all_error_names

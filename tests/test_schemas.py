@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from referencing import Registry, Resource
 
-from asl.cli.schema import bundle as bundled
+from asl.cli.reference import bundle as bundled
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "schemas"

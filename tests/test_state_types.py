@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import asl
-from asl.cli import schema
+from asl.cli import reference
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
 from asl.program import Step
@@ -245,7 +245,7 @@ def test_it_is_planned() -> None:
 
 def test_editors_know_it() -> None:
     """The schema of documents describes its states, and so takes part in completion."""
-    bundle = schema.bundle()
+    bundle = reference.bundle()
     assert Draft202012Validator(bundle).is_valid(DOCUMENT)
     wrong = {**DOCUMENT["States"]["Say"], "Agnet": 1}
     assert not Draft202012Validator(bundle).is_valid(
@@ -353,12 +353,12 @@ def empty_compile(compiler: Compiler, step: Step) -> None:
     ],
 )
 def test_fault_of_a_descriptor_names_its_type(changes: Json, message: str) -> None:
-    schema = {
+    reference = {
         **SCHEMA,
         "$id": f"{URN}states:Loud",
         "properties": {**SCHEMA["properties"], "Type": {"const": "Loud"}},
     }
-    STATE_TYPES.register(replace(ECHO, name="Loud", schema=schema, **changes))
+    STATE_TYPES.register(replace(ECHO, name="Loud", schema=reference, **changes))
     state = {"Type": "Loud", "Agent": "Voice", "End": True}
     try:
         with pytest.raises(AslError, match=message):

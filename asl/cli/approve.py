@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import click
 
-from asl.cli import streams
-from asl.cli.arguments import pair, value_or_text
-from asl.cli.exits import Exit
+from asl.cli import console
+from asl.cli.arguments import split_pair, value_or_text
+from asl.cli.console import Exit
 from asl.cli.stores import (
     DIGITS,
     STORE,
     command_for,
     continue_command,
-    found,
-    opened,
+    find_execution,
+    open_store,
     prompt_of,
 )
 from asl.core.diagnostics import did_you_mean
@@ -25,7 +25,7 @@ from asl.executions import RequestNotFound, Store
 from asl.states.approval_answers import ANYTHING, SYSTEM_USER, AnswerRefused
 from asl.states.approval_request import request_digest
 
-__all__ = ["command"]
+__all__ = ["approve_command"]
 
 RESERVED = (
     *("approval", "decision", "by", "approver", "comment", "edited", "edited_content", "roles"),
@@ -67,7 +67,7 @@ def _digits(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
     help="What 'asl inbox' showed with the request: refused if it asks something else now.",
 )
 @click.option("--role", "roles", metavar="ROLE", multiple=True, help="A role of whoever decides.")
-def command(
+def approve_command(
     execution: str,
     misplaced: tuple[str, ...],
     store_file: str | None,
@@ -101,8 +101,8 @@ def command(
         more[SYSTEM_USER] = _user()
     if request_id is None and ":/" in execution:  # the id of the request, as the inbox shows it
         execution, request_id = execution.partition(":/")[0], execution
-    with opened(store_file) as store:
-        name = found(store, execution).name
+    with open_store(store_file) as store:
+        name = find_execution(store, execution).name
         request = _request(store, name, request_id)
         if digest is not None:
             whole = request_digest(request)
@@ -127,10 +127,10 @@ def command(
         go_on = "a worker" if store.workers() else continue_command(store, "resume", name)
     if record is None:
         count, needed = len(policy["received"]), policy["requiredApprovals"]
-        streams.say(f"asl: {count} of {needed} approvals: {name} waits for more", style="yellow")
+        console.say(f"asl: {count} of {needed} approvals: {name} waits for more", style="yellow")
         return Exit.PAUSED
-    streams.result(streams.as_text(record))
-    streams.say(f"asl: decided; {go_on} goes on with it")
+    console.write_result(console.as_text(record))
+    console.say(f"asl: decided; {go_on} goes on with it")
     return Exit.OK
 
 
@@ -220,7 +220,7 @@ def _values(option: str, texts: Sequence[str]) -> dict[str, Json]:
     """Return values by their keys, each given once; one that is no JSON is a text."""
     values: dict[str, Json] = {}
     for text in texts:
-        key, value = pair(text, "KEY=VALUE", option, empty=True)
+        key, value = split_pair(text, "KEY=VALUE", option, empty=True)
         if key in values:
             raise click.BadParameter(f"{key!r} is given twice", param_hint=option)
         values[key] = value_or_text(value)

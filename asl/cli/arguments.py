@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, TypedDict
 
 import click
 
+from asl.cli.console import has_colour
 from asl.cli.project import Project
-from asl.cli.streams import colour
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError
@@ -20,23 +20,26 @@ from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json
 
 __all__ = [
-    "AS_IT_IS",
+    "AGENTS",
+    "DEFAULT_ORIGIN",
     "DOCUMENTS",
     "PROFILE",
     "QUOTA",
     "ROOT",
     "Command",
     "Origin",
-    "chosen_profile",
-    "faults_are_usage",
-    "files_of",
+    "list_files",
+    "names_in_agents_files",
     "origin_options",
-    "pair",
     "read_document",
     "read_documents",
     "read_folder",
     "read_input",
     "read_table",
+    "read_workflows",
+    "report_as_usage",
+    "select_profile",
+    "split_pair",
     "value_or_text",
     "with_options",
 ]
@@ -61,7 +64,7 @@ QUOTA = click.option(
 )
 
 
-def chosen_profile(name: str, quotas: tuple[str, ...]) -> Profile:
+def select_profile(name: str, quotas: tuple[str, ...]) -> Profile:
     """Return the profile of this name with the quotas given on the command line."""
     try:
         found = profile_named(":".join((name, *quotas)))
@@ -80,7 +83,7 @@ def _once(ctx: click.Context, parameter: click.Parameter, names: tuple[str, ...]
 DOCUMENTS = click.argument("documents", metavar="DOC...", nargs=-1, required=True, callback=_once)
 
 
-def files_of(name: str) -> list[str]:
+def list_files(name: str) -> list[str]:
     """List the documents and agents files of a folder, in alphabetical order; else the name."""
     if name == "-" or not os.path.isdir(name):
         return [name]
@@ -109,7 +112,7 @@ class Origin(TypedDict):
     parameters: Mapping[str, Json] | None
 
 
-AS_IT_IS: Origin = {
+DEFAULT_ORIGIN: Origin = {
     "dialect": None,
     "reading": {},
     "resource": None,
@@ -189,7 +192,9 @@ def origin_options(command: Command) -> Command:
             "dialect": dialect,
             "reading": dict(map(_option, options)),
             "resource": resource,
-            "variables": dict(pair(each, "NAME=VALUE", "--var", empty=True) for each in pairs),
+            "variables": dict(
+                split_pair(each, "NAME=VALUE", "--var", empty=True) for each in pairs
+            ),
             "defaults": {
                 **_project_variables(),
                 **{name: value for file in files for name, value in read_table(file).items()},
@@ -208,7 +213,7 @@ def _project_variables() -> Mapping[str, Json]:
     return project.variables if isinstance(project, Project) else {}
 
 
-def pair(text: str, form: str, option: str, *, empty: bool = False) -> tuple[str, str]:
+def split_pair(text: str, form: str, option: str, *, empty: bool = False) -> tuple[str, str]:
     """Split `NAME=VALUE`, which an option calls by its own *form*; a value may be *empty*."""
     name, equals, value = text.partition("=")
     if not name or not equals or not (value or empty):
@@ -245,7 +250,7 @@ def read_table(file: str) -> dict[str, Json]:
     """Read values by name from a JSON or YAML file."""
     from asl.sources.repository import read_values
 
-    with faults_are_usage():
+    with report_as_usage():
         return read_values(Path(file))
 
 
@@ -319,7 +324,7 @@ def _path(name: str) -> Path:
 
 def read_input(text: str, option: str = "--input") -> Json:
     """Read the value that an option gives: JSON, `@FILE`, or `-` for standard input."""
-    with faults_are_usage():
+    with report_as_usage():
         if text == "-":
             return read_value(sys.stdin.buffer.read(), name="<stdin>", format="json").value
         if text.startswith("@"):
@@ -333,14 +338,59 @@ def read_input(text: str, option: str = "--input") -> Json:
 
 
 @contextmanager
-def faults_are_usage() -> Iterator[None]:
+def report_as_usage() -> Iterator[None]:
     """Turn faults of reading into wrong usage: it is not the document that has errors."""
     try:
         yield
     except InvalidDocument as refusal:
         from asl.core.render.text import render_text
 
-        text = render_text(refusal.report, color=colour(sys.stderr))
+        text = render_text(refusal.report, color=has_colour(sys.stderr))
         document = refusal.report.document
         name = "this" if document is None else document.source.name
         raise AslError(f"{name} cannot be used\n{text}") from None
+
+
+AGENTS = click.option(
+    "--agents",
+    "agent_files",
+    metavar="FILE",
+    multiple=True,
+    help="Agents file: who answers for the names in the document.",
+)
+
+
+def read_workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
+    """Read the documents that `NAME=FILE` pairs name; `FILE#RESOURCE` is one of a template."""
+    found = {}
+    for each in pairs:
+        name, file = split_pair(each, "NAME=FILE", "--workflow")
+        path, _, resource = file.partition("#")
+        own: Origin = {
+            **DEFAULT_ORIGIN,
+            "resource": resource or None,
+            # not every file needs all of the variables
+            "defaults": {**origin["defaults"], **origin["variables"]},
+            "root": origin["root"],
+        }
+        found[name] = read_document(path, own)
+    for document in [*found.values()]:  # an ARN has the name that a template gives
+        if document.deployed is not None:
+            found.setdefault(document.deployed, document)
+    return found
+
+
+def names_in_agents_files(
+    files: Iterable[str],
+) -> tuple[frozenset[str] | None, frozenset[str] | None]:
+    """Return the agents and the resources that agents files bind; None without a file."""
+    from asl.agents.file import load_bindings
+
+    with report_as_usage():
+        each = [load_bindings(file, build=False) for file in files]
+    if not each:
+        return None, None
+    return (
+        frozenset(name for bound in each for name in bound.agents),
+        frozenset(name for bound in each for name in bound.resources),
+    )

@@ -10,19 +10,20 @@ import click
 
 from asl.checks import check
 from asl.checks.aws import unreadable
-from asl.cli import streams
+from asl.cli import console
 from asl.cli.arguments import (
     DOCUMENTS,
     PROFILE,
     QUOTA,
     Origin,
-    chosen_profile,
+    names_in_agents_files,
     origin_options,
     read_documents,
     read_folder,
+    read_workflows,
+    select_profile,
 )
-from asl.cli.exits import Exit
-from asl.cli.names import named, workflows
+from asl.cli.console import Exit
 from asl.core.diagnostics import Diagnostic, InvalidDocument, Report, Severity
 from asl.core.document import Document, read_value
 from asl.core.errors import DocumentNotFound
@@ -30,7 +31,7 @@ from asl.core.profile import Profile
 from asl.core.render.formats import RENDERERS
 from asl.core.render.text import render_text
 
-__all__ = ["command"]
+__all__ = ["check_command"]
 
 
 class Names(TypedDict):
@@ -78,7 +79,7 @@ class Settings(TypedDict):
 )
 @click.option("--express", is_flag=True, help="Check for an express execution (--profile aws).")
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors, if there are any.")
-def command(
+def check_command(
     documents: tuple[str, ...],
     profile: str,
     quotas: tuple[str, ...],
@@ -97,11 +98,11 @@ def command(
     template, definition and agents file below it is checked, a definition that a template uses with
     the values that it has there. Exits with 3 if a document has errors.
     """
-    chosen = chosen_profile(profile, quotas)
+    chosen = select_profile(profile, quotas)
     if format_ == "aws" and not chosen.aws:
         raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
-    agents, resources = named(agent_files)
-    startable = workflows(workflow_pairs, origin) or None
+    agents, resources = names_in_agents_files(agent_files)
+    startable = read_workflows(workflow_pairs, origin) or None
     if not origin["parameters"]:
         origin["parameters"] = None  # a template is right whatever an Include will give it
     folders = {name for name in documents if name != "-" and os.path.isdir(name)}
@@ -127,9 +128,9 @@ def command(
     reports += _of_agents([f for f in agent_files if os.path.realpath(f) not in known], strict)
     shown = [_errors_only(each) for each in reports] if quiet else reports
     if any(shown) or (reports and not quiet) or format_ in ("json", "sarif", "aws"):
-        streams.result(_rendered(shown, format_))
+        console.write_result(_rendered(shown, format_))
     for unread in missing:
-        streams.say(f"asl: {unread}", style="red")
+        console.say(f"asl: {unread}", style="red")
     if missing:
         return Exit.USAGE
     return Exit.OK if all(report.ok for report in reports) else Exit.INVALID
@@ -196,5 +197,5 @@ def _errors_only(report: Report) -> Report:
 
 def _rendered(reports: list[Report], format_: str) -> str:
     if format_ == "text":
-        return render_text(reports, color=streams.colour(sys.stdout))
+        return render_text(reports, color=console.has_colour(sys.stdout))
     return RENDERERS[format_](reports)

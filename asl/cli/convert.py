@@ -7,15 +7,22 @@ from typing import Any, Final
 
 import click
 
-from asl.cli import streams
-from asl.cli.arguments import DOCUMENTS, Origin, origin_options, pair, read_document, read_table
-from asl.cli.exits import Exit
+from asl.cli import console
+from asl.cli.arguments import (
+    DOCUMENTS,
+    Origin,
+    origin_options,
+    read_document,
+    read_table,
+    split_pair,
+)
+from asl.cli.console import Exit
 from asl.core.diagnostics import InvalidDocument, Report, Severity
 from asl.core.errors import AslError
 from asl.core.render.formats import RENDERERS
 from asl.dialects import Conversion, converted, dialect
 
-__all__ = ["command"]
+__all__ = ["convert_command"]
 
 ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml", ".json", ".yaml", ".yml")
 WRITTEN: Final[Mapping[str, str]] = {
@@ -62,7 +69,7 @@ WRITTEN: Final[Mapping[str, str]] = {
     help="Write a chain of Contenox in the words of its documentation, or of its engines.",
 )
 @origin_options
-def command(
+def convert_command(
     documents: tuple[str, ...],
     to: str,
     output: str | None,
@@ -101,17 +108,17 @@ def command(
         except AslError as error:
             if len(targets) == 1:
                 raise
-            streams.say(f"asl: {name}: {error}", style="red")
+            console.say(f"asl: {name}: {error}", style="red")
             unread += 1
         else:
             batch.take(conversion, target)
     _tell(batch.reports, form)
     _write(batch.written, output, force=force)
     if batch.printed is not None:
-        streams.document(batch.printed)
+        console.write_document(batch.printed)
     if len(targets) > 1 and form == "text":
         done = len(targets) - batch.refused - unread
-        streams.say(f"{done} of {len(targets)} documents are written into {output}")
+        console.say(f"{done} of {len(targets)} documents are written into {output}")
     return Exit.USAGE if unread else Exit.INVALID if batch.refused else Exit.OK
 
 
@@ -121,7 +128,7 @@ def _writing(
     """Return the options of the writer, as far as they are given."""
     writing: dict[str, Any] = {}
     if renamed or names is not None:
-        given = dict(pair(each, "NAME=NAME", "--as") for each in renamed)
+        given = dict(split_pair(each, "NAME=NAME", "--as") for each in renamed)
         writing["names"] = {**_listed(names), **given}
     if tools:
         writing["tools"] = tools
@@ -213,8 +220,8 @@ def _write(written: Mapping[str, str], named: str | None, *, force: bool) -> Non
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
         raise AslError(f"{there[0]!r}{more} would be replaced: nothing is written without --force")
     for path, text in written.items():
-        streams.make_folder(os.path.dirname(path) or ".")
-        streams.write_file(path, text)
+        console.make_folder(os.path.dirname(path) or ".")
+        console.write_file(path, text)
 
 
 def _differs(path: str, written: Mapping[str, str]) -> bool:
@@ -227,9 +234,9 @@ def _differs(path: str, written: Mapping[str, str]) -> bool:
 
 def _tell(reports: list[Report], form: str) -> None:
     if form == "json":
-        streams.say(RENDERERS["json"](reports))
+        console.say(RENDERERS["json"](reports))
     elif any(reports):
-        streams.report(reports)
+        console.report(reports)
 
 
 def _listed(file: str | None) -> dict[str, str]:

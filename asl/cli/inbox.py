@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import click
 
-from asl.cli import streams
-from asl.cli.exits import Exit
+from asl.cli import console
+from asl.cli.console import Exit
 from asl.cli.stores import (
     STORE,
     command_for,
     continue_command,
     digest_of,
-    found,
-    opened,
+    find_execution,
+    open_store,
     prompt_of,
 )
 from asl.core.errors import AslError
@@ -21,7 +21,7 @@ from asl.executions import Store
 from asl.executions.errors import RequestNotFound
 from asl.states.approval_request import request_digest
 
-__all__ = ["command"]
+__all__ = ["inbox_command"]
 
 PAGE = 50
 """Requests that are listed at once."""
@@ -45,15 +45,15 @@ SHOWN = 400
     "--after", metavar="ID", help="The next page: what follows this request id or task token."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print each request as a line of JSON.")
-def command(
+def inbox_command(
     execution: str | None, store_file: str | None, limit: int, after: str | None, as_json: bool
 ) -> Exit:
     """List the requests that wait for people, then those that wait for a task token.
 
     Those of all executions, or those of one and of what it has started, a page at a time.
     """
-    with opened(store_file) as store:
-        of = None if execution is None else found(store, execution).name
+    with open_store(store_file) as store:
+        of = None if execution is None else find_execution(store, execution).name
         damaged: list[str] = []
         asked, awaited = _page(store, of, after, limit + 1, damaged)
         ids = [each["requestId"] for each in asked] + [each["taskToken"] for each in awaited]
@@ -64,26 +64,26 @@ def command(
         shown = awaited[: limit - len(requests)]
         tasks = [(store.root(task["execution"]), task) for task in shown]
     for each in damaged:
-        streams.say(f"asl: {each}; {command_for('doctor')} says more", style="red")
+        console.say(f"asl: {each}; {command_for('doctor')} says more", style="red")
     for name, request in zip(tops, requests, strict=True):
         if as_json:
-            streams.result(streams.as_text({**request, "digest": request_digest(request)}))
+            console.write_result(console.as_text({**request, "digest": request_digest(request)}))
             continue
         for line in _lines(_label(name, request), request, go_on.get(name)):
-            streams.line(line, fold=True)
+            console.write_line(line, fold=True)
     for name, task in tasks:
         if as_json:
-            streams.result(streams.as_text(task))
+            console.write_result(console.as_text(task))
             continue
         for line in _task(_label(name, task), task):
-            streams.line(line, fold=True)
+            console.write_line(line, fold=True)
     if not (requests or tasks or damaged):
-        streams.say("asl: nothing waits for a decision")
+        console.say("asl: nothing waits for a decision")
     if len(ids) > limit:
         chosen = [] if execution is None else [execution]
         chosen += [] if limit == PAGE else ["-n", str(limit)]
         following = command_for("inbox", *chosen, "--after", ids[limit - 1])
-        streams.say(f"asl: there are more: {following} lists the next ones")
+        console.say(f"asl: there are more: {following} lists the next ones")
     return Exit.OK
 
 

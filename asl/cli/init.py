@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from asl.cli import streams
-from asl.cli.exits import Exit
+from asl.cli import console
+from asl.cli.console import Exit
 from asl.core.environment import data_folder
 from asl.core.errors import AslError
 
-__all__ = ["command"]
+__all__ = ["init_command"]
 
 DOCUMENT = """\
 {
@@ -106,7 +106,7 @@ EXAMPLES = ("article", "change", "goal", "question", "review", "support")
 @click.option(
     "--name", metavar="NAME", help="What the files are called; judge, or as the example is."
 )
-def command(folder: str, example: str | None, name: str | None) -> Exit:
+def init_command(folder: str, example: str | None, name: str | None) -> Exit:
     """Write a first document, its agents file and its cases, and say how to run them.
 
     Nothing that is there is overwritten.
@@ -119,13 +119,13 @@ def command(folder: str, example: str | None, name: str | None) -> Exit:
     there = [file for file in texts if os.path.lexists(place / file)]
     if there:
         raise AslError(f"{' and '.join(there)} would be overwritten: choose another --name")
-    streams.make_folder(folder)
+    console.make_folder(folder)
     for file, text in texts.items():
         # An agents file is where secrets are written.
-        streams.write_file(str(place / file), text, private=file.endswith(".agents.yaml"))
-    streams.say(f"asl: wrote {', '.join(texts)}", style="green")
+        console.write_file(str(place / file), text, private=file.endswith(".agents.yaml"))
+    console.say(f"asl: wrote {', '.join(texts)}", style="green")
     where = [] if folder == "." else [f"cd {shlex.quote(folder)}"]
-    streams.result("\n".join([*where, *commands]))
+    console.write_result("\n".join([*where, *commands]))
     return Exit.OK
 
 

@@ -1,17 +1,17 @@
-"""The command `asl`: the table of its commands, and how they end."""
+"""The command `asl`: the table of its commands and its entry point."""
 
 import os
+import re
 import sys
 from importlib import import_module
 from io import TextIOWrapper
-from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
 from asl import __version__
-from asl.cli import streams
-from asl.cli.exits import MEANINGS, Exit
+from asl.cli import console
+from asl.cli.console import MEANINGS, Exit
 from asl.cli.project import find_project
 from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.errors import AslError
@@ -22,75 +22,88 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "SECTIONS", "cli", "main"]
 
+
+class _Row(NamedTuple):
+    """One command of the table.
+
+    Args:
+        module: The module of this package that defines it; loaded when the command is used.
+        help: The text in the list of commands.
+    """
+
+    module: str
+    help: str
+
+
 SECTIONS = {
     "Writing documents": {
-        "init": "Write a first document, its agents file and its cases.",
-        "check": "Say what is wrong with documents, and where.",
-        "fmt": "Write documents in their usual layout.",
-        "plan": "Say what a document may do, and what it may cost at most.",
-        "graph": "Draw a document as Mermaid, DOT or SVG.",
-        "diff": "Say what two documents differ in.",
-        "convert": "Write a document in another language, and tell what is lost.",
-        "expand": "Print a document with all that it imports put in its place.",
-        "lock": "Pin what a document imports, or see whether it has changed.",
+        "init": _Row("init", "Create a first document with its agents file and test cases."),
+        "check": _Row("check", "Check documents and report errors and warnings."),
+        "fmt": _Row("edits", "Format documents."),
+        "plan": _Row("graphs", "Show the paths, agents and maximum cost of a document."),
+        "graph": _Row("graphs", "Draw a document as Mermaid, DOT or SVG."),
+        "diff": _Row("graphs", "Compare two documents."),
+        "convert": _Row("convert", "Convert documents to another workflow language."),
+        "expand": _Row("edits", "Print a document with its imports inlined."),
+        "lock": _Row("edits", "Lock the imports of a document to their content."),
     },
     "Running and testing": {
-        "run": "Run a document and print its output.",
-        "test": "Run conformance cases, or cases of your own.",
-        "test init": "Write a case for each way through a document.",
-        "test-state": "Run one state alone, as AWS's TestState does.",
+        "run": _Row("run", "Run a document and print its output."),
+        "test": _Row("test", "Run test cases."),
+        "test init": _Row("test_init", "Generate a test case for each path through a document."),
+        "test-state": _Row("test_state", "Run a single state, like TestState of AWS."),
     },
     "Executions in a store": {
-        "worker": "Run what is due in a store, until it is stopped.",
-        "ls": "List the executions.",
-        "show": "Show an execution and its history.",
-        "costs": "Say what an execution has spent, and on what.",
-        "logs": "Print what happens in an execution.",
-        "inbox": "List what waits for people, or for a task token.",
-        "approve": "Decide on what an execution asks.",
-        "answer": "Answer a task token of an execution.",
-        "activity": "Take the next task of an activity, as a worker does.",
-        "feedback": "List what people are asked about results, or answer it.",
-        "resume": "Go on with an execution.",
-        "fork": "Begin a new execution at a state of another one.",
-        "redrive": "Go on with an execution from where it failed.",
-        "checkpoints": "List what executions have saved.",
-        "stop": "End an execution.",
-        "rm": "Delete executions that have ended.",
-        "prune": "Delete the executions that ended some time ago.",
-        "export": "Print executions as lines of JSON, without damaged ones.",
-        "import": "Read exported executions into a store.",
-        "backup": "Copy a store into a file, also while executions run.",
-        "doctor": "Say whether a store is whole.",
+        "worker": _Row("worker", "Run the executions of a store until stopped."),
+        "ls": _Row("listings", "List executions."),
+        "show": _Row("show", "Show an execution and its history."),
+        "costs": _Row("listings", "Show the cost and the tokens of an execution."),
+        "logs": _Row("listings", "Print the events of an execution."),
+        "inbox": _Row("inbox", "List open approval requests and task tokens."),
+        "approve": _Row("approve", "Answer an approval request."),
+        "answer": _Row("answers", "Answer a task token."),
+        "activity": _Row("answers", "Get the next task of an activity."),
+        "feedback": _Row("answers", "List the feedback requests of an execution, or answer one."),
+        "resume": _Row("lifecycle", "Resume a paused or interrupted execution."),
+        "fork": _Row("lifecycle", "Create an execution that starts at a state of another one."),
+        "redrive": _Row("lifecycle", "Resume a failed execution from the states that failed."),
+        "checkpoints": _Row("listings", "List checkpoints."),
+        "stop": _Row("lifecycle", "Stop an execution."),
+        "rm": _Row("maintenance", "Delete executions."),
+        "prune": _Row("maintenance", "Delete old executions."),
+        "export": _Row("maintenance", "Print executions as JSON Lines."),
+        "import": _Row("maintenance", "Add exported executions to a store."),
+        "backup": _Row("maintenance", "Copy a store to a file."),
+        "doctor": _Row("maintenance", "Verify the integrity of a store."),
     },
     "Reference": {
-        "explain": "Explain a rule, or the error of a workflow, by its name.",
-        "schema": "Print the JSON Schema of documents.",
+        "explain": _Row("reference", "Explain a rule or an error name."),
+        "schema": _Row("reference", "Print the JSON Schema of documents."),
     },
 }
-"""The commands with what they do, as help lists them."""
-COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
-"""Every command is a module of this package, loaded when it is asked for."""
+"""The commands by name, in the order of the help."""
+COMMANDS = {name: row for section in SECTIONS.values() for name, row in section.items()}
 
 
 class Commands(click.Group):
-    """The commands, loaded on use; what they return is the exit code."""
+    """The group of all commands; each returns its exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names, in the order of the table."""
+        """Return the names in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"asl.cli.{_module(cmd_name)}").command
+        module = import_module(f"asl.cli.{COMMANDS[cmd_name].module}")
+        command: click.Command = getattr(module, f"{re.sub('[ -]', '_', cmd_name)}_command")
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was named, or say which one may have been meant."""
+        """Find a command of one or two words; suggest a similar one for an unknown name."""
         if " ".join(args[:2]) in COMMANDS:  # a command of two words
             args = [" ".join(args[:2]), *args[2:]]
         name = args[0]
@@ -99,41 +112,36 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them, and the exit codes."""
+        """Write the commands, without importing them, and the exit codes."""
         width = max(map(len, COMMANDS))
-        for title, commands in SECTIONS.items():
+        for title, rows in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:<{width}}", text) for name, text in commands.items()])
+                formatter.write_dl([(f"{name:<{width}}", row.help) for name, row in rows.items()])
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), text) for code, text in MEANINGS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command and end with its exit code; only our own faults show a traceback."""
+        """Run a command and exit with its code; only bugs of the program show a traceback."""
         try:
             code = super().invoke(ctx)
-            streams.flush()
+            console.flush()
         except InvalidDocument as refusal:
-            streams.report(refusal.report)
+            console.report(refusal.report)
             code = Exit.INVALID
         except AslError as error:
             hints = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-            streams.say(f"asl: {error}{hints}", style="red")
+            console.say(f"asl: {error}{hints}", style="red")
             code = Exit.USAGE
         except click.UsageError as error:
             shown = printable(error.format_message(), lines=True)
             raise click.UsageError(shown, error.ctx) from None
         except KeyboardInterrupt:
-            streams.say("asl: aborted", style="yellow")
+            console.say("asl: aborted", style="yellow")
             code = Exit.ENDED_EARLY
         except BrokenPipeError:
-            streams.silence()
+            console.discard_stdout()
             code = Exit.ENDED_EARLY
         ctx.exit(code or Exit.OK)
-
-
-def _module(name: str) -> str:
-    module = name.replace("-", "_").replace(" ", "_")
-    return f"{module}_" if iskeyword(module) else module
 
 
 def _unknown(name: str) -> str:
@@ -153,15 +161,15 @@ def _unknown(name: str) -> str:
 def cli(ctx: click.Context) -> None:
     """Run, check and test Agent State Language and Amazon States Language documents.
 
-    A result goes to standard output, everything else to standard error. Defaults of options may be
-    in asl.toml, or in pyproject.toml under [tool.asl].
+    Results are written to standard output, messages to standard error. Set defaults of options in
+    asl.toml, or in pyproject.toml under [tool.asl].
     """
     ctx.obj = project = find_project()
     ctx.default_map = dict.fromkeys(COMMANDS, project.options())
 
 
 def _interrupt(number: int, frame: "FrameType | None") -> None:
-    """Do what Ctrl-C does now, even where a shell has told us to ignore that."""
+    """Handle SIGTERM like Ctrl-C, even where the shell made the process ignore SIGINT."""
     import signal
 
     on_interrupt = signal.getsignal(signal.SIGINT)
@@ -169,7 +177,7 @@ def _interrupt(number: int, frame: "FrameType | None") -> None:
 
 
 def _printed_by_click(error: OSError) -> bool:
-    """Whether it is help or the version that could not be written: click prints them by itself."""
+    """Return whether click failed to print help or the version."""
     from traceback import walk_tb
 
     *_, (frame, _) = walk_tb(error.__traceback__)
@@ -177,29 +185,29 @@ def _printed_by_click(error: OSError) -> bool:
 
 
 def main() -> NoReturn:
-    """Run the command line; the entry point of `asl` and `python -m asl`."""
+    """Run the command line: the entry point of `asl` and `python -m asl`."""
     import atexit
     import gc
     import signal
 
-    # Most processes are short: looking for garbage while modules load, and once more at the end,
-    # takes a sixth of their time.
+    # Most processes are short: collecting garbage while modules load, and again at the end, takes a
+    # sixth of their time.
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # it was closed
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # what is written is UTF-8, whatever the locale says
+        if isinstance(stream, TextIOWrapper):  # UTF-8 whatever the locale
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    streams.apart()
-    # Ended by a supervisor, a run stops as it does on Ctrl-C: no process is left behind.
+    console.reserve_stdout()
+    # A run that a supervisor ends stops like on Ctrl-C and leaves no process behind.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         cli(prog_name="asl")
     except OSError as error:
         if not _printed_by_click(error):
             raise
-        streams.say(f"asl: {streams.unwritten(error)}", style="red")
+        console.say(f"asl: {console.write_error(error)}", style="red")
         sys.exit(Exit.USAGE)
     raise AssertionError("a click command ends by SystemExit")

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
 
-from asl.cli import streams
-from asl.cli.live import LiveBlock
-from asl.cli.places import Path, definition, name_of
+from asl.cli import console
+from asl.cli.live_block import LiveBlock
+from asl.cli.state_paths import Path, definition, name_of
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.printable import printable
@@ -23,7 +23,7 @@ from asl.engine.events import Event
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.times import epoch, is_timestamp
 
-__all__ = ["Activity", "Progress", "Spoken", "duration", "looked_up", "wake"]
+__all__ = ["ActiveState", "Progress", "StreamedText", "duration", "look_up", "wait_end"]
 
 PATIENCE = 0.3
 """Seconds that a run may take without anything being shown."""
@@ -34,7 +34,7 @@ MOST = 12
 
 
 @dataclass(slots=True)
-class Activity:
+class ActiveState:
     """A state that has been entered and not left; times are epoch seconds on the run's clock."""
 
     path: Path
@@ -55,7 +55,7 @@ class Activity:
         return self.note or duration(now - self.since)
 
 
-class Spoken:
+class StreamedText:
     """Streamed answers as lines: a title where another state speaks, then what it says."""
 
     def __init__(self) -> None:
@@ -84,9 +84,9 @@ class Progress:
     def __init__(self, document: Document, clock: Clock) -> None:
         self.document = document
         self.clock = clock
-        self.active: dict[Path, Activity] = {}
+        self.active: dict[Path, ActiveState] = {}
         """What each machine does, by the machine's path."""
-        self.spoken = Spoken()
+        self.spoken = StreamedText()
         self.whole: float | None = None
         """How far the workflow is, in percent; None where that is not told."""
         self.unsaid: list[str] = []
@@ -114,7 +114,7 @@ class Progress:
         if live is not None:
             live.stop()
         for line in self.unsaid:
-            streams.say(line)
+            console.say(line)
 
     # What happens
 
@@ -179,20 +179,20 @@ class Progress:
         for each in [each for each in self.active if each[: len(path)] == path]:
             del self.active[each]
 
-    def _entered(self, event: Event, kind: str) -> Activity:
-        activity = Activity(event.path, kind, event.timestamp)
+    def _entered(self, event: Event, kind: str) -> ActiveState:
+        activity = ActiveState(event.path, kind, event.timestamp)
         if kind == "Wait":
-            activity.until = wake(*self._with_input(event), event.timestamp)
+            activity.until = wait_end(*self._with_input(event), event.timestamp)
         elif kind == "Map":
             state, data = self._with_input(event)
-            items = looked_up(state.get("ItemsPath", "$"), data)
+            items = look_up(state.get("ItemsPath", "$"), data)
             activity.total = len(items) if type(items) is list else None
         return activity
 
     def _with_input(self, event: Event) -> tuple[Json, Json]:
         """Return the definition of the state that is entered, and its effective input."""
         state = definition(self.document.value, event.path)
-        return state, looked_up(state.get("InputPath", "$"), event.details["input"])
+        return state, look_up(state.get("InputPath", "$"), event.details["input"])
 
     # What is shown
 
@@ -233,7 +233,7 @@ def _tail(text: str) -> str:
     return " ".join(printable(text, lines=True).split())[-SHOWN:]
 
 
-def looked_up(text: Json, data: Json) -> Json:
+def look_up(text: Json, data: Json) -> Json:
     """Follow a path that reads the data alone; None for any other, and where nothing is."""
     if type(text) is not str:
         return None
@@ -246,12 +246,12 @@ def looked_up(text: Json, data: Json) -> Json:
         return None
 
 
-def wake(state: Json, data: Json, now: float) -> float | None:
+def wait_end(state: Json, data: Json, now: float) -> float | None:
     """Return when a Wait ends, None if that cannot be told from its input."""
-    seconds = state.get("Seconds", looked_up(state.get("SecondsPath"), data))
+    seconds = state.get("Seconds", look_up(state.get("SecondsPath"), data))
     if is_number(seconds):
         return now + float(seconds)
-    moment = state.get("Timestamp", looked_up(state.get("TimestampPath"), data))
+    moment = state.get("Timestamp", look_up(state.get("TimestampPath"), data))
     return epoch(moment) if is_timestamp(moment) else None
 
 

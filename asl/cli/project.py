@@ -16,7 +16,7 @@ from asl.core.errors import AslError
 from asl.core.printable import is_printable
 from asl.core.values import Json
 
-__all__ = ["FILES", "Project", "find_project", "is_of_project"]
+__all__ = ["FILES", "Project", "find_project", "is_from_project"]
 
 FILES: Final = ("asl.toml", "pyproject.toml")
 _SETTINGS: Final[Mapping[str, tuple[type, str]]] = {
@@ -72,7 +72,7 @@ def find_project(folder: str = ".") -> Project:
         here = parent
 
 
-def is_of_project(parameter: str) -> bool:
+def is_from_project(parameter: str) -> bool:
     """Return whether the value of an option comes from the project, not from the command line."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is click.core.ParameterSource.DEFAULT_MAP

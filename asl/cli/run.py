@@ -9,21 +9,21 @@ import click
 
 import asl
 from asl.bindings import Bindings
-from asl.cli import streams
+from asl.cli import console
 from asl.cli.arguments import (
     PROFILE,
     QUOTA,
     Origin,
-    chosen_profile,
     origin_options,
     read_document,
     read_input,
+    select_profile,
 )
-from asl.cli.exits import Exit, of_status
-from asl.cli.failure import explained
-from asl.cli.given import Given, given_options
-from asl.cli.project import is_of_project
-from asl.cli.stores import command_for, opened, say_paused, say_redrivable
+from asl.cli.binding_options import BindingOptions, binding_options
+from asl.cli.console import Exit, exit_of_status
+from asl.cli.failures import describe_failure
+from asl.cli.project import is_from_project
+from asl.cli.stores import command_for, open_store, say_paused, say_redrivable
 from asl.compiler import compile_workflow
 from asl.compose import compose_runnable
 from asl.core.diagnostics import InvalidDocument, Report, Severity
@@ -43,7 +43,7 @@ from asl.program import Program
 if TYPE_CHECKING:
     from asl.executions import Store
 
-__all__ = ["command"]
+__all__ = ["run_command"]
 
 UNBOUND = "V-TASK-03"
 """The finding for a name that nobody answers for."""
@@ -57,7 +57,7 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 @click.argument("document", metavar="DOC")
 @click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
 @click.option("--input-file", metavar="FILE", help="Input from a JSON or YAML file.")
-@given_options
+@binding_options
 @PROFILE
 @QUOTA
 @origin_options
@@ -100,11 +100,11 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 )
 @click.option("--record", metavar="FILE", help="Write the run as a test case: .yaml or .json.")
 @click.option("-q", "--quiet", is_flag=True, help="No warnings and no progress.")
-def command(
+def run_command(
     document: str,
     input_: str | None,
     input_file: str | None,
-    given: Given,
+    binding: BindingOptions,
     profile: str,
     quotas: tuple[str, ...],
     origin: Origin,
@@ -138,7 +138,7 @@ def command(
     if as_json + events + (history == "-") > 1:
         raise click.UsageError("--json, --events and --history - exclude each other")
     if store_file is not None and (virtual_time or clock or ignore_blocks):
-        if is_of_project("store_file"):
+        if is_from_project("store_file"):
             store_file = None
         else:
             raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
@@ -150,29 +150,29 @@ def command(
         )
     for file in (record, history):
         if file is not None and file != "-":
-            streams.expect_room(file)
+            console.require_writable(file)
     chosen = _clock(virtual_time, clock)
     data = _input(document, input_, input_file)
     loaded = compose_runnable(read_document(document, origin))
-    bound = given.bindings(loaded, origin, quiet=quiet)
+    bound = binding.bindings(loaded, origin, quiet=quiet)
     served = [
         *(STARTS if bound["workflows"] else ()),
         *(() if store_file is None else (ACTIVITIES,)),
     ]
-    read_as = chosen_profile(profile, quotas)
+    read_as = select_profile(profile, quotas)
     program = _compiled(loaded, bound, served, read_as, strict, ignore_blocks, quiet, detach)
     if requestor is None and not quiet:
         _say_unexcluded(program)
     with ExitStack() as stack:  # a store is open until all is told: some of it stands there
         options: dict[str, Any] = {"clock": chosen}
         if store_file is not None:
-            kept = opened(store_file, make=True, synchronous=(synchronous or "FULL").upper())
+            kept = open_store(store_file, make=True, synchronous=(synchronous or "FULL").upper())
             options = {"store": stack.enter_context(kept)}
-            given.record(kept)
+            binding.record(kept)
         options |= {"name": name, "requestor": requestor}
         if detach:
             return _detach(options["store"], program, data, name, requestor)
-        with _remarking(store_file, given), ExitStack() as watching:
+        with _remarking(store_file, binding), ExitStack() as watching:
             listeners = _listeners(watching, loaded, program, chosen, events, trace, quiet)
             if telemetry is not None:
                 from asl.telemetry.export import exporting
@@ -186,7 +186,7 @@ def command(
             _say_end(result, loaded, options.get("store"))
         if not quiet:
             _say_undelivered(result)
-    return of_status(result.status)
+    return exit_of_status(result.status)
 
 
 def _detach(
@@ -194,35 +194,35 @@ def _detach(
 ) -> Exit:
     """Leave an execution to a worker; print its name."""
     handle = store.start(program, data, name=name, requestor=requestor)
-    streams.line(handle.name)
+    console.write_line(handle.name)
     if not store.workers():
         worker = command_for("worker")
-        streams.say(f"asl: no worker runs on the store: {worker} takes it up", style="yellow")
+        console.say(f"asl: no worker runs on the store: {worker} takes it up", style="yellow")
     return Exit.OK
 
 
 def _tell(result: "Result", history: str | None, *, as_json: bool, silent: bool) -> None:
     """Write what an execution came to: its history, its result or its output."""
     if history == "-":
-        streams.result(streams.as_text(result.history()))
+        console.write_result(console.as_text(result.history()))
         return
     if history is not None:
-        streams.write_file(history, _indented(result.history()), private=True)
+        console.write_file(history, _indented(result.history()), private=True)
     if as_json:
-        streams.result(streams.as_text(result.to_json()))
+        console.write_result(console.as_text(result.to_json()))
     elif result.ok and not silent:
-        streams.result(streams.as_text(result.output))
+        console.write_result(console.as_text(result.output))
 
 
 @contextmanager
-def _remarking(store_file: str | None, given: Given) -> Iterator[None]:
+def _remarking(store_file: str | None, binding: BindingOptions) -> Iterator[None]:
     """Say how to go on with what is left behind in a store, where a run is cut short."""
     try:
         yield
     except (KeyboardInterrupt, AslError) as stop:
         if store_file is not None and _leaves_behind(stop):
-            due = command_for("resume", "--due", *given.options)
-            streams.say(f"asl: {due} goes on with what is left behind", style="yellow")
+            due = command_for("resume", "--due", *binding.options)
+            console.say(f"asl: {due} goes on with what is left behind", style="yellow")
         raise
 
 
@@ -237,7 +237,7 @@ def _say_unexcluded(program: "Program") -> None:
     )
     if excludes:
         text = "asl: 'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER"
-        streams.say(text, style="yellow")
+        console.say(text, style="yellow")
 
 
 def _leaves_behind(stop: BaseException) -> bool:
@@ -252,7 +252,7 @@ def _say_end(result: "Result", document: "Document", store: "Store | None") -> N
     if result.status == "PAUSED":
         say_paused(result, store)
         return
-    streams.say(explained(result, document), style="red")
+    console.say(describe_failure(result, document), style="red")
     if store is not None:
         say_redrivable(result, store)
 
@@ -264,7 +264,7 @@ def _say_undelivered(result: "Result") -> None:
         if lost:
             why = f": {report['error']}" if "error" in report else ""
             text = f"asl: the channel {name!r} has not taken {lost} events{why}"
-            streams.say(text, style="yellow")
+            console.say(text, style="yellow")
 
 
 def _input(document: str, given: str | None, file: str | None) -> Json:
@@ -315,7 +315,7 @@ def _compiled(
         raise InvalidDocument(report)
     warnings = Report(report.of(Severity.WARNING), document)
     if warnings and not quiet:
-        streams.warn(warnings)
+        console.warn(warnings)
     return compile_workflow(document.whole, profile, document.name)
 
 
@@ -349,14 +349,16 @@ def _listeners(
     listeners: list[Listener] = []
     if events:
         stdout = sys.stdout
-        listeners.append(lambda event: streams.result(streams.json_line(event.to_json()), stdout))
+        listeners.append(
+            lambda event: console.write_result(console.json_line(event.to_json()), stdout)
+        )
     if trace:
         from asl.cli.trace import Trace
 
-        coloured = streams.colour(sys.stderr)
-        trace_lines = Trace(document, program.profile, streams.say_styled, colour=coloured)
+        coloured = console.has_colour(sys.stderr)
+        trace_lines = Trace(document, program.profile, console.say_styled, colour=coloured)
         listeners.append(trace_lines.listen)
-    elif not (quiet or events) and streams.on_terminal(sys.stderr):
+    elif not (quiet or events) and console.on_terminal(sys.stderr):
         from asl.cli.progress import Progress
 
         listeners.append(stack.enter_context(Progress(document, clock)).listen)
@@ -394,7 +396,7 @@ def _run(
         recording = Recording()
         for field in ("agents", "resources", "mocks"):
             bound[field] = recording.around(bound[field] or {})
-    with streams.aside():
+    with console.stdout_to_stderr():
         result = (asl.run if store is None else store.run)(program, data, **bound, **options)
     if record is not None:
         workflows = cast("Mapping[str, Document] | None", bound["workflows"])  # as options give it
@@ -417,7 +419,7 @@ def _write_case(file: str, case: dict[str, Json]) -> None:
 
         text = StringIO()
         YAML().dump(case, text)
-        streams.write_file(file, text.getvalue(), private=True)
+        console.write_file(file, text.getvalue(), private=True)
     else:
-        streams.write_file(file, _indented(case), private=True)
-    streams.say(f"asl: the run is recorded in {file}", style="green")
+        console.write_file(file, _indented(case), private=True)
+    console.say(f"asl: the run is recorded in {file}", style="green")

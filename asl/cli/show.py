@@ -1,24 +1,24 @@
 """`asl show`: one execution of a store, and what happened in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from operator import attrgetter
 
 import click
 
-from asl.cli import streams
-from asl.cli.exits import Exit
-from asl.cli.failure import of_items
-from asl.cli.places import Path, definition, name_of
-from asl.cli.progress import duration, looked_up, wake
-from asl.cli.standing import Standing
+from asl.cli import console
+from asl.cli.console import Exit
+from asl.cli.failures import describe_item_failures
+from asl.cli.progress import duration, look_up, wait_end
+from asl.cli.state_paths import Path, definition, name_of
 from asl.cli.stores import (
     LISTED,
     STORE,
     command_for,
     continue_command,
     digest_of,
-    found,
-    opened,
+    find_execution,
+    open_store,
     prompt_of,
 )
 from asl.core.values import Json
@@ -26,9 +26,72 @@ from asl.engine.events import Event
 from asl.engine.result import Result
 from asl.executions import Store
 from asl.expr.times import format_timestamp
+from asl.states.blocks.progress import UPDATED
 from asl.stores.executions import Stored
 
-__all__ = ["command"]
+__all__ = ["ActiveStates", "show_command"]
+
+
+class ActiveStates:
+    """The states in which an execution is, what they report, and the Map that failed last."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.percentage: float | None = None
+        """The progress of the workflow, None where it is not tracked."""
+        self.failed_items: list[dict[str, Json]] = []
+        """The distributed Map with failed items that ended last, as in `Result.failed_items`."""
+        self._inside: dict[Path, Event] = {}
+        """The events with which states were entered, by their machines."""
+        self._progress: dict[Path, Event] = {}
+        """The latest progress of the states that have not been left, by their paths."""
+        for event in events:
+            self._add(event)
+
+    def states(self, most: int) -> list[Event]:
+        """Return with which events the first states were entered that have not been left."""
+        around = {each[:length] for each in self._inside for length in range(len(each))}
+        find_execution = [event for event in self._inside.values() if event.path not in around]
+        return sorted(find_execution, key=attrgetter("id"))[:most]
+
+    def progress(self, entered: Event) -> Json:
+        """Return what a state has reported of its progress since it was entered, None if nothing.
+
+        Args:
+            entered: The event with which it was entered.
+        """
+        reported = self._progress.get(entered.path)
+        return None if reported is None else reported.details
+
+    def _add(self, event: Event) -> None:
+        machine = event.path[:-1]
+        if event.type == UPDATED:
+            if event.path:
+                self._progress[event.path] = event
+            else:
+                self.percentage = event.details["percentage"]
+        elif event.type.endswith("StateEntered"):
+            self._inside[machine] = event
+            self._progress.pop(event.path, None)
+        elif event.type.endswith("StateExited"):
+            self._inside.pop(machine, None)
+            self._progress.pop(event.path, None)
+            self._leave_within(event.path)
+        elif event.type.startswith("MapIteration") and not event.type.endswith("Started"):
+            self._inside.pop(event.path, None)
+        elif event.type == "ExecutionResumed" and "checkpoint" in event.details:
+            self._inside.clear()
+        elif "itemCounts" in event.details:
+            counts, failures = event.details["itemCounts"], event.details["failures"]
+            self.failed_items = [{"path": [*event.path], **counts, "failures": failures}]
+
+    def _leave_within(self, path: Path) -> None:
+        """Leave the states within a state that has been left."""
+        length = len(path)
+        for each in [each for each in self._inside if each[:length] == path]:
+            del self._inside[each]
+        for each in [each for each in self._progress if each[:length] == path]:
+            del self._progress[each]
+
 
 PAGE = 1000
 """Events that are shown at once."""
@@ -55,7 +118,7 @@ SHOWN = 200
     default=0,
     help="The next page: the events that follow the one of this number.",
 )
-def command(
+def show_command(
     execution: str,
     store_file: str | None,
     as_json: bool,
@@ -69,19 +132,19 @@ def command(
     """
     if as_json and events:
         raise click.UsageError("--json and --events exclude each other")
-    with opened(store_file) as store:
-        stored = found(store, execution)
+    with open_store(store_file) as store:
+        stored = find_execution(store, execution)
         if events:
             last = None if limit is None else after + limit
             for event in islice(store.events(stored.name), after, last):
-                streams.result(streams.as_text(event.to_json()))
+                console.write_result(console.as_text(event.to_json()))
         elif as_json:
             result = store.result(stored.name)
-            streams.result(streams.as_text({"name": stored.name, **result.to_json()}))
+            console.write_result(console.as_text({"name": stored.name, **result.to_json()}))
         else:
             if after == 0:
                 for line in _described(store, stored):
-                    streams.line(line)
+                    console.write_line(line)
             _print_history(store, stored, after, limit)
     return Exit.OK
 
@@ -89,7 +152,7 @@ def command(
 def _described(store: "Store", stored: "Stored") -> Iterator[str]:
     """Yield what is known of an execution; only of one that has not succeeded from its history."""
     result = store.result(stored.name, with_history=False)
-    standing = None if result.ok else Standing(store.events(stored.name))
+    standing = None if result.ok else ActiveStates(store.events(stored.name))
     decided = store.answered_requests(stored.name) if stored.status == "PAUSED" else []
     due = stored.status == "PAUSED" and store.root(stored.name) in store.due()
     go_on = continue_command(store, "resume", stored.name)
@@ -107,16 +170,16 @@ def _print_history(store: "Store", stored: "Stored", after: int, limit: int | No
         timing.add(event)
     page = [*islice(events, limit or PAGE)]
     for line in _history(page, timing):
-        streams.line(line)
+        console.write_line(line)
     if next(events, None) is not None:
         chosen = [] if limit is None else ["-n", str(limit)]
         following = command_for("show", stored.name, *chosen, "--after", str(after + len(page)))
-        streams.say(f"asl: there are more events: {following} shows the next ones")
+        console.say(f"asl: there are more events: {following} shows the next ones")
 
 
 def _summary(
     result: Result,
-    standing: Standing | None,
+    standing: ActiveStates | None,
     below: "list[Stored]",
     decided: list[dict[str, Json]],
     due: bool,
@@ -135,14 +198,14 @@ def _summary(
     ]
     again = result.execution.redriven
     if again is not None:
-        times = streams.counted(result.execution.redrives, "time")
+        times = console.count_of(result.execution.redrives, "time")
         lines.append(f"redriven  {times}, the last time {format_timestamp(again)}")
     if result.status == "SUCCEEDED":
-        lines.append(f"output    {streams.clipped(result.output, SHOWN)}")
+        lines.append(f"output    {console.clip(result.output, SHOWN)}")
     elif result.error or result.cause:
-        lines.append(f"error     {streams.reason(result.error, result.cause)}")
+        lines.append(f"error     {console.reason(result.error, result.cause)}")
         failed = [] if standing is None else standing.failed_items
-        lines += [f"          {line}" for line in of_items(failed)]
+        lines += [f"          {line}" for line in describe_item_failures(failed)]
     for each in below:
         lines.append(f"runs      {each.name}  {each.status}  {each.workflow}")
     if standing is not None:
@@ -178,8 +241,8 @@ def _since(entered: Event, result: Result) -> str:
     if not entered.type.startswith("Wait"):
         return since
     state = definition(result.execution.program.document, entered.path)
-    data = looked_up(state.get("InputPath", "$"), entered.details["input"])
-    until = wake(state, data, entered.timestamp)
+    data = look_up(state.get("InputPath", "$"), entered.details["input"])
+    until = wait_end(state, data, entered.timestamp)
     return since if until is None else f"{since}, until {format_timestamp(until)}"
 
 
@@ -188,7 +251,7 @@ def _how_far(reported: Json) -> str:
     if reported is None or reported.get("percentage") is None:
         return ""
     said = reported.get("message")
-    return f", at {reported['percentage']:g} %{f': {streams.clipped(said, SHOWN)}' if said else ''}"
+    return f", at {reported['percentage']:g} %{f': {console.clip(said, SHOWN)}' if said else ''}"
 
 
 def _request(request: dict[str, Json]) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from asl.cli import streams
-from asl.cli.exits import Exit, of_status
-from asl.cli.failure import of_items
+from asl.cli import console
+from asl.cli.console import Exit, exit_of_status
+from asl.cli.failures import describe_item_failures
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.printable import printable
@@ -27,14 +27,14 @@ __all__ = [
     "DIGITS",
     "LISTED",
     "STORE",
-    "came_to",
     "command_for",
     "continue_command",
     "default_store",
     "digest_of",
-    "found",
-    "missing_bindings_hinted",
-    "opened",
+    "find_execution",
+    "hint_missing_bindings",
+    "open_store",
+    "print_outcome",
     "prompt_of",
     "say_paused",
     "say_redrivable",
@@ -61,7 +61,7 @@ def default_store() -> Path:
     return Path(os.environ.get(VARIABLE) or os.path.join(state_folder(), "runs.db"))
 
 
-def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -> "Store":
+def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL") -> "Store":
     """Open a store; one that is not there is made only if *make* says so."""
     from asl.executions import Store
 
@@ -72,16 +72,16 @@ def opened(file: str | None, *, make: bool = False, synchronous: str = "FULL") -
         if not make:
             other = "" if file else f", and --store FILE or ${VARIABLE} names another"
             raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one{other}")
-        streams.make_folder(str(path.parent), private=True)
+        console.make_folder(str(path.parent), private=True)
     elif not (make or path.stat().st_size):
         raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
     store = Store(path, synchronous=synchronous)
     if store.session.refusal is not None:
-        streams.say(f"asl: {path} can only be looked at: {store.session.refusal}", style="yellow")
+        console.say(f"asl: {path} can only be looked at: {store.session.refusal}", style="yellow")
     return store
 
 
-def found(store: "Store", name: str) -> "Stored":
+def find_execution(store: "Store", name: str) -> "Stored":
     """Return an execution by its name or its id."""
     from asl.executions import ExecutionNotFound
 
@@ -94,25 +94,25 @@ def found(store: "Store", name: str) -> "Stored":
         ) from None
 
 
-def came_to(store: "Store", result: "Result") -> Exit:
+def print_outcome(store: "Store", result: "Result") -> Exit:
     """Print what an execution of a store came to; returns the exit code."""
     if result.ok:
-        streams.result(streams.as_text(result.output))
+        console.write_result(console.as_text(result.output))
     elif result.status == "PAUSED":
         say_paused(result, store)
     else:
-        why = streams.reason(result.error, result.cause)
-        streams.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
-        for line in of_items(result.failed_items):
-            streams.say(f"  {line}", style="red")
+        why = console.reason(result.error, result.cause)
+        console.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
+        for line in describe_item_failures(result.failed_items):
+            console.say(f"  {line}", style="red")
         if result.error == "States.AgentNotFound":
-            streams.say("  hint: bind it with --agent NAME=module:function or --agents FILE")
+            console.say("  hint: bind it with --agent NAME=module:function or --agents FILE")
         say_redrivable(result, store)
-    return of_status(result.status)
+    return exit_of_status(result.status)
 
 
 @contextmanager
-def missing_bindings_hinted(store: "Store", command: str, name: str) -> Iterator[None]:
+def hint_missing_bindings(store: "Store", command: str, name: str) -> Iterator[None]:
     """Add the command with the recorded options to the refusal of an execution."""
     from asl.executions import BindingsMissing
 
@@ -127,27 +127,27 @@ def missing_bindings_hinted(store: "Store", command: str, name: str) -> Iterator
 
 def say_redrivable(result: "Result", store: "Store") -> None:
     """Say how an execution that has not succeeded goes on."""
-    streams.say(f"  hint: {continue_command(store, 'redrive', result.name)} goes on from there")
+    console.say(f"  hint: {continue_command(store, 'redrive', result.name)} goes on from there")
 
 
 def say_paused(result: "Result", store: "Store | None") -> None:
     """Say what an execution waits for, and how to answer; without a *store* nobody can."""
     for request in result.pending[:LISTED]:
-        streams.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
+        console.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
     for failure in _undelivered(result):
-        streams.say(f"asl: a notification could not be sent: {failure}", style="yellow")
+        console.say(f"asl: a notification could not be sent: {failure}", style="yellow")
     for task in result.awaited[:LISTED]:
-        streams.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
+        console.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
     if more := _unlisted(result):
         all_of_them = "" if store is None else f": {command_for('inbox')} lists all"
-        streams.say(f"asl: and {more} more{all_of_them}")
+        console.say(f"asl: and {more} more{all_of_them}")
     if store is None:
-        streams.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
+        console.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
         return
     go_on = f"{continue_command(store, 'resume', result.name)} goes on"
     if result.pending:
         go_on = f"{command_for('approve', result.name)} decides, {go_on}"
-    streams.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
+    console.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
 
 
 def _unlisted(result: "Result") -> int:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import click
 
-from asl.cli import streams
-from asl.cli.exits import Exit
+from asl.cli import console
+from asl.cli.console import Exit
 from asl.conformance import Case, Covered, SuiteReport, Verdict, load_suite, run_suite
 from asl.core.diagnostics import InvalidDocument
 from asl.core.errors import AslError
 
-__all__ = ["command"]
+__all__ = ["test_command"]
 
 
 @click.command("test")
@@ -39,7 +39,7 @@ __all__ = ["command"]
 @click.option(
     "--coverage", "covers", is_flag=True, help="Say which states and transitions no case takes."
 )
-def command(
+def test_command(
     paths: tuple[str, ...],
     format_: str,
     output: str | None,
@@ -72,7 +72,7 @@ def command(
     if output is not None:
         from asl.conformance.report import summary
 
-        streams.say(f"{summary(report)}; the report is in {output}")
+        console.say(f"{summary(report)}; the report is in {output}")
     return Exit.OK if report.ok else Exit.FAILED
 
 
@@ -99,7 +99,7 @@ def _selected(cases: "list[Case]", substring: str | None, tags: tuple[str, ...])
         if wanted in f"{case.id} {case.title}".casefold() and set(tags) <= set(case.tags)
     ]
     if not found:
-        raise AslError(f"none of {streams.counted(len(cases), 'case')} is selected")
+        raise AslError(f"none of {console.count_of(len(cases), 'case')} is selected")
     return found
 
 
@@ -123,7 +123,7 @@ class _Counter:
     def __init__(self, total: int) -> None:
         self.total = total
         self.done = 0
-        self.shown = streams.on_terminal(sys.stderr)
+        self.shown = console.on_terminal(sys.stderr)
 
     def count(self, verdict: "Verdict") -> None:
         self.done += 1
@@ -152,15 +152,15 @@ def _rendered(
     from asl.conformance.report import as_json, as_junit, as_text
 
     if format_ == "json":
-        return streams.as_text(as_json(report, covered))
+        return console.as_text(as_json(report, covered))
     if format_ == "junit":
         return as_junit(report)
-    coloured = not plain and streams.colour(sys.stdout)
+    coloured = not plain and console.has_colour(sys.stdout)
     return as_text(report, covered, colour=coloured, verbose=verbose)
 
 
 def _write(text: str, file: str | None) -> None:
     if file is None:
-        streams.result(text)
+        console.write_result(text)
         return
-    streams.write_file(file, text if text.endswith("\n") else f"{text}\n")
+    console.write_file(file, text if text.endswith("\n") else f"{text}\n")

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import click
 
-from asl.cli import streams
+from asl.cli import console
 from asl.cli.arguments import Origin, origin_options, read_document, read_input
-from asl.cli.exits import Exit
+from asl.cli.console import Exit
 from asl.conformance.drafts import cases_of
 from asl.core.errors import AslError
 from asl.core.profile import PROFILES
 from asl.core.values import Json
 
-__all__ = ["command"]
+__all__ = ["test_init_command"]
 
 
 @click.command("test init")
@@ -41,7 +41,7 @@ __all__ = ["command"]
     metavar="FILE",
     help="An input to begin with, where none can be made up: a file, @FILE, - or JSON.",
 )
-def command(
+def test_init_command(
     document: str,
     origin: Origin,
     output: str | None,
@@ -64,15 +64,15 @@ def command(
     cases, missed, complete = cases_of(read, limit, profile, data)
     for names, why in dict.fromkeys(missed):  # several transitions may lead to one state
         way = " > ".join(names)
-        streams.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")
+        console.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")
     if not complete:
-        streams.say(
+        console.say(
             "asl: there are more ways than were tried, by --limit or for their length",
             style="yellow",
         )
     if not cases:
         hint = "" if given else "; give one that gets through: --input FILE"
-        streams.say(f"asl: no case was written: no input leads to an end{hint}", style="yellow")
+        console.say(f"asl: no case was written: no input leads to an end{hint}", style="yellow")
         return Exit.FAILED
     beside = os.path.relpath(document, file.parent)
     suite = {
@@ -83,8 +83,8 @@ def command(
         **_told(origin),
         "cases": cases,
     }
-    streams.write_file(str(file), _yaml(suite))
-    streams.say(f"asl: wrote {streams.counted(len(cases), 'case')} to {file}", style="green")
+    console.write_file(str(file), _yaml(suite))
+    console.say(f"asl: wrote {console.count_of(len(cases), 'case')} to {file}", style="green")
     return Exit.OK
 
 

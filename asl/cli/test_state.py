@@ -3,15 +3,14 @@
 import click
 
 import asl
-from asl.cli import streams
-from asl.cli.arguments import Origin, origin_options, read_document, read_input
-from asl.cli.exits import Exit
-from asl.cli.given import AGENT, bindings
-from asl.cli.names import AGENTS
+from asl.cli import console
+from asl.cli.arguments import AGENTS, Origin, origin_options, read_document, read_input
+from asl.cli.binding_options import AGENT, bind_agents
+from asl.cli.console import Exit
 from asl.core.profile import PROFILES
 from asl.core.values import Json
 
-__all__ = ["command"]
+__all__ = ["test_state_command"]
 
 
 @click.command("test-state")
@@ -46,7 +45,7 @@ __all__ = ["command"]
     show_default=True,
     help="How to read the language.",
 )
-def command(
+def test_state_command(
     document: str,
     state: str | None,
     input_: str | None,
@@ -83,7 +82,7 @@ def command(
     given = _object("--configuration", configuration) or {}
     if retries is not None:
         given["retrierRetryCount"] = retries
-    bound = bindings(agent_files, agent_pairs)
+    bound = bind_agents(agent_files, agent_pairs)
     result = asl.test_state(
         read_document(document, origin),
         {} if input_ is None else read_input(input_),
@@ -97,7 +96,7 @@ def command(
         resources=bound.resources,
         profile=profile,
     )
-    streams.result(streams.as_text(result.to_json()))
+    console.write_result(console.as_text(result.to_json()))
     return Exit.FAILED if result.status == "FAILED" else Exit.OK
 
 

@@ -10,8 +10,8 @@ from decimal import Decimal
 
 import click
 
-from asl.cli.places import Path, definition, in_jsonata, in_template, name_of, pointer_of
-from asl.cli.streams import clipped, item_failures, reason
+from asl.cli.console import clip, item_failures, reason
+from asl.cli.state_paths import Path, definition, in_jsonata, in_template, name_of, pointer_of
 from asl.compiler import compile_workflow
 from asl.core.document import Document
 from asl.core.errors import StateError
@@ -187,7 +187,7 @@ class Trace:
 
 
 def _clipped(value: Json) -> str:
-    return clipped(value, SHOWN)
+    return clip(value, SHOWN)
 
 
 def _decided(details: dict[str, Json]) -> str:

@@ -5,16 +5,16 @@ import signal
 
 import click
 
-from asl.cli import streams
-from asl.cli.exits import Exit
-from asl.cli.given import Given, given_options
-from asl.cli.stores import STORE, command_for, opened, prompt_of
+from asl.cli import console
+from asl.cli.binding_options import BindingOptions, binding_options
+from asl.cli.console import Exit
+from asl.cli.stores import STORE, command_for, open_store, prompt_of
 from asl.engine.result import Result
 from asl.executions import Store
 from asl.executions.runner import Runner
 from asl.stores.errors import LeaseLost
 
-__all__ = ["command"]
+__all__ = ["worker_command"]
 
 
 @click.command("worker")
@@ -29,9 +29,9 @@ __all__ = ["command"]
 )
 @click.option("--until-idle", is_flag=True, help="End when nothing is due any more.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not print what executions come to.")
-@given_options
-def command(
-    store_file: str | None, concurrency: int, until_idle: bool, quiet: bool, given: Given
+@binding_options
+def worker_command(
+    store_file: str | None, concurrency: int, until_idle: bool, quiet: bool, binding: BindingOptions
 ) -> Exit:
     """Run the executions of a store that are due: new ones, answered ones, those whose time has
     come and those whose process has died.
@@ -44,29 +44,29 @@ def command(
         asl run order.asl.json --store runs.db --detach
         asl worker --store runs.db --agents agents.yaml
     """
-    with opened(store_file, make=True) as store:
-        asyncio.run(_work(store, concurrency, until_idle, quiet, given))
+    with open_store(store_file, make=True) as store:
+        asyncio.run(_work(store, concurrency, until_idle, quiet, binding))
     return Exit.OK
 
 
 async def _work(
-    store: "Store", concurrency: int, until_idle: bool, quiet: bool, given: Given
+    store: "Store", concurrency: int, until_idle: bool, quiet: bool, binding: BindingOptions
 ) -> None:
-    given.record(store)
+    binding.record(store)
     report = _ignore if quiet else _report
     while True:
         context = store.runner(
-            concurrency=concurrency, report=report, **given.bindings(None, quiet=quiet)
+            concurrency=concurrency, report=report, **binding.bindings(None, quiet=quiet)
         )
         try:
             async with context as runner:
                 if not quiet:
-                    streams.say(f"asl: worker {runner.id} runs what is due in {store.path}")
+                    console.say(f"asl: worker {runner.id} runs what is due in {store.path}")
                 _stop_on_signals(runner)
                 await (runner.drain() if until_idle else runner.ended())
             return
         except LeaseLost as error:
-            streams.say(f"asl: {error}; it begins anew", style="yellow")
+            console.say(f"asl: {error}; it begins anew", style="yellow")
             store.reopen()
 
 
@@ -79,17 +79,17 @@ def _stop_on_signals(runner: "Runner") -> None:
 def _report(name: str, outcome: "Result | str") -> None:
     """Print what an execution came to, or why it cannot go on."""
     if isinstance(outcome, str):
-        streams.say(f"asl: {name} cannot go on here: {outcome}", style="yellow")
+        console.say(f"asl: {name} cannot go on here: {outcome}", style="yellow")
     elif outcome.needs:
         needs = "; ".join(outcome.needs)
         hint = command_for("ls", "--stuck")
-        streams.say(f"asl: {name} waits for a worker: {needs} ({hint} lists all)", style="yellow")
+        console.say(f"asl: {name} waits for a worker: {needs} ({hint} lists all)", style="yellow")
     elif outcome.status != "PAUSED":
-        why = streams.reason(outcome.error, outcome.cause) if outcome.error else ""
-        streams.line(f"{name}  {outcome.status} {why}".rstrip())
+        why = console.reason(outcome.error, outcome.cause) if outcome.error else ""
+        console.write_line(f"{name}  {outcome.status} {why}".rstrip())
     elif outcome.pending:
         asked = "; ".join(map(prompt_of, outcome.pending))
-        streams.line(f"{name}  asks: {asked}")
+        console.write_line(f"{name}  asks: {asked}")
 
 
 def _ignore(name: str, outcome: "Result | str") -> None:

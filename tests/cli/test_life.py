@@ -133,7 +133,7 @@ def test_a_running_execution_is_followed(
             else:
                 store.resume("ask")
 
-    monkeypatch.setattr("asl.cli.logs.time.sleep", meanwhile)
+    monkeypatch.setattr("asl.cli.listings.time.sleep", meanwhile)
     lines = asl("logs", "-f", "ask").stdout.splitlines()
     assert [line.split()[1] for line in lines] == [
         "ExecutionStarted", "ApprovalStateEntered", "ApprovalRequested", "ExecutionPaused",
@@ -146,7 +146,9 @@ def test_a_store_that_goes_away_is_followed_no_more(
 ) -> None:
     """Nothing would ever come of it."""
     asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
-    monkeypatch.setattr("asl.cli.logs.time.sleep", lambda seconds: (folder / "mine.db").unlink())
+    monkeypatch.setattr(
+        "asl.cli.listings.time.sleep", lambda seconds: (folder / "mine.db").unlink()
+    )
     done = asl("logs", "-f", "ask")
     assert done.exit_code == 2
     assert "mine.db is not there any more" in done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import asl as front_door
-from asl.cli.standing import Standing
+from asl.cli.show import ActiveStates
 from asl.engine.events import Event
 from asl.stores.values import StoredValues
 
@@ -169,15 +169,15 @@ def test_show_holds_no_history_of_one_that_has_failed(
     with front_door.open_store(folder / "runs.db", clock="virtual", agents=agents) as store:
         assert store.run(LOOP, {"n": 0}, name="loop").status == "FAILED"
     before, most = events_alive(), 0
-    add = Standing._add
+    add = ActiveStates._add
 
-    def counted(self: Standing, event: Event) -> None:
+    def counted(self: ActiveStates, event: Event) -> None:
         nonlocal most
         add(self, event)
         if event.id % 100 == 0:
             most = max(most, events_alive() - before)
 
-    monkeypatch.setattr(Standing, "_add", counted)
+    monkeypatch.setattr(ActiveStates, "_add", counted)
     shown = asl("show", "loop", "-n", 20, "--store", "runs.db")
     assert "error     States.TaskFailed: ValueError: enough" in shown.stdout
     assert "stands at Work" in shown.stdout

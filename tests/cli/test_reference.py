@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 
 import asl as front_door
-from asl.cli.exits import MEANINGS, Exit, of_status
+from asl.cli.console import MEANINGS, Exit, exit_of_status
 from asl.cli.main import COMMANDS, SECTIONS
 from asl.core.codes import all_codes, all_error_names
 
@@ -157,6 +157,6 @@ def test_exit_codes_never_change() -> None:
         "ENDED_EARLY": 5,
     }
     assert set(MEANINGS) == set(Exit)
-    assert of_status("SUCCEEDED") is Exit.OK
-    assert of_status("PAUSED") is Exit.PAUSED
-    assert of_status("ABORTED") is of_status("TIMED_OUT") is Exit.ENDED_EARLY
+    assert exit_of_status("SUCCEEDED") is Exit.OK
+    assert exit_of_status("PAUSED") is Exit.PAUSED
+    assert exit_of_status("ABORTED") is exit_of_status("TIMED_OUT") is Exit.ENDED_EARLY

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from asl.cli.exits import Exit
+from asl.cli.console import Exit
 
 from .conftest import Asl
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from asl.cli.exits import Exit
+from asl.cli.console import Exit
 
 from ..agents import lean_mcp
 from ..agents.servers import Exchange, HttpServer, serving

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import asl
-from asl.cli.places import name_of
-from asl.cli.streams import item_failures, reason
+from asl.cli.console import item_failures, reason
+from asl.cli.state_paths import name_of
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
@@ -12,10 +12,10 @@ from asl.engine.exception_mapping import is_fault, leaves
 from asl.engine.result import Result
 from asl.program import Step
 
-__all__ = ["explained"]
+__all__ = ["describe_failure"]
 
 
-def explained(result: Result, document: Document) -> str:
+def describe_failure(result: Result, document: Document) -> str:
     """Return error and cause, the failing state with its place, and what may help."""
     lines = [f"asl: workflow {_ending(result)}"]
     if result.origin is not None:
@@ -29,11 +29,11 @@ def explained(result: Result, document: Document) -> str:
             lines.append(f"  raised at {raised}")
         if result.error == "States.AgentNotFound":
             lines.append(f"  hint: {_how_to_bind(step)}")
-    lines += [f"  {line}" for line in of_items(result.failed_items)]
+    lines += [f"  {line}" for line in describe_item_failures(result.failed_items)]
     return "\n".join(lines)
 
 
-def of_items(failed: Sequence[Json]) -> list[str]:
+def describe_item_failures(failed: Sequence[Json]) -> list[str]:
     """Return lines that tell which items of the last distributed Map failed, and why.
 
     Args:

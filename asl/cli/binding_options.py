@@ -14,15 +14,16 @@ from asl.agents.bound import Bindings
 from asl.bindings import Bindings as RunBindings
 from asl.bindings import startable
 from asl.cli.arguments import (
-    AS_IT_IS,
+    AGENTS,
+    DEFAULT_ORIGIN,
     Command,
     Origin,
-    faults_are_usage,
-    pair,
+    read_workflows,
+    report_as_usage,
+    split_pair,
     with_options,
 )
-from asl.cli.names import AGENTS, workflows
-from asl.cli.streams import aside, warn
+from asl.cli.console import stdout_to_stderr, warn
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.core.python_imports import import_object
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGENT",
-    "Given",
-    "bindings",
-    "given_options",
+    "BindingOptions",
+    "bind_agents",
+    "binding_options",
 ]
 
 AGENT = click.option(
@@ -122,11 +123,11 @@ _FLAGS = (
     *("--agents", "--agent", "--bucket", "--mock", "--workflow", "--notify", "--request-link"),
     *("--memory", "--pool", "--sink", "--policy"),
 )
-"""The options in the order of the fields of `Given`."""
+"""The options in the order of the fields of `BindingOptions`."""
 _PASSWORD = re.compile("://[^/@]*:[^/@]*@")
 
 
-class Given(NamedTuple):
+class BindingOptions(NamedTuple):
     """What the options say, each as it was written."""
 
     agent_files: tuple[str, ...]
@@ -161,7 +162,7 @@ class Given(NamedTuple):
     def bindings(
         self,
         document: "Program | Document | None",
-        origin: Origin = AS_IT_IS,
+        origin: Origin = DEFAULT_ORIGIN,
         *,
         quiet: bool = False,
     ) -> "RunBindings":
@@ -171,36 +172,40 @@ class Given(NamedTuple):
         """
         if document is None and self.mock_cases:
             raise click.UsageError("--mock is for one document: name it with 'asl run'")
-        bound = bindings(self.agent_files, self.agent_pairs, quiet=quiet)
+        bound = bind_agents(self.agent_files, self.agent_pairs, quiet=quiet)
         return {
             "agents": bound.agents,
             "resources": bound.resources,
             "mocks": {**bound.mocks, **(_mocks(self.mock_cases, document) if document else {})},
             "tools": {**bound.servers, **bound.tools},
-            "buckets": dict(pair(each, "NAME=FOLDER", "--bucket") for each in self.bucket_pairs),
-            "workflows": _startable(document, workflows(self.workflow_pairs, origin)) or None,
+            "buckets": dict(
+                split_pair(each, "NAME=FOLDER", "--bucket") for each in self.bucket_pairs
+            ),
+            "workflows": _startable(document, read_workflows(self.workflow_pairs, origin)) or None,
             "notify": self.channels or None,
             "request_link": self.request_links[-1] if self.request_links else None,
             "memory": _memories(self.memory_places, bound) or None,
-            "pools": dict(pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
+            "pools": dict(split_pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
             "sinks": _sinks(self.sink_pairs),
             "policy": self.policy_files[-1] if self.policy_files else None,
         }
 
 
-def given_options(command: Command) -> Command:
-    """Add the options that say who answers for the names of a document, as the argument `given`."""
+def binding_options(command: Command) -> Command:
+    """Add the options that bind the names of a document, as the argument `binding`."""
 
     @wraps(command)
-    def with_given(*args: Any, **options: Any) -> Any:
-        given = Given(*[options.pop(field) for field in Given._fields])
-        return command(*args, given=given, **options)
+    def with_binding(*args: Any, **options: Any) -> Any:
+        binding = BindingOptions(*[options.pop(field) for field in BindingOptions._fields])
+        return command(*args, binding=binding, **options)
 
-    return with_options(_OPTIONS, with_given)
+    return with_options(_OPTIONS, with_binding)
 
 
-@aside()
-def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False) -> "Bindings":
+@stdout_to_stderr()
+def bind_agents(
+    files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False
+) -> "Bindings":
     """Bind what agents files and `NAME=module:function` pairs say; the last one wins.
 
     What is found in a file that stops nothing is told, unless *quiet*.
@@ -215,10 +220,10 @@ def bindings(files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = F
     for file in files:
         from asl.agents.file import load_bindings
 
-        with faults_are_usage():
+        with report_as_usage():
             bound = bound | load_bindings(file, warn=None if quiet else warn)
     for each in pairs:
-        name, function = pair(each, "NAME=module:function", "--agent")
+        name, function = split_pair(each, "NAME=module:function", "--agent")
         try:
             bound.agents[name] = named_agent(function, (Path(),))
         except AslError as error:
@@ -258,7 +263,7 @@ def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
 
 def _sinks(pairs: Iterable[str]) -> "Sinks":
     """Return the sinks that `CHANNEL=WHERE` pairs name; the last one wins."""
-    named = dict(pair(each, "CHANNEL=WHERE", "--sink") for each in pairs)
+    named = dict(split_pair(each, "CHANNEL=WHERE", "--sink") for each in pairs)
     return {channel: named_sink(where, (Path(),)) for channel, where in named.items()}
 
 
@@ -269,6 +274,6 @@ def _mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, An
         file, mark, case = spec.rpartition("#")
         if not (file and mark and case):
             raise click.BadParameter(f"{spec!r} is not FILE#CASE", param_hint="--mock")
-        with faults_are_usage():
+        with report_as_usage():
             found |= asl.load_mocks(file, case, document=document)
     return found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asl.cli.live import LiveBlock, fitted
+from asl.cli.live_block import LiveBlock, fit
 
 
 def test_text_appears_above_the_block() -> None:
@@ -47,9 +47,9 @@ def test_streams_are_replaced_while_the_block_is_shown(monkeypatch: pytest.Monke
     ("hello", 3, "hel"), ("hello", 9, "hello"), ("日本語", 5, "日本"), ("e\u0301x", 1, "e\u0301"),
 ])  # fmt: skip
 def test_fitted_counts_columns(line: str, columns: int, shown: str) -> None:
-    assert fitted(line, columns) == shown
+    assert fit(line, columns) == shown
 
 
 @given(st.text(), st.integers(0, 50))
 def test_fitted_is_a_beginning(line: str, columns: int) -> None:
-    assert line.startswith(fitted(line, columns))
+    assert line.startswith(fit(line, columns))

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from enum import IntEnum
 from typing import TextIO
 
 import click
@@ -16,29 +17,32 @@ from asl.core.private_files import make_private_folder, private_opener
 from asl.core.values import Json, compact, excerpt
 
 __all__ = [
-    "apart",
+    "MEANINGS",
+    "Exit",
     "as_text",
-    "aside",
-    "clipped",
-    "colour",
-    "counted",
-    "document",
+    "clip",
+    "count_of",
+    "discard_stdout",
+    "exit_of_status",
     "flush",
-    "folded",
+    "fold_line",
+    "has_colour",
     "item_failures",
     "json_line",
-    "line",
     "make_folder",
     "on_terminal",
     "reason",
     "report",
-    "result",
+    "reserve_stdout",
     "say",
     "say_styled",
-    "silence",
-    "unwritten",
+    "stdout_to_stderr",
     "warn",
+    "write_document",
+    "write_error",
     "write_file",
+    "write_line",
+    "write_result",
 ]
 
 
@@ -47,12 +51,12 @@ def on_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def colour(stream: TextIO) -> bool:
+def has_colour(stream: TextIO) -> bool:
     """Whether to write colours to this stream; see no-color.org."""
     return on_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
-def apart() -> None:
+def reserve_stdout() -> None:
     """Keep standard output for results, for the rest of this process.
 
     Programs, and whatever else writes to the file of this number, write to standard error.
@@ -68,13 +72,13 @@ def apart() -> None:
 
 
 @contextmanager
-def aside() -> Iterator[None]:
+def stdout_to_stderr() -> Iterator[None]:
     """Write to standard error what agents print meanwhile: it is not the result."""
     with redirect_stdout(sys.stderr):
         yield
 
 
-def result(text: str, stream: TextIO | None = None) -> None:
+def write_result(text: str, stream: TextIO | None = None) -> None:
     """Write a result to standard output (or *stream*), at once; raises AslError if that fails."""
     stream = stream or sys.stdout
     with _faults_told():
@@ -82,7 +86,7 @@ def result(text: str, stream: TextIO | None = None) -> None:
         stream.flush()
 
 
-def line(text: str, *, style: str | None = None, fold: bool = False) -> None:
+def write_line(text: str, *, style: str | None = None, fold: bool = False) -> None:
     """Write one line of data to standard output, with what a terminal would obey replaced.
 
     Args:
@@ -90,13 +94,13 @@ def line(text: str, *, style: str | None = None, fold: bool = False) -> None:
         style: Colour of the line on a terminal; None for none.
         fold: Break the line where the terminal ends.
     """
-    shown = folded(printable(text)) if fold else printable(text)
-    result(click.style(shown, fg=style) if style and colour(sys.stdout) else shown)
+    shown = fold_line(printable(text)) if fold else printable(text)
+    write_result(click.style(shown, fg=style) if style and has_colour(sys.stdout) else shown)
 
 
-def document(text: str) -> None:
+def write_document(text: str) -> None:
     """Write a document to standard output: exactly, but on a terminal safe to look at."""
-    result(printable(text, lines=True) if sys.stdout.isatty() else text)
+    write_result(printable(text, lines=True) if sys.stdout.isatty() else text)
 
 
 def flush() -> None:
@@ -112,16 +116,16 @@ def _faults_told() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise unwritten(error) from None
+        raise write_error(error) from None
 
 
-def unwritten(error: OSError) -> AslError:
+def write_error(error: OSError) -> AslError:
     """Return what is told of a result that cannot be written; what is left of it is dropped."""
-    silence()
+    discard_stdout()
     return AslError(f"cannot write to standard output: {_why(error)}")
 
 
-def counted(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     """Return a number of things in words: `1 fault`, `2 faults`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -138,7 +142,7 @@ def json_line(value: Json) -> str:
     return printable_json(compact(value))
 
 
-def folded(line: str, *, hanging: int = 4) -> str:
+def fold_line(line: str, *, hanging: int = 4) -> str:
     """Return a line as lines that a terminal has room for; words longer than that stay whole.
 
     The lines after the first one are indented by *hanging* more.
@@ -164,7 +168,7 @@ def say(text: str, *, style: str | None = None) -> None:
     """Write a line to standard error; *style* is a colour for its first word (`asl:`)."""
     head, colon, rest = printable(text, lines=True).partition(":")
     text = head + colon + rest
-    if style is not None and colour(sys.stderr):
+    if style is not None and has_colour(sys.stderr):
         text = click.style(head + colon, fg=style, bold=True) + rest
     say_styled(text)
 
@@ -178,7 +182,7 @@ def report(found: Report | list[Report], *, end: str = "") -> None:
     """Show what was found on standard error."""
     from asl.core.render.text import render_text
 
-    say_styled(render_text(found, color=colour(sys.stderr)) + end)
+    say_styled(render_text(found, color=has_colour(sys.stderr)) + end)
 
 
 def warn(found: Report) -> None:
@@ -202,13 +206,13 @@ def reason(error: str | None, cause: str | None) -> str:
     return ": ".join(printable(each) for each in (error, cause) if each)
 
 
-def clipped(value: Json, limit: int) -> str:
+def clip(value: Json, limit: int) -> str:
     """Return a value as JSON, cut off behind *limit* characters."""
     text = excerpt(value, 1_000_000)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
-def silence() -> None:
+def discard_stdout() -> None:
     """Drop what is left for standard output: nobody reads it any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -233,7 +237,7 @@ def write_file(path: str, text: str, *, private: bool = False) -> None:
         raise AslError(f"cannot write {path!r}: {_why(error)}") from None
 
 
-def expect_room(path: str) -> None:
+def require_writable(path: str) -> None:
     """Raise AslError if no file can be written there; asked before the work that it is for."""
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
@@ -261,3 +265,37 @@ def make_folder(path: str, *, private: bool = False) -> None:
 
 def _why(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+class Exit(IntEnum):
+    """The exit codes of every command."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    INVALID = 3
+    PAUSED = 4
+    ENDED_EARLY = 5
+
+
+MEANINGS = {
+    Exit.OK: "success",
+    Exit.FAILED: "the workflow or a test failed, or diff, fmt or doctor found something",
+    Exit.USAGE: "usage error, or an input, agents file, store or file cannot be read",
+    Exit.INVALID: "a document has errors, or its lock is out of date",
+    Exit.PAUSED: "the workflow is paused",
+    Exit.ENDED_EARLY: "the workflow timed out or was aborted (Ctrl-C)",
+}
+
+_STATUSES = {
+    "SUCCEEDED": Exit.OK,
+    "FAILED": Exit.FAILED,
+    "PAUSED": Exit.PAUSED,
+    "TIMED_OUT": Exit.ENDED_EARLY,
+    "ABORTED": Exit.ENDED_EARLY,
+}
+
+
+def exit_of_status(status: str) -> Exit:
+    """Return the exit code for the status of an execution."""
+    return _STATUSES[status]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from shutil import get_terminal_size
 from typing import TextIO
 
-__all__ = ["LiveBlock", "fitted"]
+__all__ = ["LiveBlock", "fit"]
 
 INTERVAL = 0.1
 """Seconds between two drawings."""
@@ -71,7 +71,7 @@ class LiveBlock:
 
     def _draw(self) -> None:
         size = get_terminal_size()
-        shown = [fitted(line, size.columns) for line in self.lines()[: max(1, size.lines - 1)]]
+        shown = [fit(line, size.columns) for line in self.lines()[: max(1, size.lines - 1)]]
         if self.partial or not shown:
             return  # the unfinished line would be lost
         self.stream.write("".join(f"{line}\n" for line in shown))
@@ -97,7 +97,7 @@ class _Above:
         return getattr(self._stream, name)
 
 
-def fitted(line: str, columns: int) -> str:
+def fit(line: str, columns: int) -> str:
     """Return as much of a printable line as fits into so many columns of a terminal."""
     room = columns
     for at, each in enumerate(line):

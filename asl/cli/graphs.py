@@ -1,0 +1,149 @@
+"""`asl plan`: what a document may do before anything runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+import asl
+from asl.cli import console
+from asl.cli.arguments import PROFILE, Origin, origin_options, read_document
+from asl.cli.console import Exit
+from asl.graphs.planning import Bound, Plan
+
+__all__ = ["diff_command", "graph_command", "plan_command"]
+
+NAMED = 4
+"""How many states are named that nothing limits; all of them stand in the JSON."""
+TABLES = ("agents", "resources", "tools", "models", "workflows")
+"""The tables of a plan."""
+SHOWN = 10
+"""How many ways are printed; all of them stand in the JSON."""
+
+
+@click.command("plan")
+@click.argument("document", metavar="DOC")
+@PROFILE
+@origin_options
+@click.option("--json", "as_json", is_flag=True, help="Print it as a JSON object.")
+def plan_command(document: str, profile: str, origin: Origin, as_json: bool) -> Exit:
+    """Say what a document may do, and what it may cost at most.
+
+    Nothing is run and nobody is asked. Exits with 3 if the document has errors.
+    """
+    plan = asl.plan(read_document(document, origin), profile=profile)
+    if as_json:
+        console.write_result(console.as_text(plan.to_json()))
+        return Exit.OK
+    for line in _lines(plan):
+        console.write_line(line)
+    return Exit.OK
+
+
+def _lines(plan: "Plan") -> Iterator[str]:
+    more = "" if plan.complete else " at least"
+    yield f"ways{more}: {len(plan.ways)}"
+    for way in plan.ways[:SHOWN]:
+        yield f"  {' > '.join(way)}"
+    if len(plan.ways) > SHOWN:
+        yield "  ..."
+    tables = {title: getattr(plan, title) for title in TABLES}
+    tables |= {"asks people before": plan.consent, "at most so many calls": plan.counted}
+    for title, names in tables.items():
+        if names:
+            yield f"{title}:"
+            width = max(map(len, names))
+            for name, states in names.items():
+                yield f"  {name:<{width}}  {', '.join(states)}"
+    if plan.people:
+        yield f"asks people: {', '.join(plan.people)}"
+    besides = ", besides what resources report" if plan.resources else ""
+    yield f"costs {_bound(plan.cost, plan.currency)}{besides}"
+    yield f"uses {_bound(plan.tokens, 'tokens')}{besides}"
+
+
+def _bound(bound: "Bound", unit: str) -> str:
+    if bound.most is None:
+        return f"any number of {unit}: nothing limits {_names(bound.states)}"
+    most = f"at most {bound.most.normalize():f} {unit}"
+    if bound.states:
+        return f"{most}, and one call of {_names(bound.states)}"
+    if bound.visits:
+        return f"{most}, and one call in each visit of {_names(bound.visits)}"
+    return most
+
+
+def _names(states: tuple[str, ...]) -> str:
+    """Return the names of states as a list of alternatives."""
+    names = " or ".join(states[:NAMED])
+    return names if len(states) <= NAMED else f"{names} or {len(states) - NAMED} more"
+
+
+FORMATS = ("mermaid", "dot", "svg")
+_SUFFIXES = {
+    "": "mermaid", ".mmd": "mermaid", ".mermaid": "mermaid", ".md": "mermaid", ".txt": "mermaid",
+    ".dot": "dot", ".gv": "dot", ".svg": "svg",
+}  # fmt: skip
+
+
+@click.command("graph")
+@click.argument("document", metavar="DOC")
+@click.option(
+    "--format",
+    "chosen",
+    type=click.Choice(FORMATS),
+    help="What to write; by the name of --output, otherwise mermaid.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write to this file.")
+@origin_options
+def graph_command(document: str, chosen: str | None, output: str | None, origin: Origin) -> Exit:
+    """Draw a document: its states, the machines within, and its transitions.
+
+    SVG needs no other program. A document with errors is drawn as far as it goes.
+    """
+    suffix = Path(output or "").suffix.lower()
+    format = chosen or _SUFFIXES.get(suffix)
+    if format is None:
+        raise click.BadParameter(
+            f"nothing is drawn as {suffix!r}: call it .svg, .dot or .mmd, or say the --format",
+            param_hint="--output",
+        )
+    text = asl.graph(read_document(document, origin), format=format)
+    if output is None:
+        console.write_document(text)
+    else:
+        console.write_file(output, text)
+    return Exit.OK
+
+
+_MARKS = {"added": ("+", "green"), "removed": ("-", "red")}
+
+
+@click.command("diff")
+@click.argument("before", metavar="BEFORE")
+@click.argument("after", metavar="AFTER")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each change.")
+@origin_options
+def diff_command(before: str, after: str, as_json: bool, origin: Origin) -> Exit:
+    """Say what two documents differ in, as graphs: states, transitions, data flow, behaviour.
+
+    Exits with 1 if they differ in anything but remarks.
+    """
+    if before == after == "-":
+        raise click.UsageError("standard input can be read only once: name - once")
+    found = asl.diff(read_document(before, origin), read_document(after, origin))
+    for change in found:
+        if as_json:
+            console.write_result(console.json_line(change.to_json()))
+            continue
+        mark, colour = _MARKS.get(change.kind, ("~", "yellow"))
+        place = f"{change.place}: " if change.place and change.about != "state" else ""
+        line = f"{mark} {change.about:<10} {place}{change.text}"
+        console.write_line(line, style=colour)
+    if not as_json:
+        console.say(
+            "the documents do the same"
+            if found.same
+            else console.count_of(len(found), "difference")
+        )
+    return Exit.OK if found.same else Exit.FAILED

@@ -1,0 +1,188 @@
+"""`asl resume`: go on with an execution of a store."""
+
+import click
+
+from asl.cli import console
+from asl.cli.arguments import DEFAULT_ORIGIN, read_document, read_input
+from asl.cli.binding_options import BindingOptions, binding_options
+from asl.cli.console import Exit
+from asl.cli.stores import (
+    STORE,
+    command_for,
+    find_execution,
+    hint_missing_bindings,
+    open_store,
+    print_outcome,
+)
+from asl.core.errors import AslError
+from asl.executions import ExecutionBusy
+
+__all__ = ["fork_command", "redrive_command", "resume_command", "stop_command"]
+
+
+@click.command("resume")
+@click.argument("execution", metavar="EXECUTION", required=False)
+@STORE
+@click.option("--due", is_flag=True, help="Go on with all that have something to go on with.")
+@click.option(
+    "--from", "checkpoint", metavar="NAME", help="Go on from this checkpoint, by name or id."
+)
+@click.option("--document", metavar="FILE", help="Go on from it by another document (--force).")
+@click.option("--force", is_flag=True, help="Take a checkpoint of another document.")
+@binding_options
+def resume_command(
+    execution: str | None,
+    store_file: str | None,
+    due: bool,
+    checkpoint: str | None,
+    document: str | None,
+    force: bool,
+    binding: BindingOptions,
+) -> Exit:
+    """Go on with an execution that was decided on, is due or was left behind; print its output.
+
+    With --from it goes on from what it has saved, after a failure too. With --due all executions go
+    on that were answered, for which the time of an escalation or a timeout has come, or whose
+    process has died.
+
+    \b
+        asl resume order-17 --agents agents.yaml
+        asl resume order-17 --from charged
+        asl resume --due
+    """
+    if due is (execution is not None):
+        raise click.UsageError("name an execution, or say --due")
+    if due and (checkpoint is not None or document is not None or force):
+        raise click.UsageError("--due goes on where executions are: leave out --from")
+    if execution is None:
+        return _all_due(store_file, binding)
+    other = None if document is None else read_document(document, DEFAULT_ORIGIN)
+    with open_store(store_file) as store:
+        name = store.root(find_execution(store, execution).name)
+        binding.record(store)
+        with console.stdout_to_stderr(), hint_missing_bindings(store, "resume", name):
+            result = store.resume(
+                name,
+                from_checkpoint=checkpoint,
+                document=other,
+                force=force,
+                **binding.bindings(store.program(name)),
+            )
+        return print_outcome(store, result)
+
+
+def _all_due(store_file: str | None, binding: BindingOptions) -> Exit:
+    """Go on with whatever has something to go on with; print what each came to."""
+    code = Exit.OK
+    with open_store(store_file) as store:
+        binding.record(store)
+        for name in [*store.due(), *store.interrupted()]:
+            try:
+                with console.stdout_to_stderr(), hint_missing_bindings(store, "resume", name):
+                    result = store.resume(name, **binding.bindings(store.program(name)))
+            except ExecutionBusy as busy:
+                console.say(f"asl: {busy}", style="yellow")
+            except AslError as error:  # one that cannot go on does not hold up the others
+                console.say(f"asl: {name}: {error}", style="red")
+                code = Exit.USAGE
+            else:
+                console.write_line(f"{name}  {result.status}")
+    return code
+
+
+@click.command("redrive")
+@click.argument("execution", metavar="EXECUTION")
+@STORE
+@click.option("--document", metavar="FILE", help="Go on by a corrected document.")
+@binding_options
+def redrive_command(
+    execution: str, store_file: str | None, document: str | None, binding: BindingOptions
+) -> Exit:
+    """Go on with an execution that failed, timed out or was stopped; print its output.
+
+    It goes on from the states that failed. What has succeeded is not done again.
+
+    \b
+        asl redrive order-17 --agents agents.yaml
+        asl redrive order-17 --document corrected.asl.json
+    """
+    corrected = None if document is None else read_document(document, DEFAULT_ORIGIN)
+    with open_store(store_file) as store:
+        name = store.root(find_execution(store, execution).name)
+        binding.record(store)
+        with console.stdout_to_stderr(), hint_missing_bindings(store, "redrive", name):
+            bindings = binding.bindings(store.program(name))
+            result = store.redrive(name, document=corrected, **bindings)
+        return print_outcome(store, result)
+
+
+@click.command("fork")
+@click.argument("execution", metavar="EXECUTION")
+@STORE
+@click.option(
+    "--at",
+    "place",
+    metavar="STATE[#VISIT]",
+    required=True,
+    help="The state at which it begins; by default at its latest visit.",
+)
+@click.option("-i", "--input", "input_", metavar="JSON", help="What the state gets instead.")
+@click.option("--name", metavar="NAME", help="Name of the new execution; random if absent.")
+@click.option("--document", metavar="FILE", help="Another document for the new execution.")
+def fork_command(
+    execution: str,
+    store_file: str | None,
+    place: str,
+    input_: str | None,
+    name: str | None,
+    document: str | None,
+) -> Exit:
+    """Begin a new execution at a state that another one has entered; print its name.
+
+    The other one stays as it is, whatever became of it. A worker takes the new one up, or
+    'asl resume' goes on with it.
+
+    \b
+        asl fork order-17 --at Charge
+        asl fork order-17 --at 'Ask#2' --input '{"amount": 5}'
+    """
+    given = {} if input_ is None else {"input": read_input(input_)}
+    other = None if document is None else read_document(document, DEFAULT_ORIGIN)
+    with open_store(store_file) as store:
+        source = find_execution(store, execution).name
+        handle = store.fork(source, place, new_name=name, document=other, **given)
+        console.write_line(handle.name)
+        if not store.workers():
+            resume = command_for("resume", handle.name)
+            console.say(f"asl: no worker runs on the store: {resume} goes on", style="yellow")
+    return Exit.OK
+
+
+STOP_TIMEOUT = 2.0
+"""Seconds to wait for the end of the execution."""
+
+
+@click.command("stop")
+@click.argument("execution", metavar="EXECUTION")
+@STORE
+@click.option("--error", metavar="NAME", help="An error name to keep with it.")
+@click.option("--cause", metavar="TEXT", help="A cause to keep with it.")
+def stop_command(
+    execution: str, store_file: str | None, error: str | None, cause: str | None
+) -> Exit:
+    """End an execution, whoever is at work on it: its status becomes ABORTED.
+
+    A worker ends what it runs within a second; another process ends it behind the call that is
+    under way.
+    """
+    with open_store(store_file) as store:
+        handle = store.handle(find_execution(store, execution).name)
+        handle.cancel(cause, error=error)
+        try:
+            handle.result(STOP_TIMEOUT)
+        except TimeoutError:
+            text = f"asl: {handle.name} ends when the call that is under way has ended"
+        else:
+            text = f"asl: {handle.name} is {handle.status()}"
+    console.say(text, style="yellow")
+    return Exit.OK

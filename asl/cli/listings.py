@@ -1,0 +1,242 @@
+"""`asl ls`: the executions of a store, the newest first."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from asl.cli import console
+from asl.cli.console import Exit
+from asl.cli.state_paths import name_of
+from asl.cli.stores import STORE, command_for, continue_command, find_execution, open_store
+from asl.core.errors import AslError
+from asl.core.printable import printable
+from asl.core.values import Json
+from asl.engine.events import Event
+from asl.executions import Store
+from asl.expr.times import format_timestamp
+
+__all__ = ["checkpoints_command", "costs_command", "logs_command", "ls_command"]
+
+STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+PAGE = 50
+"""Executions that are listed at once."""
+COLOURS = {
+    "SUCCEEDED": "green",
+    **dict.fromkeys(("FAILED", "TIMED_OUT", "DAMAGED"), "red"),
+    "PAUSED": "yellow",
+}
+
+
+@click.command("ls")
+@STORE
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only these.")
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1),
+    default=PAGE,
+    show_default=True,
+    help="So many at most.",
+)
+@click.option(
+    "--after", metavar="EXECUTION", help="The next page: those that follow this one in the list."
+)
+@click.option("--stuck", is_flag=True, help="Only those that no worker can go on with, and why.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+def ls_command(
+    store_file: str | None,
+    status: str | None,
+    limit: int,
+    after: str | None,
+    stuck: bool,
+    as_json: bool,
+) -> Exit:
+    """List the executions of a store, the newest first, a page at a time."""
+    if stuck:
+        return _list_stuck(store_file, as_json)
+    with open_store(store_file) as store:
+        before = None if after is None else find_execution(store, after).number
+        rows = store.executions(status=status and status.upper(), before=before, limit=limit + 1)
+        rows, more = rows[:limit], len(rows) > limit
+        left = {
+            each.name: continue_command(store, "resume", each.name)
+            for each in rows
+            if each.status == "RUNNING" and store.is_interrupted(each.name)
+        }
+    if not rows:
+        console.say("asl: there are no executions" + (f" that are {status}" if status else ""))
+    coloured = console.has_colour(sys.stdout)
+    width = max((len(each.name) for each in rows), default=0)
+    for each in rows:
+        started = format_timestamp(each.started)
+        if as_json:
+            fields = {"name": each.name, "workflow": each.workflow, "status": each.status}
+            console.write_result(console.as_text({**fields, "started": started}))
+            continue
+        label = f"{each.status:<9}"
+        if coloured:
+            label = click.style(label, fg=COLOURS.get(each.status))
+        why = f"  {each.error}" if each.error else ""
+        if each.status == "DAMAGED":
+            why = f"  {each.cause}: {command_for('doctor')} says more"
+        if each.name in left:
+            why = f"  nobody is at work on it: {left[each.name]}"
+        name, what = printable(each.name), printable(each.workflow + why)
+        console.write_result(f"{name:<{width}}  {label}  {started}  {what}")
+    if more:
+        chosen = [] if status is None else ["--status", status.upper()]
+        chosen += [] if limit == PAGE else ["-n", str(limit)]
+        following = command_for("ls", *chosen, "--after", rows[-1].name)
+        console.say(f"asl: there are more: {following} lists the next ones")
+    return Exit.OK
+
+
+def _list_stuck(store_file: str | None, as_json: bool) -> Exit:
+    """List the executions that need what no worker has bound."""
+    with open_store(store_file) as store:
+        stuck = store.stuck()
+    if not stuck:
+        console.say("asl: no execution waits for what no worker has bound")
+    for name, needs in stuck.items():
+        if as_json:
+            console.write_result(console.as_text({"name": name, "needs": needs}))
+        else:
+            console.write_line(f"{name}  {'; '.join(needs)}")
+    return Exit.OK
+
+
+POLL_INTERVAL = 0.2
+"""Seconds between two looks at the store."""
+DETAILS_LENGTH = 300
+"""Characters of the details of an event that are shown."""
+
+
+@click.command("logs")
+@click.argument("execution", metavar="EXECUTION")
+@STORE
+@click.option("-f", "--follow", is_flag=True, help="Go on until the execution ends.")
+@click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
+def logs_command(execution: str, store_file: str | None, follow: bool, as_json: bool) -> Exit:
+    """Print the history of an execution, a line for each event.
+
+    With -f also of one that another process is at work on, until it ends; exits with 1 if that
+    process dies.
+    """
+    with open_store(store_file) as store:
+        name = find_execution(store, execution).name
+        wait = (lambda: _poll(store, name)) if follow else None
+        try:
+            for event in store.events(name, wait=wait):
+                console.write_line(
+                    console.as_text(event.to_json()) if as_json else _event_line(event)
+                )
+        except _AbandonedError:
+            go_on = f"{continue_command(store, 'resume', name)} goes on with it"
+            console.say(f"asl: nobody is at work on {name} any more: {go_on}", style="yellow")
+            return Exit.FAILED
+    return Exit.OK
+
+
+class _AbandonedError(Exception):
+    """The process that was at work on the execution has died."""
+
+
+def _poll(store: "Store", name: str) -> None:
+    """Wait a little; raises where nobody will ever go on by itself."""
+    if isinstance(store.path, Path) and not store.path.exists():
+        raise AslError(f"{store.path} is not there any more")
+    if store.is_interrupted(name):
+        raise _AbandonedError
+    time.sleep(POLL_INTERVAL)
+
+
+def _event_line(event: Event) -> str:
+    # The place says of which state it is; a checkpoint has a name of its own.
+    details = {
+        key: value
+        for key, value in event.details.items()
+        if key != "name" or value not in event.path
+    }
+    shown = console.clip(details, DETAILS_LENGTH) if details else ""
+    place = f"  {name_of(event.path)}" if event.path else ""
+    return f"{format_timestamp(event.timestamp)}  {event.type}{place}  {shown}".rstrip()
+
+
+COST_TABLES = {"byState": "state", "byCategory": "category", "byModel": "model", "byTag": "tag"}
+"""The tables of the report, and what their rows are."""
+
+
+@click.command("costs")
+@click.argument("execution", metavar="EXECUTION")
+@STORE
+@click.option("--json", "as_json", is_flag=True, help="Print the report as an object.")
+def costs_command(execution: str, store_file: str | None, as_json: bool) -> Exit:
+    """Say what an execution has spent: in all, by state, category, model, tag and attribution."""
+    with open_store(store_file) as store:
+        report = store.result(find_execution(store, execution).name, with_history=False).usage
+    if as_json:
+        console.write_result(console.as_text(_cost_report(report)))
+        return Exit.OK
+    for line in _cost_lines(report):
+        console.write_line(line)
+    return Exit.OK
+
+
+def _cost_report(usage: dict[str, Json]) -> dict[str, Json]:
+    """Return the report as the specification has it (8.11)."""
+    whole = {"cost": usage["cost"], "tokens": usage["tokens"]}
+    rest = {name: value for name, value in usage.items() if name != "cost"}
+    return {"total": usage["cost"], "byCategory": {"uncategorized": whole}, **rest}
+
+
+def _cost_lines(report: dict[str, Json]) -> Iterator[str]:
+    rows = [("in all", "", report["cost"], report["tokens"])]
+    assumed = report.get("assumed", {"cost": 0, "tokens": 0})
+    if any(assumed.values()):
+        rows.append(("assumed", "", assumed["cost"], assumed["tokens"]))
+    tables = {kind: report.get(name, {}) for name, kind in COST_TABLES.items()}
+    tables |= report.get("byAttribution", {})
+    for kind, table in tables.items():
+        dearest = sorted(table.items(), key=lambda row: (-row[1]["cost"], -row[1]["tokens"]))
+        rows += [(kind, name, each["cost"], each["tokens"]) for name, each in dearest]
+    wide, long = (max(len(row[column]) for row in rows) for column in (0, 1))
+    currency = report.get("currency", "USD")
+    for kind, name, cost, tokens in rows:
+        yield f"{kind:<{wide}}  {name:<{long}}  {cost:>10.4f} {currency}  {tokens:>9} tokens"
+
+
+@click.command("checkpoints")
+@click.argument("execution", metavar="[EXECUTION]", required=False)
+@STORE
+@click.option("--json", "as_json", is_flag=True, help="Print each checkpoint as a line of JSON.")
+def checkpoints_command(execution: str | None, store_file: str | None, as_json: bool) -> Exit:
+    """List the checkpoints of an execution, or of all, the oldest first.
+
+    'asl resume EXECUTION --from NAME' goes on from one.
+    """
+    with open_store(store_file) as store:
+        name = None if execution is None else find_execution(store, execution).name
+        checkpoints, now = store.checkpoints(name), store.clock.now()
+        if as_json:
+            for of in dict.fromkeys(each.execution for each in checkpoints):
+                for checkpoint in store.result(of).checkpoints_to_json():
+                    console.write_result(console.as_text(checkpoint))
+            return Exit.OK
+    width = max((len(each.name) for each in checkpoints), default=0)
+    for each in checkpoints:
+        of = each.execution.rpartition(":")[2]
+        until = "for ever" if each.expires is None else f"until {format_timestamp(each.expires)}"
+        if each.expires is not None and each.expires <= now:
+            until = f"expired {format_timestamp(each.expires)}"
+        where = "at the end" if each.next is None else f"at {each.next}"
+        if each.path:
+            where = f"not resumable: within {name_of(each.path)}"
+        made = format_timestamp(each.created)
+        console.write_line(f"{of}  {each.name:<{width}}  {made}  {until}  {where}")
+    if not checkpoints:
+        console.say("asl: nothing has been saved")
+    return Exit.OK

@@ -1,0 +1,199 @@
+"""`asl rm`: delete executions."""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import IO, Final
+
+import click
+
+from asl.cli import console
+from asl.cli.console import Exit
+from asl.cli.stores import STORE, find_execution, open_store
+from asl.core.errors import AslError
+from asl.core.json_text import ValueCounter
+from asl.core.values import Json
+from asl.stores.errors import StoreDamaged
+from asl.stores.registry import open_backend
+
+__all__ = [
+    "backup_command",
+    "doctor_command",
+    "export_command",
+    "import_command",
+    "prune_command",
+    "rm_command",
+]
+
+
+@click.command("rm")
+@click.argument("executions", metavar="EXECUTION...", nargs=-1, required=True)
+@STORE
+def rm_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
+    """Delete executions that have ended, with their histories and all that they started.
+
+    All are looked up before one is deleted. 'asl stop' ends one that is paused.
+
+    \b
+        asl rm order-17 order-18
+    """
+    with open_store(store_file) as store:
+        names = dict.fromkeys(find_execution(store, each).name for each in executions)
+        for name in names:
+            store.delete(name)
+            console.say(f"asl: {name} is deleted")
+    return Exit.OK
+
+
+@click.command("prune")
+@STORE
+@click.option(
+    "--keep",
+    metavar="DURATION",
+    required=True,
+    help="Keep those that ended within this time: 30d, 12h, 90s.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the names, and delete nothing.")
+def prune_command(store_file: str | None, keep: str, dry_run: bool) -> Exit:
+    """Delete the executions that ended longer ago than --keep; running and paused ones stay.
+
+    \b
+        asl prune --keep 30d
+    """
+    with open_store(store_file) as store:
+        names = store.prune(keep, dry_run=dry_run)
+    if dry_run:
+        for name in names:
+            console.write_line(name)
+    done = "would be deleted" if dry_run else "deleted"
+    console.say(f"asl: {console.count_of(len(names), 'execution')} {done}")
+    return Exit.OK
+
+
+@click.command("backup")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False))
+@STORE
+def backup_command(file: str, store_file: str | None) -> Exit:
+    """Copy a store into a new file, also while executions run in it.
+
+    The copy is a store: 'asl ls --store FILE' lists what is in it.
+    """
+    with open_store(store_file) as store:
+        store.backup(file)
+    console.say(f"asl: {file} is a copy of {store.path}")
+    return Exit.OK
+
+
+@click.command("export")
+@click.argument("executions", metavar="[EXECUTION...]", nargs=-1)
+@STORE
+def export_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
+    """Print executions as lines of JSON for 'asl import'; without a name all of them.
+
+    Damaged executions are left out and reported; the exit code is 1 then.
+
+    \b
+        asl export --store damaged.db > runs.jsonl
+        asl import runs.jsonl --store new.db
+    """
+    damaged: list[str] = []
+    with open_store(store_file) as store:
+        names = [store.root(find_execution(store, each).name) for each in executions] or None
+        for line in store.export(names, damaged=damaged):
+            console.write_result(console.as_text(line))
+    sys.stdout.flush()
+    for each in damaged:
+        console.say(f"asl: left out, it is damaged: {each}", style="red")
+    return Exit.FAILED if damaged else Exit.OK
+
+
+MIB: Final = 1024 * 1024
+DEFAULT_MIB: Final = 48
+"""MiB of a line, at most: reading one takes about five times as much memory."""
+BYTES_PER_VALUE: Final = 48
+"""Bytes of a line for each of its values, at least."""
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE", type=click.File("rb"))
+@STORE
+@click.option(
+    "--max-mib",
+    metavar="N",
+    type=click.IntRange(1, 2048),
+    default=DEFAULT_MIB,
+    show_default=True,
+    help="Largest execution to read, as MiB of its line.",
+)
+def import_command(file: IO[bytes], store_file: str | None, max_mib: int) -> Exit:
+    """Add what 'asl export' has written to a store, which is made if there is none.
+
+    FILE may be - for standard input. A line whose digest is wrong, that is too large, or whose
+    execution the store has, ends the command; the lines before it stay.
+    """
+    count = 0
+    with open_store(store_file, make=True) as store:
+        for number, text in enumerate(_read_lines(file, max_mib * MIB), start=1):
+            try:
+                store.import_execution(_read_execution(text, max_mib))
+            except RecursionError:
+                raise AslError(f"{file.name}:{number}: it is nested too deep") from None
+            except (ValueError, AslError) as error:
+                raise AslError(f"{file.name}:{number}: {error}") from None
+            count += 1
+    console.say(f"asl: {console.count_of(count, 'execution')} imported")
+    return Exit.OK
+
+
+def _read_lines(file: IO[bytes], limit: int) -> Iterator[bytes]:
+    """Yield the lines of a file, of one that is longer than *limit* bytes only one byte more."""
+    while text := file.readline(limit + 1):
+        yield text
+
+
+def _read_execution(text: bytes, max_mib: int) -> Json:
+    """Return the value of a line; raises AslError for one that would take too much memory."""
+    limit = max_mib * MIB
+    if len(text) > limit or not ValueCounter(limit // BYTES_PER_VALUE).feed(text):
+        raise AslError(
+            f"it is longer than {max_mib} MiB, or has more than "
+            f"{limit // BYTES_PER_VALUE:,} values: "
+            "if you trust the file, allow more by --max-mib"
+        )
+    return json.loads(text)
+
+
+def _report_progress(part: str) -> None:
+    """Show on a terminal what is checked: a large store takes a while."""
+    if console.on_terminal(sys.stderr):
+        console.say(f"asl: checking {part}")
+
+
+@click.command("doctor")
+@STORE
+@click.option(
+    "--release", is_flag=True, help="Release reservations of executions that have ended first."
+)
+def doctor_command(store_file: str | None, release: bool) -> Exit:
+    """Check a store: the file, the chain of every history, and that all refer to what is there.
+
+    Exits with 1 if there is a fault.
+    """
+    count = 0
+    try:
+        with open_store(store_file) as store:
+            for budget in store.release_reservations() if release else ():
+                console.say(f"asl: {budget}: reservations of ended executions are released")
+            for fault in store.faults(_report_progress):
+                count += 1
+                console.write_line(fault)
+    except StoreDamaged as damage:  # it cannot even be opened
+        find_execution = open_backend(str(damage.place), "FULL").faults()
+        for fault in [*find_execution, damage.what]:
+            count += 1
+            console.write_line(f"the file: {fault}")
+    if count:
+        console.say(f"asl: {console.count_of(count, 'fault')}", style="red")
+        return Exit.FAILED
+    console.say("asl: the store is whole", style="green")
+    return Exit.OK
