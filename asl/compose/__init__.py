@@ -1,9 +1,9 @@
-"""Layer 4: imports, templates and modules become one document (Specification 9).
+"""Layer 4: compose imports, templates and modules into one document (Specification 9).
 
-Reading a document (`joining`) follows its imports (`imports`), and then gives every Include the
-machine that it runs (`expansion`): an imported document whose parameters are filled in (`filling`),
-patched by the Include (`overrides`), and cut out of a module (`modules`). What comes of it is a
-document like any other that knows which file each of its parts is written in.
+`imports` loads the imported documents. `expansion` then gives every Include the machine that it
+runs: an imported document with its parameters filled in (`substitution`), patched by the Include
+(`overrides`), and cut out of a module (`modules`). The result is an ordinary document that knows
+the file of each of its parts.
 """
 
 import os
@@ -31,10 +31,11 @@ def load(
     parameters: Mapping[str, Json] | None = None,
     **origin: Any,
 ) -> Document:
-    """Read a document and put it together; see `asl.load`.
+    """Read a document and compose it; see `asl.load`.
 
-    `files` stand for a folder: the documents that may be imported, by their paths. *origin* is for
-    `asl.sources.load`.
+    Args:
+        files: Documents that may be imported, by path; replaces the file system.
+        origin: Arguments for `asl.sources.load`.
     """
     document = read(what, name=name, root=_text(root), **origin)
     return _joined(document, ImportOptions(what, name, root, imports, files, parameters))
@@ -49,7 +50,7 @@ def load_each(
     parameters: Mapping[str, Json] | None = None,
     **origin: Any,
 ) -> list[Document | InvalidDocument]:
-    """Read a document, or all that a template holds: each one, or why it cannot be read."""
+    """Read a document, or all documents of a template; failures are returned as InvalidDocument."""
     given = ImportOptions(what, name, root, imports, None, parameters)
     return [
         each if isinstance(each, InvalidDocument) else _joined(each, given)
@@ -70,14 +71,14 @@ def _joined(document: Document, given: ImportOptions) -> Document:
 
 
 def compose(document: Document) -> Document:
-    """Return a document that was read by itself, with whatever can be put together without more."""
+    """Return a document composed without imports, if it has not been composed yet."""
     if document.composition is not None or not _has_parts(document.value):
         return document
     return _expanded(document)
 
 
 def compose_runnable(document: Document) -> Document:
-    """Return a document to be run: a template is filled in with its defaults."""
+    """Return a document to run: a template is filled with its defaults."""
     if not document.value.get("Parameters") or _is_refused(document):
         return compose(document)
     return _expanded(document, {})
@@ -90,13 +91,13 @@ def _expanded(document: Document, parameters: Mapping[str, Json] | None = None) 
 
 
 def _is_refused(document: Document) -> bool:
-    """Whether a template was given values that it does not take, and says so already."""
+    """Return whether a template got invalid arguments, which is reported already."""
     findings = () if document.composition is None else document.composition.findings
     return any(each.code == "V-TPL-03" and each.severity is None for each in findings)
 
 
 def _has_parts(value: Json) -> bool:
-    """Whether a document is put together from parts, or is meant to be one."""
+    """Return whether a document has imports, parameters, a lock or Includes."""
     if type(value) is not dict:
         return False
     return not _WHOLE.isdisjoint(value) or any(True for _ in include_states(value))

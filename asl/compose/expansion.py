@@ -1,8 +1,8 @@
-"""Putting a document together: every Include gets the machine that it runs (Specification 9).
+"""Give every Include the machine that it runs (Specification 9).
 
-An Include names an imported document; afterwards it holds it, with its parameters filled in, as its
-`Template`. Where an argument is known only when the Include runs, what it holds is still a template
-with that one parameter.
+An Include names an imported document; afterwards its `Template` holds that document with the
+parameters filled in. An argument that is known only at run time stays a parameter of the held
+template.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,25 +27,30 @@ from asl.states.machines import machines_of
 __all__ = ["expand", "instantiate"]
 
 MAX_NESTED: Final = 16
-"""How deep Includes may be nested (Specification 1.2)."""
+"""Levels of nested Includes (Specification 1.2)."""
 MAX_VALUES: Final = DOCUMENT_LIMITS.max_values
-"""How many values the included machines may have, all together."""
+"""Values of all included machines together."""
 _LANGUAGES: Final = ("JSONPath", "JSONata")
 _NO_PART: Final = ("Imports", "Module", "Exports", "_lock", "Version", "Metadata", "Observability")
-"""What is said of a document and is no part of its machine."""
+"""Fields of a document that are not part of its machine."""
 _HEAD: Final = (*_NO_PART, "Parameters")
 _CONSUMED: Final = ("Parameters", "EntryPoint", "ExitPoint", "Override")
-"""What an Include does not need once it holds its machine."""
+"""Fields that an expanded Include does not need."""
 _ORDER: Final = ("Comment", "QueryLanguage", "Parameters", "StartAt", "States")
 _SETTINGS: Final = ("Checkpointing",)
-"""What a document sets for executions of its own and no result depends on."""
+"""Settings of a document for its own executions, which affect no result."""
 
 
 def expand(document: Document, arguments: Mapping[str, Json] | None = None) -> Document:
-    """Return a document whose Includes hold their machines; the same one if it has none.
+    """Return a document whose Includes hold their machines; the same object if it has none.
 
-    With *arguments* a template is filled in itself, by its defaults as well; raises AslError for
-    an argument that it does not declare.
+    Args:
+        document: The document with its imports.
+        arguments: Values for the parameters of the document itself, completed by its defaults; None
+            leaves them open.
+
+    Raises:
+        AslError: The document does not declare a parameter of this name.
     """
     composition = document.composition
     written = document.value if composition is None else composition.written
@@ -68,9 +73,9 @@ def expand(document: Document, arguments: Mapping[str, Json] | None = None) -> D
 def instantiate(
     template: Mapping[str, Json], arguments: Mapping[str, Json]
 ) -> tuple[dict[str, Json], list[Finding]]:
-    """Return the machine of a template that an Include holds, for arguments of a run.
+    """Return the machine of a template held by an Include, for arguments of a run.
 
-    The findings say what is wrong with it, by JSON Pointers from the template on.
+    The findings use JSON Pointers that start at the template.
     """
     filling = Substitution(arguments, data=True)
     filled = {**filling.document(template), "Parameters": {}}
@@ -81,7 +86,7 @@ def instantiate(
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What is being put together: a document, its arguments, and the documents around it."""
+    """A document being composed, its arguments, and the documents around it."""
 
     document: Document
     arguments: Mapping[str, Argument] = field(default_factory=dict)
@@ -99,7 +104,7 @@ class _Text:
 
     @property
     def imported(self) -> Mapping[str, Json]:
-        """What the document imports, whether it could be read or not."""
+        """The imports of the document, readable or not."""
         composition = self.document.composition
         written = self.document.value if composition is None else composition.written
         imports = written.get("Imports")
@@ -111,7 +116,7 @@ class _Text:
 
 
 class _Expander:
-    """One document on its way."""
+    """The expansion of one document."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -124,7 +129,7 @@ class _Expander:
         self.inserted = 0
 
     def root(self, written: Mapping[str, Json], given: Mapping[str, Json] | None) -> Json:
-        """Put the document itself together."""
+        """Expand the document itself."""
         if type(written.get("Parameters")) is not dict:
             if given:
                 raise AslError("this document is no template: it takes no parameters")
@@ -145,7 +150,7 @@ class _Expander:
     def _own_arguments(
         self, declarations: Mapping[str, Parameter], given: Mapping[str, Json] | None
     ) -> dict[str, Argument]:
-        """Return the arguments of a template that is run or looked at by itself."""
+        """Return the arguments of a template that is run or checked by itself."""
         for name in given or ():
             if name not in declarations:
                 hint = did_you_mean(name, declarations) or f"it has {', '.join(declarations)}"
@@ -169,7 +174,7 @@ class _Expander:
     # Walking the machines
 
     def machine(self, machine: Json, pointer: str, language: str, text: _Text) -> Json:
-        """Return a machine with what its Includes run; the same object if it has none."""
+        """Return a machine with its Includes expanded; the same object if it has none."""
         states = machine.get("States")
         if type(states) is not dict:
             return machine
@@ -201,7 +206,7 @@ class _Expander:
     # One Include
 
     def _include(self, state: Json, pointer: str, language: str, text: _Text) -> Json:
-        """Return an Include that holds its machine, or as it is where that cannot be made."""
+        """Return an Include with its machine, or unchanged if it cannot be expanded."""
         found = self._template(state, pointer, text)
         given = state.get("Parameters", {})
         if found is None or type(given) is not dict or type(state.get("Override", {})) is not dict:
@@ -240,7 +245,7 @@ class _Expander:
     def _template(
         self, state: Json, pointer: str, text: _Text
     ) -> tuple[dict[str, Json], Document] | None:
-        """Return what an Include runs, and the document in which it is written."""
+        """Return the template of an Include and the document with its source."""
         name = state.get("Template")
         if type(name) is dict:
             return name, text.document
@@ -275,9 +280,9 @@ class _Expander:
         language: str,
         text: _Text,
     ) -> dict[str, Argument]:
-        """Return a value, or the promise of one, for every parameter.
+        """Return a value, or an open argument, for every parameter.
 
-        One that does not fit is taken as unknown, so that other faults of the template are found.
+        An invalid value counts as open, so that other faults of the template are found.
         """
         unknown = OpenArgument(dynamic=False)
         known: dict[str, Argument] = {}
@@ -326,7 +331,7 @@ class _Expander:
     def _entered(
         self, state: Json, pointer: str, machine: Json, arguments: Mapping[str, Argument]
     ) -> Json:
-        """Return the machine of a module from its entry to its exit, and any other as it is."""
+        """Return the machine of a module from its entry to its exit; others unchanged."""
         if machine.get("Module") is not True:
             for key in ("EntryPoint", "ExitPoint"):
                 if key in state:
@@ -351,7 +356,7 @@ class _Expander:
         return linked
 
     def _bare(self, machine: Json, pointer: str) -> Json:
-        """Return only what makes an included document a machine."""
+        """Return the fields of an included document that belong to its machine."""
         for key in _SETTINGS:
             if key in machine:
                 message = f"{key!r} of a document has no effect where it is included"
@@ -364,7 +369,7 @@ class _Expander:
     # Places
 
     def _take(self, filling: Substitution, written: tuple[Document, str], pointer: str) -> None:
-        """Take over what filling in a template at a JSON Pointer has come to."""
+        """Merge the findings and positions of a filled template at a JSON Pointer."""
         self.inserted += filling.inserted
         if self.inserted > MAX_INSERTED:
             raise TooLarge
@@ -381,7 +386,7 @@ class _Expander:
     # Limits
 
     def _spend(self, machine: Json, pointer: str) -> None:
-        """Count the values of a machine that is included; raises TooLarge beyond the limits."""
+        """Count the values of an included machine; raises TooLarge beyond the limits."""
         deepest = DEFAULT_LIMITS.max_depth - pointer.count("/")
         level: list[Json] = [machine]
         for _ in range(deepest):
@@ -405,7 +410,7 @@ def _parts(value: Json) -> Iterable[Json]:
 
 
 def _import_of(name: str) -> str:
-    """Say how a name is imported, or what is written where it is a path."""
+    """Return the advice for an unknown import, which may be a path."""
     if "/" not in name and not name.endswith((".json", ".yaml", ".yml")):
         return "add it to 'Imports' at the top"
     imports = compact({"part": name})
@@ -421,7 +426,7 @@ def _surplus(name: str, declarations: Mapping[str, Parameter], pointer: str) -> 
 
 
 def _argument(key: str, value: Json, language: str, text: _Text) -> Argument:
-    """Return the value that an Include gives, or who knows it later."""
+    """Return the value of an argument, or an open argument."""
     opens = [text.arguments[name] for name in names(value) if name in text.arguments]
     waiting = [each for each in opens if isinstance(each, OpenArgument)]
     if _computed(key, value, language) or any(each.dynamic for each in waiting):
@@ -432,7 +437,7 @@ def _argument(key: str, value: Json, language: str, text: _Text) -> Argument:
 
 
 def _computed(key: str, value: Json, language: str) -> bool:
-    """Whether an argument is evaluated on the data when the Include runs."""
+    """Return whether an argument is evaluated when the Include runs."""
     if language == "JSONPath":
         return key.endswith(SUFFIX) or is_dynamic(value)
     if type(value) is str:
@@ -449,7 +454,7 @@ def _open(arguments: Mapping[str, Argument]) -> bool:
 
 
 def _left(values: Mapping[str, Json], arguments: Mapping[str, Argument]) -> dict[str, Json]:
-    """Return declarations or arguments of those parameters that are still open."""
+    """Return the declarations or arguments of parameters that are still open."""
     return {
         key: value
         for key, value in values.items()
@@ -469,7 +474,7 @@ def _language(holder: Mapping[str, Json], otherwise: str) -> str:
 
 
 def _replaced(value: Json, steps: tuple[str | int, ...], part: Json) -> Json:
-    """Return a value in which the part at *steps* is another one."""
+    """Return a value with another part at *steps*."""
     if not steps:
         return part
     first, *rest = steps

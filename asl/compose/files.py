@@ -1,4 +1,4 @@
-"""Where imported documents come from: files below a folder, or documents that the caller gives."""
+"""Sources of imported documents: files below a folder, or documents from the caller."""
 
 import os
 import posixpath
@@ -12,11 +12,11 @@ from asl.core.values import Json
 __all__ = ["BESIDE", "DiskFiles", "Fetch", "Files", "ImportOptions", "ImportRefused", "MappedFiles"]
 
 Fetch: TypeAlias = Callable[[str], Loadable]
-"""Gives the document for a source that is no file below the root; raises AslError or KeyError."""
+"""Returns the document of a source other than a file; raises AslError or KeyError."""
 
 
 class ImportRefused(AslError):
-    """A source is not read; `hint` says what to do instead."""
+    """An import is not allowed or cannot be read; `hint` says what to do."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -24,15 +24,16 @@ class ImportRefused(AslError):
 
 
 class Files(Protocol):
-    """A tree of files. Names are those under which diagnostics show a file."""
+    """A tree of files. Names are those shown in diagnostics."""
 
     document: str | None
-    """What identifies the importing document itself, None if it is no file."""
+    """The identity of the importing document, None if it is no file."""
 
     def find(self, source: str, importing: str | None) -> tuple[str, str]:
-        """Return what identifies a file and its name, by the way from the importing one.
+        """Return the identity of a file and its name, relative to the importing file.
 
-        Raises Refused for a file that may not be read.
+        Raises:
+            ImportRefused: The file may not be read.
         """
         ...
 
@@ -46,9 +47,11 @@ _ALLOW: Final = "name a wider folder with root= or --root"
 
 
 class DiskFiles:
-    """Files on disk, below one folder and nowhere else.
+    """Files on disk below one folder.
 
-    Without a *root* that is the folder of the document, and absolute paths are refused.
+    Args:
+        document: The path of the importing document, if it is a file.
+        root: The folder; the document's own by default. Absolute paths need a root.
     """
 
     def __init__(self, document: str | None, root: str | os.PathLike[str] | None) -> None:
@@ -77,14 +80,14 @@ class DiskFiles:
         return key, name
 
     def read(self, key: str, name: str) -> Document:
-        """Read a file, but nothing that is no plain file."""
+        """Read a regular file; raises ImportRefused for anything else."""
         if os.path.exists(key) and not os.path.isfile(key):
             raise ImportRefused(f"{name!r} is no file")
         return read(name)
 
 
 class MappedFiles:
-    """Documents by their paths, which are relative to that of the importing document."""
+    """Documents by path, relative to the importing document."""
 
     document: str | None = None
 
@@ -92,14 +95,14 @@ class MappedFiles:
         self.documents = {posixpath.normpath(path): what for path, what in documents.items()}
 
     def find(self, source: str, importing: str | None) -> tuple[str, str]:
-        """Return the path twice."""
+        """Return the normalized path, as identity and as name."""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(importing or ""), source))
         if path.startswith(("/", "../")) or path == "..":
             raise ImportRefused(f"{source!r} leads out of the given files: {BESIDE}")
         return path, path
 
     def read(self, key: str, name: str) -> Document:
-        """Read a document from what was given."""
+        """Read a document from the mapping."""
         if key not in self.documents:
             raise ImportRefused(f"there is no file {key!r}")
         what = self.documents[key]
@@ -107,7 +110,7 @@ class MappedFiles:
 
 
 class ImportOptions(NamedTuple):
-    """What the caller says of the parts of a document."""
+    """The caller's arguments about imports and parameters of a document."""
 
     what: Loadable
     name: str | None
@@ -117,7 +120,7 @@ class ImportOptions(NamedTuple):
     parameters: Mapping[str, Json] | None
 
     def path(self, document: Document) -> str | None:
-        """The path of the file that was read, None for what is no file."""
+        """Return the path of the document's file, None without a file."""
         path = path_of(self.what) or getattr(self.what, "name", None)
         if not isinstance(path, str) or path.startswith("<"):
             return None

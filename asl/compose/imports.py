@@ -1,4 +1,4 @@
-"""Imports: the documents that a document names, and those that they name (Specification 9.1)."""
+"""Load the imports of a document, and their imports (Specification 9.1)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,9 +34,9 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def link_imports(document: Document, files: Files, fetch: Fetch | None = None) -> Document:
-    """Return a document with all that it imports; the same one if that is nothing.
+    """Return a document with all of its imports; the same object if it has none.
 
-    What cannot be imported is a finding.
+    An import that cannot be loaded is a finding.
     """
     if "Imports" not in document.value and LOCK not in document.value:
         return document
@@ -50,7 +50,7 @@ def link_imports(document: Document, files: Files, fetch: Fetch | None = None) -
 
 
 class _Linker:
-    """One graph of documents on its way. Findings stand at `/Imports/NAME/Imports/NAME`."""
+    """The import graph of one document. Findings are at `/Imports/NAME/Imports/NAME`."""
 
     def __init__(self, files: Files, fetch: Fetch | None) -> None:
         self.files = files
@@ -58,15 +58,15 @@ class _Linker:
         self.findings: list[Finding] = []
         self.origins: dict[str, tuple[Document, str]] = {}
         self.documents: dict[str, Document] = {}
-        """What has been read, by what identifies it."""
+        """The documents read so far, by identity."""
         self.open: dict[str, Document] = {}
-        """The documents whose imports are being read, by what identifies them."""
+        """The documents whose imports are being read, by identity."""
         self.characters = 0
 
     def link(
         self, document: Document, pointer: str, around: tuple[str, ...], at: str | None
     ) -> Document:
-        """Return a document with what it imports; *at* is its own name among the files."""
+        """Return a document with its imports; *at* is its own name among the files."""
         if around:
             self.open[around[-1]] = document
         if pointer:
@@ -97,7 +97,7 @@ class _Linker:
         return replace(document, composition=Composition(document.value, documents, {}))
 
     def _imported(self, one: "_Import", around: tuple[str, ...], at: str | None) -> Document:
-        """Return what is imported; raises Refused, or _Faulty where that has been reported."""
+        """Return an imported document; raises ImportRefused, or _Faulty once reported."""
         if one.pin is not None and (reason := one.pin.contradicts(one.source)) is not None:
             self._found("V-IMP-04", one.locked_at, f"the lock contradicts the import: {reason}")
             raise _Faulty
@@ -121,7 +121,7 @@ class _Linker:
     def _read(
         self, one: "_Import", around: tuple[str, ...], at: str | None
     ) -> tuple[str, Document, str | None]:
-        """Return what identifies a document, the document, and its name among the files."""
+        """Return the identity of a document, the document, and its name among the files."""
         source = one.source if one.pin is None else one.pin.source
         name: str | None = None
         if is_registry(source) or _SCHEME.match(source):
@@ -197,7 +197,7 @@ class _Linker:
             self._found("V-IMP-06", one.place, f"this import takes {which}", hint)
 
     def _unreadable(self, one: "_Import", refusal: InvalidDocument) -> None:
-        """Report what is wrong with the text of an import, there and at the import."""
+        """Report the syntax errors of an import, in its text and at the import."""
         faults = refusal.report.errors
         (first, *_) = faults
         message = f"{one.source!r} cannot be read: {first.message}"
@@ -213,12 +213,12 @@ class _Linker:
 
 
 class _Faulty(Exception):
-    """An import is wrong, and that has been reported."""
+    """An import is wrong and already reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """One entry of `Imports`, where it stands and where its lock does."""
+    """One entry of `Imports`, with the pointers of the entry and of its lock."""
 
     source: str
     pin: Pin | None
@@ -227,7 +227,7 @@ class _Import:
 
 
 def _importable(value: Mapping[str, Json]) -> bool:
-    """Whether anything can be included from a document."""
+    """Return whether a document can be included."""
     return "States" in value and ("StartAt" in value or value.get("Module") is True)
 
 
@@ -237,7 +237,7 @@ def _unused(
     pins: Mapping[str, Json],
     pointer: str,
 ) -> Iterator[Finding]:
-    """Yield the imports that no Include names, and the locks without an import (V-IMP-05)."""
+    """Yield imports without an Include, and locks without an import (V-IMP-05)."""
     templates = (state.get("Template") for state in include_states(document))
     included = {each for each in templates if type(each) is str}
     for name in imports if not any("{{" in each for each in included) else ():
@@ -256,7 +256,7 @@ def _unused(
 
 
 def compose_imports(document: Document, given: ImportOptions) -> Document:
-    """Return a document with its imports, and with the machines that its Includes run."""
+    """Return a document with its imports loaded and its Includes expanded."""
     imports: Any = given.imports
     fetch = imports.__getitem__ if isinstance(imports, Mapping) else imports
     files: Files = DiskFiles(given.path(document), given.root)
@@ -266,7 +266,7 @@ def compose_imports(document: Document, given: ImportOptions) -> Document:
 
 
 def load_unlocked(path: str, root: str | None) -> tuple[Document, Mapping[str, Json]]:
-    """Read a document and its imports whatever its lock says; return that as well."""
+    """Read a document and its imports without checking its lock; also return the lock."""
     document = load(path)
     lock = document.value.get(LOCK)
     bare = {key: value for key, value in document.value.items() if key != LOCK}

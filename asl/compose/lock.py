@@ -1,7 +1,7 @@
-"""Locks: which source an import was, and what it held (Specification 9.1).
+"""Locks: the exact source and content of each import (Specification 9.1).
 
-An entry of `_lock` is the exact source of an import, and may end with a digest of what was read
-there: `registry://org/name@1.2.0#sha256=...`. The digest covers what the document imports itself.
+An entry of `_lock` is the exact source of an import, optionally with a digest of the content:
+`registry://org/name@1.2.0#sha256=...`. The digest covers the imports of the imported document, too.
 """
 
 import re
@@ -31,7 +31,7 @@ _VERSION = re.compile(r"(\^|~|>=)?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[0-9A-Za-z.-]
 
 @dataclass(frozen=True, slots=True)
 class RegistrySource:
-    """An entry of a registry, and which of its versions are meant.
+    """An entry of a registry with a version constraint.
 
     `relation` is `^`, `~`, `>=`, `latest`, or empty for exactly this version.
     """
@@ -43,11 +43,11 @@ class RegistrySource:
 
     @property
     def exact(self) -> bool:
-        """Whether only one version is meant."""
+        """Whether the constraint admits one version only."""
         return not self.relation
 
     def admits(self, other: "RegistrySource") -> bool:
-        """Whether an exact version of the same entry is one of those that are meant."""
+        """Return whether an exact version of the same entry meets the constraint."""
         if other.name != self.name or not other.exact:
             return False
         if self.relation == LATEST:
@@ -57,7 +57,7 @@ class RegistrySource:
         return self.version <= other.version < self._end()
 
     def _end(self) -> tuple[float, float, float]:
-        """The first version that is not meant any more."""
+        """Return the first version beyond the constraint."""
         major, minor, patch = self.version
         if self.relation == ">=":
             return (float("inf"), 0, 0)
@@ -67,12 +67,12 @@ class RegistrySource:
 
 
 def is_registry(source: str) -> bool:
-    """Whether a source says that it is an entry of a registry."""
+    """Return whether a source uses the registry scheme."""
     return source.startswith("registry:")
 
 
 def parse_registry_source(source: str) -> RegistrySource | None:
-    """Read the source of an entry; None for a malformed one."""
+    """Parse the source of a registry entry; None for a malformed one."""
     found = _SOURCE.fullmatch(source)
     if found is None:
         return None
@@ -92,20 +92,20 @@ _PIN = re.compile(r"(.*?)(?:#sha256=([0-9a-f]{64}))?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One entry of a lock; `digest` is None where it only names the source."""
+    """One entry of a lock; `digest` is None for an entry with a source only."""
 
     source: str
     digest: str | None
 
     @classmethod
     def read(cls, text: str) -> "Pin":
-        """Take an entry apart."""
+        """Parse an entry."""
         found = _PIN.fullmatch(text)
         assert found is not None  # everything is a source
         return cls(*found.groups())
 
     def contradicts(self, source: str) -> str | None:
-        """Say why this is no source that an import admits; None if it is one."""
+        """Return why an import does not admit the locked source; None if it does."""
         if not is_registry(source):
             return None if self.source == source else f"it locks {self.source!r}, not {source!r}"
         wanted, exact = parse_registry_source(source), parse_registry_source(self.source)
@@ -119,7 +119,7 @@ class Pin:
 def digest(document: Document) -> str:
     """Return the SHA-256 of a document's text, in hexadecimal digits.
 
-    Where it imports others, it is that of the text followed by their names and digests.
+    With imports it covers the text followed by their names and digests.
     """
     text = document.source.text
     content = [compact(document.value) if text is None else text]
@@ -130,10 +130,12 @@ def digest(document: Document) -> str:
 
 
 def current_lock(document: Document) -> dict[str, Json]:
-    """Return the lock of a document as it is now: an entry for each import, by its name.
+    """Return the present lock of a document: one entry for each import, by name.
 
-    What is locked already keeps its source. Raises AslError for an import of a registry that says
-    no exact version and is not locked, and for one that could not be read.
+    Locked sources are kept.
+
+    Raises:
+        AslError: An import of a registry has no exact version and no lock, or could not be read.
     """
     composition = document.composition
     if composition is None:

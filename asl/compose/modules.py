@@ -1,4 +1,4 @@
-"""Modules: states that an Include enters and leaves where it likes (Specification 9.4)."""
+"""Modules: collections of states with entry and exit points for Includes (Specification 9.4)."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -14,7 +14,7 @@ _WAYS = ("Next", "Choices", "Default")
 
 
 def check(module: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
-    """Yield what is wrong with where a module says it may be entered (V-MOD-01, V-MOD-02)."""
+    """Yield the faults in the entry and exit points that a module declares (V-MOD-01, V-MOD-02)."""
     if "StartAt" in module:
         message = "a module has no 'StartAt': the Include that uses it chooses"
         yield Finding("V-MOD-02", message, f"{pointer}/StartAt", at_key=True)
@@ -32,7 +32,7 @@ def check(module: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
 def check_points(
     module: Mapping[str, Json], entry: Json, exit: Json, pointer: str
 ) -> Iterator[Finding]:
-    """Yield what is wrong with where an Include enters a module and leaves it (V-INC-04).
+    """Yield the faults in the entry and exit points that an Include names (V-INC-04).
 
     *pointer* is that of the Include.
     """
@@ -64,8 +64,8 @@ def check_points(
 def extract_machine(module: Mapping[str, Json], entry: str, exit: str | None) -> dict[str, Json]:
     """Return the machine of a module from *entry* to *exit*, or to the last state.
 
-    A state that does not say what follows goes on with the next one in document order. States that
-    cannot be reached are left out.
+    A state without a transition continues with the next one in document order. Unreachable states
+    are left out.
     """
     states: dict[str, Json] = dict(module["States"])
     following = dict(pairwise(states))
@@ -82,7 +82,7 @@ def extract_machine(module: Mapping[str, Json], entry: str, exit: str | None) ->
 
 
 def _reached(states: Mapping[str, Json], entry: str) -> set[str]:
-    """Return the names of the states to which transitions lead from *entry*."""
+    """Return the names of the states reachable from *entry*."""
     found: set[str] = set()
     todo = [entry]
     while todo:
@@ -94,7 +94,7 @@ def _reached(states: Mapping[str, Json], entry: str) -> set[str]:
 
 
 def _falls_through(state: Json, language: Json) -> bool:
-    """Whether a state of a module in this language says nothing of what follows it."""
+    """Return whether a state of a module has no transition of its own."""
     if type(state) is not dict or not type_of(state).takes_next:
         return False
     label = labelled(state, state.get("QueryLanguage", language))

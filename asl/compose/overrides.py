@@ -10,13 +10,13 @@ from asl.core.values import Json
 __all__ = ["apply_patch", "check", "filter_patch"]
 
 _SETTLED: Final = ("Parameters", "Imports", "_lock")
-"""What a template has been put together by before a patch applies."""
+"""Fields of a template that are applied before a patch."""
 _NEEDED: Final = ("StartAt", "States")
-"""What no patch may take from a machine."""
+"""Fields of a machine that a patch must not remove."""
 
 
 def apply_patch(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list[str]]:
-    """Return the patched value and the JSON Pointers of what the patch has put there."""
+    """Return the patched value and the JSON Pointers of the new parts."""
     if type(patch) is not dict:
         return patch, [pointer]
     changed = [] if type(value) is dict else [pointer]
@@ -31,7 +31,7 @@ def apply_patch(value: Json, patch: Json, pointer: str = "") -> tuple[Json, list
 
 
 def filter_patch(states: Json, patch: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what a patch may change: nothing that is settled, and no states that are not there."""
+    """Return the allowed part of a patch: no parameters or imports, and no new states."""
     own = {
         key: part
         for key, part in patch.items()
@@ -43,7 +43,7 @@ def filter_patch(states: Json, patch: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def check(states: Json, patch: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
-    """Yield what the template lacks or must keep (V-OVR-01) or settles first (V-INC-07)."""
+    """Yield unknown states and removed required fields (V-OVR-01), and late settings (V-INC-07)."""
     for key in _SETTLED:
         if key in patch:
             message = f"{key!r} of a template is settled before the override applies"

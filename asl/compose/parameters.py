@@ -1,4 +1,4 @@
-"""Parameters of templates: what they are declared to take (Specification 9.2)."""
+"""Declarations of template parameters (Specification 9.2)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _KINDS: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One declaration; what is absent or malformed in it does not bind."""
+    """One declaration; an absent or malformed part of it sets no constraint."""
 
     type: str | None = None
     required: bool = False
@@ -33,7 +33,7 @@ class Parameter:
 
     @classmethod
     def read(cls, declaration: Json) -> "Parameter":
-        """Take what is sound of a declaration."""
+        """Return the valid parts of a declaration."""
         given = declaration if type(declaration) is dict else {}
         kind, enum = given.get("Type"), given.get("Enum")
         least, most = given.get("Min"), given.get("Max")
@@ -47,7 +47,7 @@ class Parameter:
         )
 
     def misfit(self, value: Json) -> str | None:
-        """Say what a value should be and is not; None if it fits."""
+        """Return how a value violates the declaration; None if it fits."""
         if self.type is not None and not _KINDS[self.type](value):
             return f"must be of type {self.type}, and is of type {type_name(value)}"
         if self.enum is not None and not any(json_equal(value, each) for each in self.enum):
@@ -61,7 +61,7 @@ class Parameter:
 
 
 def declared_parameters(template: Mapping[str, Json]) -> dict[str, Parameter]:
-    """Return the parameters that a document declares, by their names; none if it is no template."""
+    """Return the parameters that a document declares, by name."""
     parameters = template.get("Parameters")
     if type(parameters) is not dict:
         return {}
@@ -69,7 +69,7 @@ def declared_parameters(template: Mapping[str, Json]) -> dict[str, Parameter]:
 
 
 def check(template: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
-    """Yield the parts of declarations that contradict the rest of them (V-TPL-01)."""
+    """Yield contradictions within declarations (V-TPL-01)."""
     for name, parameter in declared_parameters(template).items():
         place = f"{pointer}/Parameters/{escape(name)}"
         if parameter.default is not None and (misfit := parameter.misfit(parameter.default)):

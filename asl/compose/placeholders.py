@@ -1,7 +1,8 @@
-r"""Texts of templates: `Dear {{name}}`, `{{depth | default: 'quick'}}` (Specification 9.2).
+r"""Placeholders in template texts: `Dear {{name}}`, `{{depth | default: 'quick'}}` (Specification
+9.2).
 
-A name between braces stands for a parameter. Everything else between braces is no matter of
-templates (`{{$.x}}` is interpolation, Specification 3.8), and `\{{` are two braces.
+A name between braces refers to a parameter. Other braces are left alone (`{{$.x}}` is
+interpolation, Specification 3.8), and `\{{` is a literal `{{`.
 """
 
 import json
@@ -39,7 +40,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ParameterReference:
-    """A parameter in a text, and what is done to its value."""
+    """A parameter in a text, with the filters for its value."""
 
     name: str
     filters: tuple[tuple[str, Json], ...]
@@ -47,7 +48,7 @@ class ParameterReference:
     end: int
 
     def value(self, given: Json) -> Json:
-        """Return what stands for a value; raises ExpressionFault where a filter does not suit."""
+        """Return the filtered value; raises ExpressionFault for an unsuitable filter."""
         for name, argument in self.filters:
             given = _FILTERS[name](given, argument)
         return given
@@ -59,7 +60,7 @@ Part: TypeAlias = str | ParameterReference
 def parse(text: str) -> tuple[Part, ...]:
     """Split a text at its references; raises ExpressionFault (V-TPL-02) for a malformed one.
 
-    What is no reference stays as it is written, escapes included.
+    Text outside of references stays as written, escapes included.
     """
     parts: list[Part] = []
     start = at = 0
@@ -76,7 +77,7 @@ def parse(text: str) -> tuple[Part, ...]:
 
 
 def sole_reference(text: str) -> ParameterReference | None:
-    """Return the reference of a text that is nothing else; None for any other text."""
+    """Return the reference that makes up a whole text; None for any other text."""
     try:
         parts = parse(text)
     except ExpressionFault:
@@ -85,7 +86,7 @@ def sole_reference(text: str) -> ParameterReference | None:
 
 
 def member(text: str, parameters: Container[str]) -> ExpressionFault | None:
-    """Return the fault of a text that names a part of a parameter: `{{order.id}}`."""
+    """Return the fault of a text with a member of a parameter: `{{order.id}}`."""
     for found in _MEMBER.finditer(text):
         if found[1] in parameters:
             message = f"{found[1]!r} is inserted as a whole, not a part of it"
@@ -95,7 +96,7 @@ def member(text: str, parameters: Container[str]) -> ExpressionFault | None:
 
 
 def names(value: Json) -> Iterator[str]:
-    """Yield the names that stand between braces in the strings of a value."""
+    """Yield the names between braces in the strings of a value."""
     if type(value) is str and "{{" in value:
         yield from (begin[1] for begin in _BEGIN.finditer(value) if begin[1] is not None)
     elif type(value) is list:
@@ -108,7 +109,7 @@ def names(value: Json) -> Iterator[str]:
 
 
 def _filters(text: str, at: int) -> tuple[tuple[tuple[str, Json], ...], int]:
-    """Read filters up to the closing braces; return them and where they end."""
+    """Parse filters up to the closing braces; return them and their end."""
     found: list[tuple[str, Json]] = []
     while not text.startswith("}}", at):
         filter = _FILTER.match(text, at)
@@ -149,12 +150,12 @@ _FILTERS: Mapping[str, Callable[[Json, Json], Json]] = {
 
 
 def escape_braces(value: Json) -> Json:
-    """Return a value in whose strings no braces are read as an expression."""
+    """Return a value with all `{{` in its strings escaped."""
     return _deep(value, lambda text: text.replace("{{", r"\{{"))
 
 
 def unescape_braces(value: Json) -> Json:
-    """Return a value whose strings say what escaped ones mean."""
+    """Return a value with all escaped `{{` in its strings restored."""
     return _deep(value, lambda text: text.replace(r"\{{", "{{"))
 
 

@@ -1,7 +1,7 @@
-"""What the strings of a machine are read as, by where they stand.
+"""The use of each string in a machine, by its place.
 
-A parameter may stand in any of them (Specification 9.2), but a value of the data only where it is
-a value, and braces of an argument must stay braces where a text is interpolated.
+A parameter may occur in any string (Specification 9.2), but data is allowed only in values, and
+braces of an argument must stay braces in an interpolated text.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ __all__ = ["DOCUMENT", "Shape", "StringUse"]
 
 
 class StringUse(Enum):
-    """What a string is read as."""
+    """The use of a string."""
 
     SETTING = "a value of a certain type"
     PAYLOAD = "a value of any type"
@@ -35,10 +35,10 @@ class StringUse(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a value is read; an array is read as its items are.
+    """The uses of the strings in a value; the items of an array share its shape.
 
-    `members` are the shapes of the members of an object by their names; those of others are told by
-    their names where it is an object with fields (`named`), otherwise they are read as it is.
+    `members` are the shapes of an object's members by name. Other members get their shape by name
+    in an object with fields (`named`), else the shape of the object.
     """
 
     place: StringUse = StringUse.SETTING
@@ -83,7 +83,7 @@ _FIELDS: Final = FieldIndex(lambda field: True)
 
 
 def _with_texts(fields: Mapping[str, Shape], texts: list[tuple[str, ...]]) -> dict[str, Shape]:
-    """Return the shapes of fields, of which the parts at *texts* are interpolated."""
+    """Return the shapes of fields, with interpolated strings at *texts*."""
     found = dict(fields)
     for first in dict.fromkeys(steps[0] for steps in texts):
         below = [steps[1:] for steps in texts if steps[0] == first]
@@ -93,7 +93,7 @@ def _with_texts(fields: Mapping[str, Shape], texts: list[tuple[str, ...]]) -> di
 
 @cache
 def _of_type(kind: StateType) -> Shape:
-    """Return the shape of a state of a type."""
+    """Return the shape of a state type."""
     fields = {
         name: _of_field(*parts)
         for name, parts in _FIELDS.fields(kind).items()
@@ -104,7 +104,7 @@ def _of_type(kind: StateType) -> Shape:
 
 
 def _of_field(field: Field, *within: Field) -> Shape:
-    """Return the shape of a field of a state, which may have fields within."""
+    """Return the shape of a field of a state, with its inner fields."""
     if field.name == "Comment":
         return _REMARK
     if field.role == "structure":
@@ -128,4 +128,4 @@ DOCUMENT: Final = Shape(
     },
     named=True,
 )
-"""A whole document."""
+"""The shape of a whole document."""

@@ -1,7 +1,7 @@
-"""Filling in parameters: a template and its arguments become a machine (Specification 9.2).
+"""Replace the parameters of a template by arguments (Specification 9.2).
 
-An argument may be known only later: when the template around this one is filled in, or when the
-Include runs. What waits for it keeps its braces, and the result is still a template.
+An argument may be open until the template around this one is filled, or until the Include runs.
+References to it keep their braces, and the result is still a template.
 """
 
 from collections.abc import Mapping
@@ -29,14 +29,14 @@ from asl.expr.templates import SUFFIX
 __all__ = ["MAX_INSERTED", "Argument", "OpenArgument", "Substitution", "TooLarge"]
 
 MAX_INSERTED = 16 * 1024 * 1024
-"""How many characters may be inserted into one template."""
+"""Characters that may be inserted into one template."""
 
 FOREIGN = ("Imports", "Parameters", "_lock", "Metadata", "Observability", "Comment")
-"""What is no part of a template's machine."""
+"""Fields of a template that are not part of its machine."""
 
 
 class TooLarge(Exception):
-    """What is put together is larger than a document may be."""
+    """The result is larger than a document may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ Argument: TypeAlias = Json | OpenArgument
 
 
 class Substitution:
-    """One template on its way to a machine.
+    """The substitution of one template.
 
-    `arguments` has a value for every parameter, or says that there will be one. With `data` the
-    values come from a run.
+    `arguments` has a value or an open argument for every parameter. With `data` the values come
+    from a run.
     """
 
     def __init__(self, arguments: Mapping[str, Argument], *, data: bool = False) -> None:
@@ -71,7 +71,7 @@ class Substitution:
         """Whether an argument of the data stands where not every value is right."""
 
     def document(self, template: Mapping[str, Json]) -> dict[str, Json]:
-        """Fill in a document, all but what is no part of its machine."""
+        """Replace the parameters in a document's machine."""
         own = {key: value for key, value in template.items() if key not in FOREIGN}
         filled = self._value(own, "", DOCUMENT, "JSONPath")
         return {**template, **filled}
@@ -136,7 +136,7 @@ class Substitution:
         return filled
 
     def _filled(self, text: str, pointer: str, place: StringUse) -> Json:
-        """Fill in a text; one that is nothing but a parameter becomes the value itself."""
+        """Replace the parameters in a text; a sole reference becomes the value itself."""
         try:
             written = parse(text)
             parts = [self._part(part, text, pointer, place) for part in written]
@@ -151,7 +151,7 @@ class Substitution:
         return "".join(part if type(part) is str else compact(part) for part in parts)
 
     def _part(self, part: Part, text: str, pointer: str, place: StringUse) -> Json:
-        """Return what a part of a text becomes; raises ExpressionFault."""
+        """Return the replacement of a part of a text; raises ExpressionFault."""
         braces = self.open or place is StringUse.TEXT
         if isinstance(part, str):
             if (fault := member(part, self.arguments)) is not None:
@@ -179,7 +179,7 @@ class Substitution:
         raise ExpressionFault(f"there is no parameter {part.name!r}", part.start, RULE, hint)
 
     def _compared(self, text: str, pointer: str) -> tuple[str, Json]:
-        """Fill in a `Variable`; an argument that is no path is what is compared itself."""
+        """Replace the parameters in a `Variable`; a value that is no path is compared itself."""
         reference = sole_reference(text)
         if reference is None or reference.name not in self.arguments:
             return "Variable", self._filled(text, pointer, StringUse.EXPRESSION)
@@ -207,7 +207,7 @@ def _length(value: Json) -> int:
 
 
 def _evaluated(value: Json, language: str) -> bool:
-    """Whether anything in a value would be evaluated in a field that is a template."""
+    """Return whether any part of a value would be evaluated in a template field."""
     if type(value) is str:
         return language == "JSONata" and query_source(value) is not None
     if type(value) is list:

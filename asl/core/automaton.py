@@ -1,9 +1,8 @@
-"""Regular expressions matched in linear time, for where RE2 is not installed.
+"""Match regular expressions in linear time where google-re2 is not installed.
 
-A pattern becomes a program of instructions (Thompson). What its threads do with a character is
-computed once and remembered as a step from one state of an automaton to another. A text is read
-twice, each time with a look-up a character: once for the end of a match, and once from its
-beginning for the spans of its groups, which each step moves from thread to thread.
+A pattern becomes a program of instructions (Thompson). The step from one set of threads to the next
+is computed once for each kind of character and cached. A text is read twice, with one look-up per
+character: first for the end of a match, then from its start for the spans of its groups.
 """
 
 from collections.abc import Iterator
@@ -18,9 +17,9 @@ __all__ = ["Match", "Pattern"]
 MAX_INSTRUCTIONS: Final = 5_000
 """Instructions of a program."""
 MAX_WORK: Final = 400_000
-"""Instructions that the search for all matches may visit, each about a microsecond."""
+"""Instructions that a search for all matches may visit, each about a microsecond."""
 SEARCH: Final = 6
-"""What the search for one match costs, in instructions."""
+"""Cost of a search for one match, in instructions."""
 READ: Final = 8
 """Characters with a known next state that cost as much as an instruction."""
 MOVED: Final = 8
@@ -28,16 +27,16 @@ MOVED: Final = 8
 COPIED: Final = 64
 """Spans that are copied in the time of such a move."""
 CHUNK: Final = 1_024
-"""Characters that are read between two counts of the work."""
+"""Characters read between two counts of the work."""
 MAX_REMEMBERED: Final = 100_000
-"""Words of memory, of eight bytes, for all remembered states of a program."""
+"""Words of memory (eight bytes each) for all cached states of a program."""
 STATE: Final = 80
-"""What a state takes beside its instructions, in those."""
+"""Words of memory of a state beside its instructions."""
 ENTRY: Final = 10
-"""What an entry of a dictionary takes, and a thread in a step, in those."""
+"""Words of memory of a dictionary entry, or of a thread in a step."""
 
 STEPS: Final = 4
-"""Steps of a `WorkMeter` that a visit costs."""
+"""Steps of a `WorkMeter` for one visited instruction."""
 
 OTHER, WORD, NEWLINE, EDGE = range(4)
 """What an assertion wants to know of a character; an edge is the start or the end of a text."""
@@ -60,7 +59,7 @@ class _Instruction(NamedTuple):
 
 
 class _State(dict[str, "_State"]):
-    """The threads of a program between two characters, and the states that follow it."""
+    """The threads of a program between two characters, and the known next states."""
 
     __slots__ = ("before", "event", "fresh", "matched", "moves", "steps", "threads")
 
@@ -76,14 +75,14 @@ class _State(dict[str, "_State"]):
         self.steps: dict[int, _Step] = {}
 
     def forget(self) -> None:
-        """Forget the states that follow."""
+        """Drop the cached next states."""
         self.clear()
         self.moves.clear()
         self.steps.clear()
 
 
 class _Step(NamedTuple):
-    """What the threads of a state do with a character."""
+    """The effect of a character on the threads of a state."""
 
     following: _State
     moves: _Moves
@@ -96,7 +95,7 @@ _Track = tuple[_State, _Moves, int]
 
 
 class _Work:
-    """The work that is left for a search."""
+    """The work left for a search."""
 
     def __init__(self, spend: Spend | None) -> None:
         self.left = MAX_WORK
@@ -187,7 +186,7 @@ class _Program:
         return following
 
     def find(self, text: str, begin: int, work: _Work) -> Span | None:
-        """Return a place from which the first match is found, and where that ends."""
+        """Return a position from which the first match is found, and the end of that match."""
         work.spend(SEARCH)
         state = self._first(text, begin)
         since, end, at = begin, -1, begin
@@ -242,7 +241,7 @@ class _Program:
         return _saved(threads[matched[0]], matched[1], end)
 
     def _first(self, text: str, begin: int) -> _State:
-        """Return the state in which a search begins."""
+        """Return the initial state of a search."""
         return self._state((self.start,), _kind(text[begin - 1]) if begin else EDGE)
 
     def _state(self, threads: tuple[int, ...], before: int, matched: bool = False) -> _State:
@@ -255,7 +254,7 @@ class _Program:
         return state
 
     def _symbol(self, character: str, work: _Work) -> int:
-        """Return all that a program can tell of a character: its kind and the tests it passes."""
+        """Return what a program distinguishes of a character: its kind and the tests it passes."""
         symbol = self.symbols.get(character)
         if symbol is None:
             work.spend(len(self.tests))
@@ -268,7 +267,7 @@ class _Program:
         return symbol
 
     def _follow(self, state: _State, character: str, work: _Work) -> _State:
-        """Return the state behind a character."""
+        """Return the state after a character."""
         work.spend(1)
         following = self._step(state, self._symbol(character, work), work).following
         self._remember(ENTRY)
@@ -276,7 +275,7 @@ class _Program:
         return following
 
     def _track(self, state: _State, character: str, work: _Work) -> _Track:
-        """Return the state behind a character, and where its threads come from."""
+        """Return the state after a character, and the origin of its threads."""
         work.spend(1)
         following, moves, _ = self._step(state, self._symbol(character, work), work)
         saves = sum(len(each) for _, each in moves or ())
@@ -286,7 +285,7 @@ class _Program:
         return track
 
     def _step(self, state: _State, symbol: int, work: _Work) -> _Step:
-        """Return what the threads of a state do with a character."""
+        """Return the effect of a character on the threads of a state."""
         known = state.steps.get(symbol)
         if known is not None:
             return known
@@ -313,7 +312,7 @@ class _Program:
     def _run(
         self, state: _State, symbol: int, work: _Work
     ) -> tuple[dict[int, _Move], _Move | None]:
-        """Return the threads behind a character, and the one that ends a match before it."""
+        """Return the threads after a character, and the thread of a match that ends before it."""
         seen: set[int] = set()
         after: dict[int, _Move] = {}
         matched: _Move | None = None
@@ -352,7 +351,7 @@ def _split(start: int, end: int, greedy: bool) -> _Instruction:
 
 
 def _saved(spans: _Spans, saves: tuple[int, ...], at: int) -> _Spans:
-    """Return spans of which some begin or end at a place."""
+    """Return the spans with those in *saves* set to a position."""
     spans = spans.copy()
     for index in saves:
         spans[index] = at
@@ -378,7 +377,7 @@ def _holds(place: syntax.Place, before: int, after: int) -> bool:
 
 
 class Match:
-    """A match: the interface of `re.Match`, as far as it is used."""
+    """A match with the part of `re.Match`'s interface that is used here."""
 
     def __init__(self, pattern: "Pattern", text: str, spans: _Spans) -> None:
         self._names = pattern.groupindex
@@ -386,20 +385,20 @@ class Match:
         self._spans = spans
 
     def span(self, group: int | str = 0) -> Span:
-        """Return where a group begins and ends, -1 where it took no part."""
+        """Return the start and end of a group, -1 for a group that did not match."""
         index = self._names[group] if isinstance(group, str) else group
         return self._spans[2 * index], self._spans[2 * index + 1]
 
     def start(self, group: int | str = 0) -> int:
-        """Return where a group begins."""
+        """Return the start of a group."""
         return self.span(group)[0]
 
     def end(self, group: int | str = 0) -> int:
-        """Return where a group ends."""
+        """Return the end of a group."""
         return self.span(group)[1]
 
     def group(self, group: int | str = 0) -> str | None:
-        """Return the text of a group, None where it took no part."""
+        """Return the text of a group, None for a group that did not match."""
         start, end = self.span(group)
         return None if start < 0 else self._text[start:end]
 
@@ -415,18 +414,22 @@ class Match:
         return tuple(default if each is None else each for each in found)
 
     def groupdict(self) -> dict[str, str | None]:
-        """Return the texts of the groups with names."""
+        """Return the texts of the named groups."""
         return {name: self.group(index) for name, index in self._names.items()}
 
 
 class Pattern:
-    """A regular expression: the interface of `re.Pattern`, as far as it is used."""
+    """A regular expression with the part of `re.Pattern`'s interface that is used here."""
 
     counts_work: Final = True
     """`finditer` and `fullmatch` take what counts their steps."""
 
     def __init__(self, pattern: str, flags: str = "") -> None:
-        """Compile a pattern; raises ValueError with the reason why that is not possible."""
+        """Compile a pattern.
+
+        Raises:
+            ValueError: The pattern is invalid; the message gives the reason.
+        """
         self.pattern = pattern
         self._node, self.groupindex, self.groups = syntax.parse(pattern, flags)
         _ = self._searching
@@ -475,7 +478,7 @@ class Pattern:
 
 
 def _decoded(text: str | bytes) -> str:
-    """Return a text; raises UnicodeEncodeError for half of a surrogate pair, as RE2 does."""
+    """Decode a text; raises UnicodeEncodeError for a lone surrogate, as RE2 does."""
     if isinstance(text, bytes):
         return text.decode()
     if not text.isascii():

@@ -1,6 +1,6 @@
-"""How AWS's own validation of a definition words and places what it refuses.
+"""The messages and locations of AWS's own validation of definitions.
 
-Sources: recorded answers of the service; where the words of a fault are not known, there are none.
+Source: recorded answers of the service. Faults without a known AWS message have none here.
 """
 
 from collections.abc import Iterable
@@ -35,10 +35,10 @@ __all__ = [
 ]
 
 SCHEMA = "SCHEMA_VALIDATION_FAILED"
-"""The code of every fault that has none of its own."""
+"""The code of every fault without a code of its own."""
 
 NOWHERE = frozenset({"MISSING_END_STATE", "INVALID_JSON_DESCRIPTION"})
-"""The codes for which AWS names no place."""
+"""Codes for which AWS gives no location."""
 
 EMPTY = "Value cannot be empty"
 DELIMITERS = "JSONata string must start with {% and end with %}"
@@ -49,56 +49,56 @@ NO_REFERENCE = "Value is not a Reference Path"
 NO_DOLLAR = "Reference path didn't start with '$'"
 NO_RESOURCE = "Value is not a valid resource ARN"
 JAVA_TYPES = {"string": "[STRING]", "integer": "Integer"}
-"""JSON type -> how AWS names it; the types whose names are known."""
+"""AWS's names of the JSON types, as far as they are known."""
 
 
 def required(fields: Iterable[str]) -> str:
-    """Word that an object lacks fields."""
+    """Return the message for an object without required fields."""
     return f"These fields are required: {_set(fields)}"
 
 
 def missing(field: str) -> str:
-    """Word that a service integration lacks a field."""
+    """Return the message for a service integration without a field."""
     return f"The field '{field}' is required but was missing"
 
 
 def unsupported(field: str) -> str:
-    """Word that an object has no such field."""
+    """Return the message for an unknown field."""
     return f"Field '{field}' is not supported"
 
 
 def at_most_one(*fields: str) -> str:
-    """Word that fields exclude each other and several are given."""
+    """Return the message for several fields that exclude each other."""
     return f"There should only be one of the following fields: {_set(fields)}"
 
 
 def exactly_one(*fields: str) -> str:
-    """Word that fields exclude each other and none is given."""
+    """Return the message for the absence of all fields of which one is required."""
     return f"This object should have only one of the following fields: {_set(fields)}"
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Word that a value is none of those allowed."""
+    """Return the message for a value outside of an enumeration."""
     return f"Value should be one of the following: [{', '.join(values)}]"
 
 
 def expected(kind: str) -> str | None:
-    """Word that a value has not the JSON type that it should have, None where unknown."""
+    """Return the message for a value of the wrong JSON type, None where it is unknown."""
     return f"Expected value of type {JAVA_TYPES[kind]}" if kind in JAVA_TYPES else None
 
 
 def minimum(value: float) -> str:
-    """Word that a number is too small."""
+    """Return the message for a number that is too small."""
     return f"Minimum value is {value}"
 
 
 def maximum(value: float) -> str:
-    """Word that a number is too large."""
+    """Return the message for a number that is too large."""
     return f"Maximum value is {value}"
 
 
 def no_expression(field: str) -> str:
-    """Word that a dynamic field holds neither a path nor an intrinsic call."""
+    """Return the message for a dynamic field without a path or intrinsic call."""
     return (
         f"The value for the field '{field}' must be a valid JSONPath or a valid intrinsic "
         "function call"
@@ -106,7 +106,7 @@ def no_expression(field: str) -> str:
 
 
 def location(value: Json, pointer: str) -> str:
-    """Write a JSON Pointer as AWS does: names are not escaped, positions stand in brackets."""
+    """Return a JSON Pointer in AWS's form: names are not escaped, positions are in brackets."""
     written = ""
     for step in tokens(pointer):
         if type(value) is list:
@@ -120,5 +120,5 @@ def location(value: Json, pointer: str) -> str:
 
 
 def _set(names: Iterable[str]) -> str:
-    """List names in the order of a hash set of Java, which is that of the recordings."""
+    """List names in the order of a Java hash set, as in the recordings."""
     return f"[{', '.join(sort_by_hash(names))}]"

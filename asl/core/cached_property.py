@@ -1,4 +1,4 @@
-"""An attribute that is made when it is first asked for, and then is one for all threads."""
+"""A cached property that is safe to share between threads."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ T = TypeVar("T")
 
 
 class shared_cached_property(Generic[T]):  # noqa: N801  # it decorates, as `cached_property` does
-    """A `cached_property` of which threads that ask at once get the same value.
+    """A `cached_property` with one value for all threads.
 
-    The library's makes two then (Python 3.12). Here, too, both may be made, but the first counts.
+    Two threads may both compute a value (as with `functools.cached_property` since Python 3.12),
+    but all get the first one that is stored.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:

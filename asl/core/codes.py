@@ -8,11 +8,10 @@ __all__ = ["Code", "ErrorName", "all_codes", "all_error_names", "lookup"]
 
 
 class Code(NamedTuple):
-    """One rule: its severity under the default profile, a short title and an explanation.
+    """One rule: its severity in the default profile, a short title and an explanation.
 
-    `hint` is what to do about it where a finding does not say, of losses.
-    `aws_severity` is set where the `aws` profile judges the rule differently, `aws_code` where AWS
-    has a diagnostic code of its own for the fault.
+    `hint` is the default advice of a conversion loss. `aws_severity` is the severity in the `aws`
+    profile where it differs, `aws_code` the diagnostic code of AWS for the same fault.
     """
 
     id: str
@@ -25,7 +24,7 @@ class Code(NamedTuple):
 
     @property
     def family(self) -> str:
-        """What the codes of rules about one thing begin with: `V-TASK`, `READ`, `L`."""
+        """The prefix that the codes of one subject share: `V-TASK`, `READ`, `L`."""
         return self.id.rpartition("-")[0] if self.id[-1].isdigit() else self.id.partition("-")[0]
 
 
@@ -51,12 +50,12 @@ def _code(
 
 
 def lookup(code: str) -> Code:
-    """The rule of this id; KeyError if there is none."""
+    """Return the rule of a code; raises KeyError for an unknown one."""
     return _catalogue()[code]
 
 
 def all_codes() -> tuple[Code, ...]:
-    """Every rule, in the order of the specification."""
+    """Return every rule, in the order of the specification."""
     return tuple(_catalogue().values())
 
 
@@ -64,7 +63,7 @@ USUALLY = "A retrier or catcher matches it by this name, States.TaskFailed or St
 
 
 class ErrorName(NamedTuple):
-    """One error name: a short title, what leads to it, what matches it, and what to do about it."""
+    """One error name: its title, its cause, the names that match it, and advice."""
 
     name: str
     title: str
@@ -74,13 +73,13 @@ class ErrorName(NamedTuple):
 
     @property
     def family(self) -> str:
-        """Who raises it: `States`, the language, or an `Agent`."""
+        """The part before the dot: `States` for the language, or `Agent`."""
         return self.name.partition(".")[0]
 
 
 @cache
 def all_error_names() -> tuple[ErrorName, ...]:
-    """Every error name that the language reserves or that is raised by itself."""
+    """Return every error name that the language reserves or raises itself."""
     import tomllib
 
     with open(os.path.join(os.path.dirname(__file__), "failures.toml"), "rb") as file:

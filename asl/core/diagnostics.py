@@ -1,7 +1,7 @@
-"""What is wrong with a document, and where.
+"""Findings of the checks, and the diagnostics and reports made of them.
 
 A check yields a `Finding`, which points into the document's value. `place` turns findings into
-`Diagnostic`s, which point into its text and carry a severity, and gathers them in a `Report`.
+`Diagnostic`s with a position in the text and a severity, and collects them in a `Report`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from asl.core.values import Json
 
 
 class Severity(StrEnum):
-    """How bad a diagnostic is: only an error stops a document from running."""
+    """The severity of a diagnostic; only an error prevents a document from running."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -31,10 +31,10 @@ class Severity(StrEnum):
 
 
 class Wording(NamedTuple):
-    """How AWS's own validation reports a fault, as far as it differs from ours and is known.
+    """AWS's own report of a fault, as far as it is known and differs from ours.
 
-    `at` is the JSON Pointer that AWS names where that is not the finding's own, `code` stands where
-    the rule's own AWS code does not apply; it is empty where AWS does not mind.
+    `at` is the JSON Pointer that AWS names if it is not the finding's own. `code` replaces the AWS
+    code of the rule; it is empty where AWS accepts the document.
     """
 
     message: str | None = None
@@ -43,12 +43,12 @@ class Wording(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a check found, not yet placed in the text.
+    """The result of a check, without a position in the text.
 
-    `pointer` is a JSON Pointer; `at_key` puts the place on the member's key instead of its value;
-    `related` holds `(pointer, message)` pairs; `severity` overrides that of the code; `aws` says
-    what AWS calls it, for the profile that asks; `inside` counts the characters of a string before
-    the fault in it.
+    `pointer` is a JSON Pointer. `at_key` selects the key of the member instead of its value.
+    `related` holds `(pointer, message)` pairs. `severity` overrides the severity of the code. `aws`
+    is AWS's own wording, for the `aws` profile. `inside` counts the characters of a string before
+    the fault.
     """
 
     code: str
@@ -77,12 +77,12 @@ class AwsDiagnostic(NamedTuple):
         return f"{text} at {self.location}" if self.location else text
 
     def to_json(self) -> dict[str, Json]:
-        """`{"code", "message", "location"}`; null for what is not known."""
+        """Return `{"code", "message", "location"}`; null for unknown parts."""
         return {"code": self.code, "message": self.message, "location": self.location}
 
 
 class Related(NamedTuple):
-    """Another place that helps to understand a diagnostic."""
+    """A second position that explains a diagnostic."""
 
     message: str
     pointer: str
@@ -93,9 +93,9 @@ class Related(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A finding with its severity and place; `line` and `column` count from 1, in characters.
+    """A finding with its severity and position; `line` and `column` count from 1, in characters.
 
-    `aws` is set under the `aws` profile, for what AWS reports too.
+    `aws` is set in the `aws` profile for faults that AWS reports, too.
     """
 
     code: str
@@ -111,14 +111,14 @@ class Diagnostic:
 
     @property
     def where(self) -> str:
-        """`file:line:column`, as far as known, else the JSON Pointer."""
+        """`file:line:column` as far as known, else the JSON Pointer."""
         if self.line is None:
             return ":".join(part for part in (self.file, self.pointer) if part) or "document"
         return f"{self.file or '<document>'}:{self.line}:{self.column}"
 
     @property
     def is_of_itself(self) -> bool:
-        """Whether its other place is its own."""
+        """Whether a related position is the diagnostic's own."""
         return any((each.file, each.pointer) == (self.file, self.pointer) for each in self.related)
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Every diagnostic of one document, in the order of its text; as a text, what is told of it."""
+    """All diagnostics of one document in text order; `str()` renders them as `asl check` does."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     document: WrittenDocument | None = None
@@ -140,7 +140,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing of severity error was found."""
+        """Whether there is no error."""
         return not self.errors
 
     @property
@@ -152,7 +152,7 @@ class Report:
         return self.of(Severity.WARNING)
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
-        """The diagnostics of one severity."""
+        """Return the diagnostics of one severity."""
         return tuple(each for each in self.diagnostics if each.severity is severity)
 
     def raise_for_errors(self) -> None:
@@ -182,7 +182,7 @@ ProfileSeverity = Callable[[str, Severity], Severity | None]
 
 
 def default_severity(_code: str, severity: Severity) -> Severity:
-    """The default profile: every code keeps its own severity."""
+    """Return the severity of the code unchanged: the default profile."""
     return severity
 
 
@@ -191,10 +191,13 @@ def place(
     findings: Iterable[Finding],
     profile_severity: ProfileSeverity = default_severity,
 ) -> Report:
-    """Give findings their severity and place, ordered by file, line, column and code.
+    """Give findings their severity and position, and sort them by file, line, column and code.
 
-    `profile_severity` maps a code and its default severity to the effective one; None drops the
-    finding. A finding's own severity is never overridden.
+    Args:
+        document: The document that the findings point into.
+        findings: The findings to report.
+        profile_severity: Maps a code and its default severity to the effective one; None drops the
+            finding. A severity set on the finding itself wins.
     """
     files = {name: number for number, name in enumerate(document.sources)}
     graded: dict[Severity, list[Finding]] = {severity: [] for severity in Severity}
@@ -219,13 +222,13 @@ def place(
 
 
 MAX_FINDINGS: Final = 500
-"""Findings of one document that are reported; the others are counted."""
+"""Findings reported for one document; the others are counted."""
 
 
 def _most_severe(
     graded: Mapping[Severity, list[Finding]],
 ) -> tuple[list[tuple[Severity, Finding]], Mapping[Severity, int]]:
-    """Return the findings to report, errors first, and how many others there are."""
+    """Return the findings to report, errors first, and the counts of the others."""
     shown = [(severity, each) for severity in Severity for each in graded[severity][:MAX_FINDINGS]]
     del shown[MAX_FINDINGS:]
     counts = Counter(severity for severity, _ in shown)
@@ -233,7 +236,7 @@ def _most_severe(
 
 
 def omitted_findings(file: str | None, counts: Mapping[Severity, int]) -> Iterator[Diagnostic]:
-    """Yield the diagnostic that counts the findings that are not reported, if there are any."""
+    """Yield a diagnostic with the number of unreported findings, if there are any."""
     number = sum(counts.values())
     if number:
         kinds = ", ".join(f"{counts[each]} of severity {each}" for each in Severity if counts[each])
@@ -243,11 +246,11 @@ def omitted_findings(file: str | None, counts: Mapping[Severity, int]) -> Iterat
 
 
 LONGEST_MESSAGE: Final = 2000
-"""Characters of a message or a hint that is reported."""
+"""Characters of a reported message or hint."""
 
 
 def _shortened(text: str) -> str:
-    """Return a text of bounded length, however long the name that it quotes."""
+    """Shorten a message to a bounded length."""
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:1200]}…{text[-600:]}"
 
 
@@ -259,7 +262,7 @@ def raise_for_errors(document: WrittenDocument, findings: Iterable[Finding]) -> 
 
 
 def is_error(finding: Finding) -> bool:
-    """Whether a finding is an error in the default profile."""
+    """Return whether a finding is an error in the default profile."""
     severity = finding.severity or lookup(finding.code).severity
     return severity == Severity.ERROR
 
@@ -267,7 +270,7 @@ def is_error(finding: Finding) -> bool:
 def _diagnostic(
     document: WrittenDocument, finding: Finding, severity: Severity
 ) -> tuple[Diagnostic, int]:
-    """Return a finding with its place, and the offset of that."""
+    """Return the diagnostic of a finding and its offset."""
     home, pointer = document.origin(finding.pointer)
     inside, value = finding.inside, resolve_pointer(document.value, finding.pointer)
     if home is not document and value is not None and resolve_pointer(home.value, pointer) != value:
@@ -304,25 +307,25 @@ def _aws(document: WrittenDocument, finding: Finding) -> AwsDiagnostic | None:
 
 
 LONGEST: Final = 200
-"""Characters of a word for which others are proposed: the time grows with their square."""
+"""Characters of a word for which suggestions are made: the time grows with their square."""
 
 
 @dataclass(slots=True)
 class Suggestions:
-    """The work that may be spent on proposals for the misspelt names of one document.
+    """The bounded work of suggestions for misspelt names in one document.
 
-    Comparing names is slow, and a document may hold any number of wrong ones.
+    Comparing names is slow, and a document may hold any number of unknown ones.
     """
 
     left: int = 500_000
-    """How many pairs of letters may still be compared."""
+    """Pairs of letters that may still be compared."""
 
     def near(self, word: str, candidates: Collection[str]) -> str | None:
-        """Return `did you mean ...?` for the candidate that is nearest, if one is near."""
+        """Return `did you mean ...?` for the nearest candidate, None if none is near."""
         return _meant(self.nearest(word, candidates))
 
     def nearest(self, word: str, candidates: Collection[str]) -> str | None:
-        """Return the candidate that is nearest, if one is near and its search is not too long."""
+        """Return the nearest candidate, None if none is near or the work is used up."""
         self.left -= len(candidates)  # adding up their lengths is work, too
         if self.left < 0:
             return None
@@ -333,11 +336,11 @@ class Suggestions:
         return _nearest(word, candidates)
 
     def misspelt(self, field: str, others: Collection[str]) -> str | None:
-        """Return the hint at the field that is written in place of a required one.
+        """Return the hint at an unknown field that may be a misspelt required one.
 
         Args:
-            field: The field that is missing.
-            others: The fields that are there, and have no meaning.
+            field: The missing field.
+            others: The unknown fields of the same object.
         """
         same = next((each for each in sorted(others) if each.casefold() == field.casefold()), None)
         written = self.nearest(field, others) if same is None else same
@@ -353,7 +356,7 @@ _SUGGESTIONS: ContextVar[Suggestions | None] = ContextVar("suggestions", default
 
 @contextmanager
 def bounded_suggestions() -> Iterator[None]:
-    """Bound the work of all calls of `did_you_mean` in the block together."""
+    """Bound the total work of all calls of `did_you_mean` in the block."""
     token = _SUGGESTIONS.set(Suggestions())
     try:
         yield
@@ -362,9 +365,9 @@ def bounded_suggestions() -> Iterator[None]:
 
 
 def did_you_mean(word: str, candidates: Collection[str]) -> str | None:
-    """The hint `did you mean 'Next'?` if a candidate is near to the word, else None.
+    """Return the hint `did you mean 'Next'?` for a similar candidate, None without one.
 
-    Within `bounded_suggestions` it is None when their work is spent.
+    Within `bounded_suggestions` it is None once their work is used up.
     """
     suggestions = _SUGGESTIONS.get()
     if suggestions is None:
@@ -373,7 +376,7 @@ def did_you_mean(word: str, candidates: Collection[str]) -> str | None:
 
 
 def misspelt(field: str, others: Collection[str]) -> str | None:
-    """Return the hint of `Suggestions.misspelt`, within the same bound as `did_you_mean`."""
+    """Return the hint of `Suggestions.misspelt`, within the bound of `did_you_mean`."""
     return (_SUGGESTIONS.get() or Suggestions()).misspelt(field, others)
 
 
@@ -382,11 +385,11 @@ def _meant(nearest: str | None) -> str | None:
 
 
 def _nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """Return the nearest candidate, None where none is near.
+    """Return the nearest candidate, None if none is near.
 
-    Case is ignored; a swap of two neighbouring letters counts as one slip. Of two that are as near
-    the one goes first that is only longer or shorter. A word of which no letter is left is another
-    word. To a word longer than any name nothing is near.
+    Case is ignored; swapping two neighbouring letters counts as one edit. Of two equally near
+    candidates the one that only adds or drops letters at an end wins. A candidate must share a
+    letter.
     """
     if len(word) > LONGEST:
         return None
@@ -404,17 +407,17 @@ def _nearest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def _cut(one: str, other: str) -> bool:
-    """Whether one word is the beginning of the other."""
+    """Return whether one word is a prefix of the other."""
     return one.startswith(other) or other.startswith(one)
 
 
 def _tolerance(word: str) -> int:
-    """How many slips still make the same word: one in three letters, at most three."""
+    """Return the allowed number of edits: one for three letters, at most three."""
     return min(3, (len(word) + 2) // 3)
 
 
 def _distance(one: str, other: str) -> int:
-    """The optimal string alignment distance: insert, delete, replace or swap neighbours."""
+    """Return the optimal string alignment distance: insert, delete, replace or swap."""
     before: list[int] = []
     last = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):

@@ -1,4 +1,4 @@
-"""Documents: a JSON value that knows where its parts stand in a text."""
+"""Documents: JSON values with the positions of their parts in a text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from asl.core.values import SURROGATE, Json, copy_foreign, type_name
 from asl.core.yaml_schema import CORE, Schema
 
 UNNAMED: Final = "workflow"
-"""What a workflow is called that comes from no file, and is not the resource of a template."""
+"""The name of a workflow without a file or a template resource."""
 
 _FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
@@ -48,34 +48,33 @@ class Readable(Protocol):
 
 
 class ComposedText(Protocol):
-    """A text that was put together, and the offsets at which its characters were written."""
+    """A text built from a source, and the source offset of each of its characters."""
 
     @property
     def string(self) -> str:
         """The text."""
 
     def origin(self, position: int) -> int:
-        """Where the character at a position stands in the source."""
+        """Return the source offset of the character at a position."""
 
 
 Loadable: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
-"""What can be read: a path, a text, bytes, a dict or an open file."""
+"""A path, a text, bytes, a dict or an open file."""
 
 
 Origins: TypeAlias = "Mapping[str, tuple[Document, str]]"
-"""JSON Pointers, and in which documents and where that is written which stands there."""
+"""JSON Pointers to the document and pointer where the part is written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composition:
-    """What a document was put together from.
+    """The parts that a document was composed from.
 
-    `written` is the value as its file has it, `imports` are the documents that it names. `origins`
-    tells for parts of the value (by JSON Pointer) in which document they are written, and where.
-    `findings` is what was found when it was put together. `heads` are what documents say beside
-    their machines, by the pointers of these: included ones, and a template that is filled in.
-    `arguments` tells of texts of included machines that are an argument of the Include and nothing
-    else which one: the pointer of each -> that of the argument.
+    `written` is the value as its file has it, `imports` are the imported documents. `origins` maps
+    JSON Pointers of the value to the document and pointer where that part is written. `findings`
+    were found during the composition. `heads` are the fields beside the machine of included
+    documents and of a filled template, by the machine's pointer. `arguments` maps the pointer of a
+    string that is exactly one argument of an Include to the pointer of that argument.
     """
 
     written: Json
@@ -88,13 +87,12 @@ class Composition:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Document:
-    """A value, the text it was read from, and the dialect it is written in.
+    """A value, the text it was read from, and its dialect.
 
-    `resource` is the name of the state machine in a template that holds it, `deployed` the one that
-    it has in ARNs. `siblings` reads the other state machines of the template, by both of their
-    names. `findings` is what there was to say about the value while it was read. Where the text
-    that was parsed is not that of the source but put together from it, `_written` is that text.
-    `hints` tells for texts that are wrong where a resource is named what to write instead.
+    `resource` is the name of the state machine within its template, `deployed` its name in ARNs.
+    `siblings` reads the other state machines of the template, by both names. `findings` were found
+    while reading. `_written` is the parsed text if it was built from the source. `hints` maps texts
+    that are wrong as a resource name to a correction.
     """
 
     value: Json
@@ -114,7 +112,7 @@ class Document:
 
     @property
     def name(self) -> str:
-        """The name of the workflow: that of the resource, or of the file up to its first dot."""
+        """The name of the workflow: its resource, or its file up to the first dot."""
         if self.resource is not None:
             return self.resource
         file = os.path.basename(self.source.name or "")
@@ -122,19 +120,19 @@ class Document:
 
     @property
     def whole(self) -> Json:
-        """The value without what it was put together from: it needs no other file."""
+        """The value without `Imports` and `_lock`: it needs no other file."""
         if self.composition is None:
             return self.value
         return {key: self.value[key] for key in self.value if key not in ("Imports", "_lock")}
 
     def origin(self, pointer: str) -> tuple[Document, str]:
-        """The document in which the value at a JSON Pointer is written, and its pointer there."""
+        """Return the document and pointer where the value at a JSON Pointer is written."""
         origins = self.composition.origins if self.composition is not None else None
         return origin_of(pointer, self, origins) if origins else (self, pointer)
 
     @property
     def sources(self) -> Mapping[str | None, Source]:
-        """The texts that it was put together from, by their names; its own is the first."""
+        """The source texts by name; the document's own is the first."""
         found = {self.source.name: self.source}
         if self.composition is not None:
             for document, _ in self.composition.origins.values():
@@ -142,10 +140,15 @@ class Document:
         return found
 
     def offset(self, pointer: str, at_key: bool = False, inside: int | None = None) -> int:
-        """Where the value (or its key) at a JSON Pointer begins: characters, counted from 0.
+        """Return the offset of the value (or its key) at a JSON Pointer: characters, counted from
+        0.
 
-        With *inside*, where that character of the string at the pointer stands, if it can be told.
-        Without text it is the number of the value in the order of appearance.
+        Args:
+            pointer: The JSON Pointer.
+            at_key: Whether to return the offset of the key.
+            inside: A character of the string at the pointer, to locate that instead.
+
+        Without a text it is the number of the value in the order of appearance.
         """
         offset = self.span.find(pointer, at_key)
         text = self.source.text if self._written is None else self._written.string
@@ -156,7 +159,7 @@ class Document:
 
     @property
     def span(self) -> Span:
-        """Where the value and its parts begin in the text that was parsed."""
+        """The offsets of the value and its parts in the parsed text."""
         if not self._spans:
             if self.source.text is None:
                 self._spans.append(spans_of(self.value))
@@ -167,9 +170,10 @@ class Document:
         return self._spans[0]
 
     def locate(self, pointer: str, at_key: bool = False, inside: int | None = None) -> Place:
-        """The place of the value (or of its key) at a JSON Pointer, or of its nearest ancestor.
+        """Return the position of the value (or its key) at a JSON Pointer, or of its nearest
+        ancestor.
 
-        With *inside* the place of that character of the string there.
+        With *inside* the position of that character of the string.
         """
         if self.source.text is None:
             return Place()
@@ -177,7 +181,7 @@ class Document:
 
 
 def origin_of(pointer: str, document: Document, origins: Origins) -> tuple[Document, str]:
-    """Where a part of a document is written, by what is known of the nearest one around it."""
+    """Return where a part of a document is written, from the nearest known ancestor."""
     known = pointer
     while known not in origins:
         if not known:
@@ -196,22 +200,27 @@ def read(
 ) -> Document:
     """Read a document: an object in JSON or YAML.
 
-    A string is a text if it begins with `{` or has several lines, otherwise a path. `name` stands
-    for the file in diagnostics; `format` is `json` or `yaml`, guessed if not given.
+    Args:
+        what: A path, a text (begins with `{` or has several lines), bytes, a dict or an open file.
+        name: The file name in diagnostics.
+        format: `json` or `yaml`; guessed by default.
+        limits: Bounds of the text and the value.
 
-    Raises `InvalidDocument` for what cannot be read, with every fault found and its place,
-    `DocumentNotFound` for a path without a file, and `NotJson` for a dict that JSON cannot say.
+    Raises:
+        InvalidDocument: The text cannot be read; every fault is reported with its position.
+        DocumentNotFound: There is no such file.
+        NotJson: The dict has no JSON form.
     """
     return as_object(read_value(what, name=name, format=format, limits=limits))
 
 
 def is_workflow(value: Json) -> bool:
-    """Whether a value has the fields of a document, whatever is wrong with it."""
+    """Return whether a value has the fields of a document, valid or not."""
     return type(value) is dict and {"StartAt", "States"} <= value.keys()
 
 
 def as_object(document: Document) -> Document:
-    """The document if it is an object; raises `InvalidDocument` if it is another value."""
+    """Return the document if its value is an object; raises `InvalidDocument` otherwise."""
     if type(document.value) is not dict:
         message = f"a document is an object, not {_article(type_name(document.value))}"
         if document.source.text is not None and not document.source.text.strip():
@@ -227,7 +236,7 @@ def read_value(
     format: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Document:
-    """Read any value in JSON or YAML; everything else is as in `read`."""
+    """Read any value in JSON or YAML; see `read` for arguments and errors."""
     if isinstance(what, dict):
         return Document(copy_foreign(what), Source(name))
     return parse_source(open_source(what, name=name, format=format, limits=limits), limits)
@@ -240,7 +249,7 @@ def open_source(
     format: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Source:
-    """The text of what is to be read, not yet parsed; everything else is as in `read`."""
+    """Return the text without parsing it; see `read` for arguments and errors."""
     if format not in (None, "json", "yaml"):
         raise AslError(f"unknown format {format!r}: json or yaml")
     raw, name = _raw(what, name, limits)
@@ -255,7 +264,7 @@ def open_source(
 def parse_source(
     source: Source, limits: Limits = DEFAULT_LIMITS, schema: Schema | None = None
 ) -> Document:
-    """The value of a text; raises `InvalidDocument`. A schema is only for YAML."""
+    """Parse a text; raises `InvalidDocument`. A schema applies to YAML only."""
     text = source.text
     assert text is not None
     spans = []
@@ -272,14 +281,14 @@ def parse_source(
 
 
 def _of_yaml(text: str, limits: Limits, schema: Schema) -> tuple[Json, Span, list[Fault]]:
-    """The value of a YAML text and where its parts stand, or its faults."""
+    """Return the value of a YAML text with the spans of its parts, or its faults."""
     from asl.core.yaml_text import loads
 
     return loads(text, limits, schema)
 
 
 def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str | None]:
-    """The text or bytes of what is to be read, and its name."""
+    """Return the text or bytes to read, and their name."""
     if isinstance(what, bytes | bytearray | memoryview):
         return bytes(what), name
     path = path_of(what)
@@ -295,14 +304,14 @@ def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str 
 
 
 def path_of(what: Loadable) -> str | None:
-    """The path that is to be read, None for a text and for everything else."""
+    """Return the path to read, None for a text or any other input."""
     if isinstance(what, str) and ("\n" in what or what.lstrip("\ufeff \t\r").startswith("{")):
         return None
     return os.fsdecode(what) if isinstance(what, str | os.PathLike) else None
 
 
 def contents(path: str, limits: Limits = DEFAULT_LIMITS) -> bytes:
-    """Return what a file holds, a byte more than may be at most; raises DocumentNotFound."""
+    """Read a file, at most one byte beyond the limit; raises DocumentNotFound."""
     try:
         with open(path, "rb") as file:
             return file.read(limits.max_bytes + 1)
@@ -313,7 +322,7 @@ def contents(path: str, limits: Limits = DEFAULT_LIMITS) -> bytes:
 
 
 def _near(path: str) -> str | None:
-    """A hint at a file in the same folder whose name is close, or has the same stem."""
+    """Return a hint at a file in the same folder with a similar name or the same stem."""
     folder, wanted = os.path.split(path)
     try:
         with os.scandir(folder or ".") as entries:
@@ -348,13 +357,13 @@ def _decoded(raw: str | bytes, name: str | None, limits: Limits) -> str:
 
 
 def too_large(name: str | None, limit: int, hint: str | None = None) -> InvalidDocument:
-    """The refusal of a text of more bytes than may be read."""
+    """Return the error for a text over the byte limit."""
     fault = Fault("READ-04", f"the document is larger than {limit} bytes", 0, hint)
     return invalid(Source(name), [fault])
 
 
 def invalid(source: Source, faults: list[Fault]) -> InvalidDocument:
-    """The refusal of a text, with its faults in the order of the text."""
+    """Return the error for a text, with its faults in text order."""
     ordered = sorted(faults, key=lambda fault: (fault.offset, fault.code))
     diagnostics = tuple(_diagnostic(source, fault) for fault in ordered)
     return InvalidDocument(Report(diagnostics, Document(None, source)))
@@ -381,7 +390,7 @@ def _diagnostic(source: Source, fault: Fault) -> Diagnostic:
 
 
 def clip(text: str) -> str:
-    """A message of bounded length, however long the key or word that it quotes."""
+    """Shorten a message to a bounded length."""
     return text if len(text) <= 200 else f"{text[:120]}…{text[-60:]}"
 
 

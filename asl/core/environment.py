@@ -11,20 +11,26 @@ __all__ = ["data_folder", "has_running_loop", "install_command", "require_extra"
 
 
 def require_extra(module: str, extra: str, what: str) -> None:
-    """Raise AslError, with the line that installs it, unless there is a module of an extra."""
+    """Raise AslError with the install command unless a module of an optional extra is installed.
+
+    Args:
+        module: The module to look for.
+        extra: The extra that installs it.
+        what: The feature that needs it, for the message.
+    """
     if find_spec(module) is None:
         raise AslError(f"{what} needs {module!r}: {install_command(extra)}")
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra: from the checkout where asl runs from one."""
+    """Return the command that installs an extra, from the checkout if there is one."""
     checkout = Path(__file__).parents[2]
     package = "." if (checkout / "pyproject.toml").is_file() else "agent-state-language"
     return f"pip install '{package}[{extra}]'"
 
 
 def has_running_loop() -> bool:
-    """Whether an event loop is running in this thread."""
+    """Return whether an event loop is running in this thread."""
     asyncio = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None
 
@@ -35,10 +41,12 @@ _BESIDE = {"schemas": "schemas", "conformance": "conformance", "examples": "docs
 
 
 def data_folder(name: Literal["schemas", "conformance", "examples"]) -> Path:
-    """Return the folder of this name; raises AslError if the installation lacks it.
+    """Return a data folder of the installation.
 
-    A wheel holds it as `asl/data/<name>`; a checkout or an editable install has it beside the
-    package.
+    A wheel holds it as `asl/data/<name>`; in a checkout it is a sibling of the package.
+
+    Raises:
+        AslError: The folder is missing.
     """
     places = (_PACKAGE / "data" / name, _PACKAGE.parent / _BESIDE[name])
     for place in places:

@@ -1,7 +1,7 @@
-"""The exceptions every layer shares.
+"""The exceptions that all layers share.
 
-`AslError` and its kin tell the caller of this library that something was used wrongly.
-`StateError` is the workflow's own failure: `Retry` and `Catch` see it, never the caller's code.
+`AslError` and its subclasses report wrong use of this library to the caller. `StateError` is the
+failure of a workflow's state, for `Retry` and `Catch`; it never reaches the caller's code.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class AslError(Exception):
-    """The library was misused, or given something it cannot work with."""
+    """The library was used wrongly, or got input that it cannot use."""
 
 
 class DocumentNotFound(AslError):
-    """No document can be read at `path`; `hint` names a near match in the same folder."""
+    """There is no readable document at `path`; `hint` names a similar file."""
 
     def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
         super().__init__(path, reason, hint)
@@ -32,9 +32,10 @@ class DocumentNotFound(AslError):
 
 
 class InvalidTest(AslError):
-    """A state cannot be tested as asked; text and `code` (`ValidationException`, ...) are AWS's.
+    """A state cannot be tested as requested; message and `code` (`ValidationException`, ...) are
+    AWS's.
 
-    A hint of ours is a note of the exception, so the text stays theirs.
+    A hint of ours is added as a note, so the message stays AWS's.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class InvalidTest(AslError):
 
 
 class NotJson(AslError):
-    """A Python value has no JSON form: `place` is a JSONPath, `found` the Python type's name."""
+    """A Python value has no JSON form; `place` is a JSONPath, `found` the name of its type."""
 
     def __init__(self, place: str, found: str, reason: str) -> None:
         super().__init__(place, found, reason)
@@ -62,8 +63,8 @@ class NotJson(AslError):
 class StateError(Exception):
     """A state failed with an error name and a cause (Specification 6.1); `Fail` may omit both.
 
-    `usage` is what an agent has used before it failed, as it would report it in a result. Where it
-    is `mark_usage_unknown`, nobody knows that: the call was given up, or broke off, before its end.
+    `usage` is the usage reported by a failed agent call. `lost` says that its usage is unknown: the
+    call was abandoned or broke off.
     """
 
     __slots__ = ("cause", "name")
@@ -83,13 +84,13 @@ E = TypeVar("E", bound=StateError)
 
 
 def mark_usage_unknown(error: E) -> E:
-    """Return the error of a call of which nobody knows what it has used."""
+    """Return the error with its usage marked as unknown."""
     error.lost = True
     return error
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it comes from, each once."""
+    """Yield an error and the errors that caused it, each once."""
     seen = set[int]()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -99,10 +100,10 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def cause_for(error: BaseException, cause: BaseException | None) -> BaseException | None:
-    """Return *cause* for `raise error from ...`, with all circles in its chain cut.
+    """Return *cause* for `raise error from ...`, with all cycles in its chain cut.
 
-    Foreign code may raise an error from itself, or one that is raised again may be among its own
-    causes: whoever follows them would never end.
+    Foreign code may raise an error from itself, or raise one again that is among its own causes; a
+    reader of the chain would then never end.
     """
     if cause is error:
         cause = None
@@ -119,7 +120,7 @@ def cause_for(error: BaseException, cause: BaseException | None) -> BaseExceptio
 
 
 class EvaluationFailed(StateError):
-    """A JSONata expression failed; `location` is the field that holds it, None for no field."""
+    """A JSONata expression failed; `location` is its field, None without a field."""
 
     __slots__ = ("location",)
 
@@ -129,7 +130,7 @@ class EvaluationFailed(StateError):
 
 
 def too_large(state: str) -> StateError:
-    """The error of a state whose input or result is over the limit, in AWS's words."""
+    """Return the error of a state whose input or result exceeds the limit, in AWS's words."""
     return StateError(
         "States.DataLimitExceeded",
         f"The state/task '{state}' returned a result with a size exceeding the maximum number of "
@@ -138,7 +139,7 @@ def too_large(state: str) -> StateError:
 
 
 class ExpressionFault(Exception):
-    """An expression's text is wrong at `offset` (0-based, in characters); `code` is a rule id."""
+    """A syntax error at `offset` (characters, from 0); `code` is the id of a rule."""
 
     __slots__ = ("code", "hint", "message", "offset")
 

@@ -1,7 +1,4 @@
-"""How Java, in which AWS is written, prints values and orders the members of a set.
-
-Where the service shows a container or the members of a set, it shows them so.
-"""
+"""Print values and order sets as Java does: AWS Step Functions is written in Java."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -18,7 +15,7 @@ _WORD = 0xFFFFFFFF
 
 
 def java_text(value: Json) -> str:
-    """Print a value as `toString` does: `{a=1, b=[x, null]}`."""
+    """Return a value as Java's `toString` prints it: `{a=1, b=[x, null]}`."""
     if type(value) is dict:
         return "{" + ", ".join(f"{key}={java_text(item)}" for key, item in value.items()) + "}"
     if type(value) is list:
@@ -27,7 +24,7 @@ def java_text(value: Json) -> str:
 
 
 def json_text(value: Json) -> str:
-    """Write a value as compact JSON with its doubles as `Double.toString` writes them."""
+    """Return a value as compact JSON with doubles as `Double.toString` prints them."""
     if type(value) is dict:
         members = (f"{compact(key)}:{json_text(item)}" for key, item in value.items())
         return "{" + ",".join(members) + "}"
@@ -37,9 +34,9 @@ def json_text(value: Json) -> str:
 
 
 def decimal(value: float) -> Decimal:
-    """Return the number that `Double.toString` writes for a double.
+    """Return the number that `Double.toString` prints for a double.
 
-    It has the fewest digits that tell the double from others, but two at least: the least double is
+    It has the fewest digits that identify the double, but at least two: the least double is
     4.9E-324.
     """
     shortest = Decimal(repr(value))
@@ -57,7 +54,7 @@ def _double(value: float) -> str:
 
 
 def sort_by_hash(values: Iterable[_Value]) -> list[_Value]:
-    """Order different values as a `HashSet` does to which they were added one after the other."""
+    """Sort distinct values into the order of a `HashSet` filled one by one."""
     members = list(values)
     buckets = 16
     while len(members) > buckets * 3 // 4:
@@ -70,7 +67,7 @@ def _spread(code: int) -> int:
 
 
 def _hash(value: Json) -> int:
-    """Compute `hashCode` as 32 bits without a sign."""
+    """Return Java's `hashCode` as 32 unsigned bits."""
     kind = type(value)
     if kind is dict:
         code = sum(_hash(key) ^ _hash(item) for key, item in value.items())

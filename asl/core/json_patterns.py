@@ -1,8 +1,8 @@
-"""Patterns over JSON values, for scripted agents and for what a conformance case expects.
+"""Patterns over JSON values, for scripted agents and conformance cases.
 
-A pattern is a JSON value; `{"$like": REGEX}` matches a string as a whole, `{"$any": true}` matches
-everything, `{"$type": "number"}` a type, `{"$json": P}` a string that holds JSON matching P, and
-`{"$partial": {...}}` an object that has at least these members.
+A pattern is a JSON value; `{"$like": REGEX}` matches a whole string, `{"$any": true}` matches
+everything, `{"$type": "number"}` a type, `{"$json": P}` a string with JSON that matches P, and
+`{"$partial": {...}}` an object with at least these members.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,16 +16,16 @@ from asl.core.work import WorkExceeded, WorkMeter
 __all__ = ["matches", "mismatches"]
 
 SHOWN = 400
-"""How many bytes of a value a sentence shows."""
+"""Bytes of a value shown in a sentence."""
 
 
 def matches(pattern: Json, value: Json) -> bool:
-    """Whether *value* is what *pattern* describes."""
+    """Return whether a value matches a pattern."""
     return not any(True for _ in mismatches(pattern, value))
 
 
 def mismatches(pattern: Json, value: Json, place: str = "$") -> Iterator[str]:
-    """Yield a sentence for every part of *value* that *pattern* does not describe."""
+    """Yield a sentence for every part of a value that does not match."""
     if type(pattern) is dict and len(pattern) == 1 and (name := next(iter(pattern))) in _WILD:
         yield from _WILD[name](pattern[name], value, place)
     elif type(pattern) is dict and type(value) is dict:

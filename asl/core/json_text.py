@@ -1,7 +1,7 @@
-"""Read JSON text: fast when it is sound, exact about what is wrong when it is not.
+"""Read JSON text, with exact positions of every value and fault.
 
-`orjson` and `json` read a sound text. Only when they object, or when something must be placed,
-`scan` walks the text again and says where every value stands and what is wrong with it.
+`orjson` and `json` read a valid text. `scan` reads the text again only if they fail, or if
+positions are needed.
 """
 
 import json
@@ -28,7 +28,7 @@ _CLOSED = re.compile(rb'"[^"\n]*["\n]')
 _BLOCK = 1 << 16
 """Bytes in which values are counted without a look at the limit."""
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.:-]*)\}")
-"""What deployment tools replace by a value: `${Name}`."""
+"""A placeholder of deployment tools: `${Name}`."""
 
 _WORD = re.compile(r"[^\s{}\[\],:\"']+")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -39,12 +39,12 @@ _NOT_FINITE = frozenset(("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"))
 TOO_DEEP = "take an inner part out, into a document of its own"
 ALONE = "write both halves of its pair, or the character itself"
 QUOTED = "put it in quotes"
-"""What to do about what neither JSON nor YAML can hold."""
+"""Advice for numbers that JSON and YAML cannot hold."""
 _MEANT = {"none": "null", "nil": "null", "undefined": "null"}
 
 
 def loads(text: str, limits: Limits) -> tuple[Json, list[Fault]]:
-    """The value of a JSON text, or the faults that keep it from having one."""
+    """Return the value of a JSON text, or its faults."""
     try:
         orjson.loads(text)
         value = _value(text)
@@ -61,7 +61,7 @@ def loads(text: str, limits: Limits) -> tuple[Json, list[Fault]]:
 
 
 def _too_many(value: Json, limits: Limits) -> Iterator[Fault]:
-    """Yield a fault if a value has more parts than the limits allow."""
+    """Yield a fault for a value with more parts than the limits allow."""
     count, parts = 0, [value]
     while parts:
         count += 1
@@ -75,7 +75,7 @@ def _too_many(value: Json, limits: Limits) -> Iterator[Fault]:
 
 
 def read_data(text: str) -> Json:
-    """The value of a JSON text that is data, not a document; ValueError says what is wrong."""
+    """Return the value of a JSON text that is data, not a document; raises ValueError."""
     orjson.loads(text)  # is strict about NaN, and about depth
     try:
         return copy_foreign(json.loads(text))
@@ -84,10 +84,10 @@ def read_data(text: str) -> Json:
 
 
 class ValueCounter:
-    """Counts the values of a JSON text while it arrives, before anything is built of them.
+    """Counts the values of a JSON text while it arrives, before any of them is built.
 
     Args:
-        limit: Values that the text may have.
+        limit: The allowed number of values.
     """
 
     __slots__ = ("_in_string", "_rest", "count", "limit", "strings")
@@ -102,7 +102,7 @@ class ValueCounter:
         self._rest = b""
 
     def feed(self, data: bytes) -> bool:
-        """Count the next bytes; return False if there are too many values."""
+        """Count the next bytes; return False once there are too many values."""
         for at in range(0, len(data), _BLOCK):
             if self._is_full:
                 break
@@ -145,7 +145,7 @@ def _integer(digits: str) -> int:
 
 
 def scan(text: str, limits: Limits) -> tuple[Span, list[Fault]]:
-    """Where every value of a JSON text stands, and what is wrong with the text.
+    """Return the positions of every value of a JSON text, and its faults.
 
     After a syntax error the spans are those of the text before it.
     """
@@ -156,11 +156,11 @@ def scan(text: str, limits: Limits) -> tuple[Span, list[Fault]]:
 
 
 class _Stop(Exception):
-    """Nothing sensible can be read after this point."""
+    """Reading cannot continue after this point."""
 
 
 class _Open:
-    """An object or array whose end has not been read; `step` is the member being read."""
+    """An unfinished object or array; `step` is the member being read."""
 
     __slots__ = ("at", "bracket", "closer", "span", "step")
 
@@ -204,7 +204,7 @@ class _Scanner:
             self.misplaced("the document ends before this")
 
     def more(self, container: _Open) -> bool:
-        """Whether another member follows; reads the comma before it, or the closing bracket."""
+        """Return whether another member follows; reads the comma or the closing bracket."""
         found = self.peek()
         if found == container.closer:
             self.take(1)
@@ -347,7 +347,7 @@ class _Scanner:
         )
 
     def misplaced(self, expected: str) -> NoReturn:
-        """Stop at something that cannot stand here, with the usual reasons for it."""
+        """Stop at an unexpected token, with the usual reasons for it."""
         found = self.peek()
         word = self.word()
         if not found:
@@ -399,7 +399,7 @@ class _Scanner:
         return self.text[self.at : self.at + 1]
 
     def word(self) -> str:
-        """The run of characters from here to the next blank or bracket, or one character."""
+        """Return the characters up to the next blank or bracket, at least one."""
         match = _WORD.match(self.text, self.at)
         return match[0] if match else self.text[self.at : self.at + 1]
 

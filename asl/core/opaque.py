@@ -1,7 +1,7 @@
-"""Opaque values: strings with a part that only a deployment fills in.
+"""Opaque values: strings with a placeholder that only a deployment fills in.
 
-Such a string may become any value, so no rule can judge it. Its type here is one of its own: code
-that looks for a plain `str` passes it by, and findings about it are dropped in one place.
+Such a string may become any value, so no rule can judge it. It has a type of its own: code that
+looks for a plain `str` skips it, and findings about it are dropped in one place.
 """
 
 import re
@@ -22,7 +22,7 @@ JavaScript; a dynamic reference."""
 def mark_opaque(value: Json) -> Json:
     """Return the value with every string that holds a placeholder made opaque.
 
-    Parts without one are shared; keys stay as they are.
+    Parts without one are shared; keys stay unchanged.
     """
     if type(value) is str:
         return Opaque(value) if PLACEHOLDER.search(value) else value
@@ -45,9 +45,9 @@ def contains_opaque(value: Json) -> bool:
 
 
 def is_about_opaque(value: Json, pointer: str, at_key: bool) -> bool:
-    """Return whether a finding concerns an opaque value, or a field whose name is one.
+    """Return whether a finding concerns an opaque value, or a field with an opaque name.
 
-    The name of a state is known as it is written: other places refer to it.
+    The name of a state counts as known: other states refer to it as it is written.
     """
     if type(resolve_pointer(value, pointer)) is Opaque:
         return True

@@ -15,11 +15,7 @@ __all__ = ["blaming", "load_plugin", "plugin_error"]
 
 
 def load_plugin(entry: EntryPoint) -> object:
-    """Return what an entry point names.
-
-    Raises:
-        AslError: It cannot be imported. The message names the entry point and its package.
-    """
+    """Load the object of an entry point."""
     try:
         return entry.load()
     except (Exception, SystemExit) as fault:  # foreign code, which is run by its import

@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): how they name a place in a value."""
+"""JSON Pointers (RFC 6901)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,35 +8,35 @@ __all__ = ["escape", "pointer_to", "resolve_pointer", "split_pointer", "tokens",
 
 
 def escape(token: str) -> str:
-    """One reference token of a JSON Pointer."""
+    """Return a name as a reference token of a JSON Pointer."""
     if "/" not in token and "~" not in token:
         return token
     return token.replace("~", "~0").replace("/", "~1")
 
 
 def unescape(token: str) -> str:
-    """The text that `escape` has made a reference token of."""
+    """Return the name of a reference token."""
     return token.replace("~1", "/").replace("~0", "~")
 
 
 def tokens(pointer: str) -> Iterator[str]:
-    """The names and positions on the way from the whole value, the outermost first."""
+    """Return the names and positions of a pointer, the outermost first."""
     return map(unescape, pointer.split("/")[1:])
 
 
 def pointer_to(names: Iterable[str]) -> str:
-    """The JSON Pointer of these names and positions; the inverse of `tokens`."""
+    """Return the JSON Pointer of names and positions; the inverse of `tokens`."""
     return "".join(f"/{escape(name)}" for name in names)
 
 
 def split_pointer(pointer: str) -> tuple[str, str]:
-    """The JSON Pointer of a value's holder, and the name of the value in it."""
+    """Return the pointer of the parent and the name of the last member."""
     holder, _, token = pointer.rpartition("/")
     return holder, unescape(token)
 
 
 def resolve_pointer(value: Json, pointer: str) -> Json:
-    """The value at a JSON Pointer, None where there is none."""
+    """Return the value at a JSON Pointer, None if there is none."""
     for token in tokens(pointer):
         if type(value) is list:
             index = index_of(token, value)

@@ -1,4 +1,4 @@
-"""Text of documents, agents and people made safe to show: it cannot control a terminal."""
+"""Make text of documents, agents and people safe for a terminal."""
 
 from unicodedata import category
 
@@ -9,9 +9,9 @@ JOINER = "\u200d"
 
 
 def is_printable(text: str) -> bool:
-    """Return whether a text is one line that a terminal shows as it is written.
+    """Return whether a text is one line that a terminal shows unchanged.
 
-    Blanks of all kinds are: a space that does not break, or the wide one of Japanese texts.
+    Spaces of all kinds count as printable, such as the no-break space and the ideographic space.
     """
     return text.isprintable() or all(map(_is_shown, text))
 
@@ -34,7 +34,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def printable_json(text: str) -> str:
-    """Return a JSON text of the same value in which such characters are escapes (`\\u202e`)."""
+    r"""Return a JSON text of the same value with unsafe characters escaped (`\u202e`)."""
     if text.isprintable():
         return text
     return "".join(each if _is_shown(each) or each == "\n" else _escape(ord(each)) for each in text)

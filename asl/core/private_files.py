@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may read: executions and what agents say is private."""
+"""Files and folders with access for their owner only, for private data of executions."""
 
 import os
 from contextlib import suppress

@@ -1,7 +1,7 @@
-"""Profiles: the same language read three ways (Specification 0.3).
+"""Profiles: three variants of the language (Specification 0.3).
 
-A profile is chosen by the caller and bound when a document is checked and compiled; nothing reads
-it while a workflow runs.
+The caller chooses a profile; it is bound when a document is checked and compiled, and not read
+while a workflow runs.
 """
 
 import sys
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Missing(Enum):
-    """What a path that finds nothing does, by the place where it stands (Specification 3.3)."""
+    """The behaviour of a path that finds nothing, by its place (Specification 3.3)."""
 
     RUNTIME = "States.Runtime"
     PARAMETER = "States.ParameterPathFailure"
@@ -54,7 +54,7 @@ NO_QUOTAS = Quotas()
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One way to read the language. All sizes are bytes of compact JSON in UTF-8."""
+    """One variant of the language. All sizes are bytes of compact JSON in UTF-8."""
 
     name: str
     agent_native: bool = True
@@ -68,20 +68,21 @@ class Profile:
     java_format: bool = False
     """Intrinsic functions print and compare values the way the recorded service does, as Java."""
     checks_every_state: bool = False
-    """The payload limit holds for every effect's output and every Assign, not the border alone."""
+    """Whether the payload limit applies to every output and Assign, not only to the input and
+    output of the execution."""
     max_payload: int = 64 * 1024 * 1024
     max_transitions: int = 1_000_000
     """Transitions of one machine; a loop guard (Specification 1.2)."""
     max_effects: int = 25_000
-    """Attempts of one machine to reach the world: tasks, waits, forks, with their retries."""
+    """Attempts of one machine to perform an effect: tasks, waits, forks, with their retries."""
     max_items: int = 250_000
-    """Items of all Map states of an execution that are not distributed, nested ones included."""
+    """Items of all inline Map states of an execution, nested ones included."""
 
     quotas: Quotas = NO_QUOTAS
 
     @property
     def aws(self) -> bool:
-        """Whether this is the `aws` profile: AWS's behaviour and wording."""
+        """Whether this is the `aws` profile: AWS's behaviour and messages."""
         return not self.agent_native
 
     def with_limits(
@@ -144,7 +145,7 @@ _NONE = "none"
 
 
 def profile_named(name: str) -> Profile | None:
-    """Return the profile of a name such as `aws` or `aws:history_events=none`, None for no such."""
+    """Return the profile of a name such as `aws` or `aws:history_events=none`, else None."""
     plain, *quotas = name.split(":")
     if plain not in PROFILES:
         return None

@@ -1,9 +1,9 @@
-"""Import what a user names: `module:name`, or `folder/file.py:name`.
+"""Import Python objects by a user's name: `module:name`, or `folder/file.py:name`.
 
-A module that Python finds by itself is imported as usual. Any other is looked for in the folders
-that the caller names, and belongs to its folder alone: it is loaded under a private name, and
-nothing but the modules of the same folder can import it. So no file of a folder can stand in for a
-library, and two folders may have modules of the same name. The folders are never on `sys.path`.
+An installed module is imported as usual. Any other module is looked for in the folders that the
+caller names. It is loaded under a private name, and only modules of the same folder can import it.
+So no file of a folder can replace a library, and two folders may have modules of the same name. The
+folders are never on `sys.path`.
 """
 
 import ast
@@ -34,19 +34,19 @@ __all__ = [
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 PRIVATE = "asl_modules_"
-"""How the names of the packages begin that hold the modules of folders."""
+"""Prefix of the names of private packages."""
 
 
 def import_object(name: str, folders: Iterable[Path] = ()) -> Any:
-    """Import what `module:name` or `file.py:name` names.
+    """Import the object of `module:name` or `file.py:name`.
 
     Args:
         name: The module, or the path of a file, and a name in it; both may have dots.
-        folders: Where a module is looked for that Python does not find by itself, and where
-            the path of a file begins; the current folder for a file where none is named.
+        folders: Folders with modules that are not installed, and the base of relative file paths;
+            the current folder by default.
 
     Raises:
-        AslError: There is no such module, file or name, or importing it fails.
+        AslError: There is no such module, file or name, or its import fails.
     """
     module_name, attribute = _parts(name)
     try:
@@ -74,15 +74,15 @@ def import_object(name: str, folders: Iterable[Path] = ()) -> Any:
 
 
 class MissingModule(AslError):
-    """There is no module of a name here; there may be one where the name is used."""
+    """There is no module of this name here; it may exist where the name is used."""
 
 
 def check_import(name: str, folders: Iterable[Path] = ()) -> None:
-    """Check what `import_object` takes, as far as that is possible without running any code.
+    """Check a name for `import_object`, as far as possible without running code.
 
     Args:
         name: The name to import.
-        folders: Where modules and files are looked for.
+        folders: Folders with modules and files.
 
     Raises:
         MissingModule: There is no such module.
@@ -106,18 +106,18 @@ def check_import(name: str, folders: Iterable[Path] = ()) -> None:
 
 
 def code_folders() -> list[str]:
-    """Return the folders from which modules have been imported."""
+    """Return the folders of the imported modules."""
     return [folder.path for folder in _FOLDERS.values()]
 
 
 def is_file_form(name: str) -> bool:
-    """Whether the name is the path of a file and a name in it."""
+    """Return whether a name consists of the path of a file and a name in it."""
     module = name.rpartition(":")[0]
     return module.endswith(".py") and bool(_NAME.fullmatch(name.rpartition(":")[2]))
 
 
 def probable(name: str) -> str | None:
-    """Return the right form of a name that is written with dots or a folder alone, else None."""
+    """Return the correct form of a name written with dots or a folder alone, else None."""
     module, colon, attribute = name.rpartition(":")
     if not colon:
         module, _, attribute = name.rpartition(".")
@@ -133,7 +133,7 @@ def probable(name: str) -> str | None:
 
 
 def aside(name: str) -> str:
-    """Return the hint at the right form of a name, in brackets, or nothing."""
+    """Return the hint at the correct form of a name in brackets, or an empty text."""
     form = probable(name)
     return "" if form is None else f" (did you mean {form!r}?)"
 
@@ -163,7 +163,7 @@ def _file(name: str, path: str, folders: Iterable[Path]) -> Path:
 
 
 def _module(name: str, folders: Iterable[Path]) -> ModuleType:
-    """Import a module that Python finds, else the one of the first folder that has it."""
+    """Import an installed module, else that of the first folder with one."""
     if name not in sys.modules and _spec(name) is None:
         places = [str(folder.resolve()) for folder in folders]
         for wanted in (name, name.partition(".")[0]):
@@ -174,7 +174,7 @@ def _module(name: str, folders: Iterable[Path]) -> ModuleType:
 
 
 def _spec(name: str, folder: str | None = None) -> ModuleSpec | None:
-    """Find a module, in a folder or where Python does, without importing its packages."""
+    """Find a module, in a folder or installed, without importing its packages."""
     top, *rest = name.split(".")
     if folder is not None:
         spec = PathFinder.find_spec(top, [folder])
@@ -188,7 +188,7 @@ def _spec(name: str, folder: str | None = None) -> ModuleSpec | None:
 
 
 def _located(name: str, module: str, folders: Iterable[Path]) -> Path | None:
-    """Return the file of a module, None for one without; raises MissingModule."""
+    """Return the file of a module, None without a file; raises MissingModule."""
     spec = _spec(module)
     for folder in folders:
         spec = spec or _spec(module, str(folder.resolve()))
@@ -200,7 +200,7 @@ def _located(name: str, module: str, folders: Iterable[Path]) -> Path | None:
 
 
 def _defined(file: Path) -> set[str] | None:
-    """Return the names that a module defines at its top, None where that cannot be read from it."""
+    """Return the top-level names of a module, None where they cannot be read from the source."""
     names: set[str] = set()
     rest: list[ast.AST] = list(ast.parse(file.read_bytes(), str(file)).body)
     while rest:
@@ -219,7 +219,7 @@ def _defined(file: Path) -> set[str] | None:
 
 
 class _Folder:
-    """The modules of one folder: a private package, in which they import each other."""
+    """The modules of one folder: a private package within which they import each other."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -232,7 +232,7 @@ class _Folder:
         return importlib.import_module(f"{self.package}.{name}")
 
     def has(self, top: str) -> bool:
-        """Whether a name without dots is one of this folder; what is installed wins."""
+        """Return whether a top-level name is a module of the folder and not installed."""
         if f"{self.package}.{top}" in sys.modules:
             return True
         spec = PathFinder.find_spec(top, [self.path])
@@ -305,7 +305,7 @@ def _folder(path: str) -> _Folder:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Whether a module belongs to Python or to an installed distribution."""
+    """Return whether a module belongs to Python or to an installed distribution."""
     if top in sys.stdlib_module_names:
         return True
     places = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
@@ -339,7 +339,7 @@ def _unimportable(name: str, error: BaseException) -> AslError:
 
 
 def _where(error: BaseException) -> str:
-    """Return where in the user's own code an import failed."""
+    """Return the place in the user's own code where an import failed."""
     if isinstance(error, SyntaxError) or error.__traceback__ is None:
         return ""  # its text names file and line
     from traceback import extract_tb

@@ -1,7 +1,7 @@
-"""Regular expressions of documents, which may come from strangers, are matched in linear time.
+"""Match the regular expressions of documents in linear time: documents are untrusted.
 
 The package google-re2 matches them where it is installed (extra `re2`), else `asl.core.automaton`,
-which takes the same syntax without rare scripts of Unicode, and bounds the work of a search.
+with the same syntax without rare Unicode scripts and with bounded work for a search.
 """
 
 import re
@@ -14,7 +14,7 @@ from asl.core.work import Spend
 __all__ = ["escape", "find_all", "fullmatch", "linear"]
 
 FEW: Final = 20
-"""Places of a pattern whose automaton RE2 builds as a whole."""
+"""Places of a pattern up to which RE2 builds the whole automaton."""
 READ: Final = 64
 """Characters that RE2 reads in a step for such a pattern."""
 READ_BY_PLACE: Final = 27
@@ -81,7 +81,7 @@ def _metered(pattern: Any, text: str | bytes, spend: Spend) -> Iterator[Any]:
 
 
 def fullmatch(pattern: Any, text: str, spend: Spend) -> bool:
-    """Whether a compiled pattern matches a whole text; *spend* counts the steps of that."""
+    """Return whether a compiled pattern matches a whole text; *spend* counts its steps."""
     if hasattr(pattern, "counts_work"):
         return pattern.fullmatch(text, spend) is not None
     _count_reading(pattern, text, spend, _leading_places(pattern.pattern))
@@ -135,13 +135,13 @@ class _Group:
 
 @lru_cache(maxsize=256)
 def _costs(pattern: str) -> tuple[bool, int]:
-    """Return what makes a pattern of RE2 expensive.
+    """Return the properties of a pattern that make RE2 slow.
 
     Returns:
-        Whether its matches may end long before the place where their search does, so that to find
-        all of them takes quadratic time: `.*b|a` in a text without `b`. It can only be so where a
-        repetition without end stands in an alternative, or in a group that is repeated itself. And
-        the number of its places: RE2 may need time for each of them at each character of a text.
+        Whether finding all matches takes quadratic time: a search may run far beyond the end of a
+        match, as `.*b|a` does in a text without `b`. This needs an unbounded repetition within an
+        alternative or a repeated group. Then the number of its places: RE2 may need time for each
+        of them at each character.
     """
     if _LITERALS.fullmatch(pattern):
         return False, 0
@@ -175,7 +175,7 @@ _FLAGS = re.compile(r"(?:\(\?[imsU]+\))?")
 
 @lru_cache(maxsize=256)
 def _leading_places(pattern: str) -> int:
-    """Return the places in front of all that a text may match in several ways.
+    """Return the number of places before the first ambiguous one.
 
     In a match of the whole text each of them is tried with one character only: `x{1000}.*`.
     """

@@ -1,4 +1,4 @@
-"""The syntax of regular expressions: a parser of what RE2 accepts, without rare Unicode scripts."""
+"""Parse regular expressions in the syntax of RE2, without rare Unicode scripts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ Place = Literal["text start", "text end", "line start", "line end", "boundary", 
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """One character of a set."""
+    """A set that matches one character."""
 
     test: Test
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """An empty match at a place."""
+    """An empty match at a position."""
 
     place: Place
 
@@ -59,7 +59,7 @@ class Alternatives:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A node *least* to *most* times, without end where *most* is None."""
+    """A node *least* to *most* times; None for no upper bound."""
 
     item: "Node"
     least: int

@@ -1,8 +1,8 @@
-"""Judge values by JSON Schemas, with counted work.
+"""Validate values by JSON Schemas with counted work.
 
-Schemas come from documents and agents, values from models: the work of a judgement is counted by a
-`WorkMeter`, patterns are matched by RE2, and nothing is ever fetched. A pattern that RE2 does not
-know holds nothing back.
+Schemas come from documents and agents, values from models: a `WorkMeter` counts the work, RE2
+matches patterns, and references are never fetched. A pattern that RE2 does not support matches
+everything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRAMMARS: Final = "rfc3987_syntax"
 
 @cache
 def jsonschema() -> Any:
-    """Return the module jsonschema; what it needs for the format `iri` is imported when used."""
+    """Return the module jsonschema; the grammars of the format `iri` are imported on use."""
     deferred = "jsonschema" not in sys.modules and GRAMMARS not in sys.modules
     if deferred and find_spec(GRAMMARS) is not None:
         sys.modules[GRAMMARS] = _Deferred(GRAMMARS)
@@ -43,20 +43,20 @@ def jsonschema() -> Any:
 
 
 class _Deferred(ModuleType):
-    """Stands for the module while jsonschema is imported."""
+    """A stand-in for the grammar module while jsonschema is imported."""
 
     @staticmethod
     def is_valid_syntax(term: str, value: str) -> bool:
-        """Whether a value has the syntax of a term, as the module itself decides."""
+        """Return whether a value has the syntax of a term, as the real module decides."""
         from importlib import import_module
 
         return bool(import_module(GRAMMARS).is_valid_syntax(term, value))
 
 
 SCHEMAS: Final = WorkLimits(steps=4_000_000)
-"""Limits for the check of a schema; each of its keywords is judged by several of the draft's."""
+"""Work limits for validating a schema; several keywords of the draft apply to each of its own."""
 SHOWN: Final = 10
-"""How many faults of one value are told."""
+"""Faults of one value that are reported."""
 KEYWORD: Final = 32
 """Steps of one keyword against one value."""
 REFERENCE: Final = 150
@@ -77,7 +77,7 @@ CHARACTERS: Final = 24
 
 
 class _Judgement:
-    """What one judgement has spent, and the compared values and patterns of its schema."""
+    """One validation: its meter, and the cached values and patterns of its schema."""
 
     __slots__ = ("choices", "meter", "patterns")
 
@@ -87,7 +87,7 @@ class _Judgement:
         self.patterns: dict[str, tuple[Any, int]] = {}
 
     def among(self, value: Json, choices: list[Json]) -> bool:
-        """Whether a value is equal to one of the choices in the schema."""
+        """Return whether a value equals one of the choices in the schema."""
         known = self.choices.get(id(choices))
         if known is None:
             known = frozenset(identity(each, self.meter) for each in choices)
@@ -95,7 +95,7 @@ class _Judgement:
         return identity(value, self.meter) in known
 
     def found(self, pattern: str, text: str) -> bool:
-        """Whether a pattern is found in a text; one that RE2 does not know is."""
+        """Return whether a pattern is found in a text; an unsupported pattern always is."""
         if pattern not in self.patterns:
             self.patterns[pattern] = self._compile(pattern)
         compiled, repeats = self.patterns[pattern]
@@ -105,7 +105,7 @@ class _Judgement:
         return next(find_all(compiled, text, self.meter.spend), None) is not None
 
     def _compile(self, pattern: str) -> tuple[Any, int]:
-        """Return a compiled pattern, None for one that RE2 does not know, and how it repeats."""
+        """Return a compiled pattern, None if RE2 does not support it, and its repeats."""
         counts = (int(each[:4]) or 1 for each in COUNT.findall(pattern))
         repeats = min(prod(counts), MOST_REPEATS)
         self.meter.spend(COMPILED * repeats + len(pattern))
@@ -115,12 +115,12 @@ class _Judgement:
             return None, repeats
 
     def matching(self, schema: Any, value: Mapping[str, Json]) -> set[str]:
-        """Return the names of an object that `patternProperties` of a schema matches."""
+        """Return the names of an object that match `patternProperties`."""
         patterns: Mapping[str, Any] = schema.get("patternProperties", {})
         return {name for name in value if any(self.found(each, name) for each in patterns)}
 
     def evaluated(self, validator: Any, value: Mapping[str, Json], schema: Any) -> set[str]:
-        """Return the names of an object that the keywords of a schema look at."""
+        """Return the names of an object that the keywords of a schema cover."""
         if type(schema) is not dict:
             return set()
         self.meter.spend(KEYWORD + len(schema))
@@ -140,7 +140,7 @@ class _Judgement:
         return names
 
     def _alike(self, validator: Any, value: Json, schema: Any) -> Iterator[Any]:
-        """Yield the schemas within a schema that the same object fits."""
+        """Yield the subschemas that apply to the same object and accept it."""
         for keyword in ("allOf", "oneOf", "anyOf"):
             yield from (each for each in schema.get(keyword, ()) if _fits(validator, value, each))
         for name, each in schema.get("dependentSchemas", {}).items():
@@ -162,7 +162,7 @@ _JUDGEMENT: ContextVar[_Judgement] = ContextVar("judgement")
 
 
 def faults(schema: Json, value: Json) -> str:
-    """Say what a schema of draft 2020-12 has against a value, nothing for nothing."""
+    """Return the violations of a schema of draft 2020-12 as one text, empty if there are none."""
     try:
         found = judge(compact(schema), "Draft202012Validator", value)
     except WorkExceeded as error:
@@ -172,16 +172,16 @@ def faults(schema: Json, value: Json) -> str:
 
 
 def judge(schema: str, draft: str, value: Json, limits: WorkLimits = LIMITS) -> list[Any]:
-    """Return the errors that a schema finds in a value.
+    """Validate a value and return the errors.
 
     Args:
         schema: The schema, as JSON.
         draft: The name of jsonschema's class for the draft.
-        value: The value to judge.
-        limits: How much work the judgement may take.
+        value: The value to validate.
+        limits: Bounds of the work.
 
     Raises:
-        WorkExceeded: if it takes more, or the schema leads back to itself.
+        WorkExceeded: It takes more work, or the schema refers to itself without end.
     """
     meter = WorkMeter(limits)
     size = measure(value, limits.bytes)
@@ -197,7 +197,7 @@ def judge(schema: str, draft: str, value: Json, limits: WorkLimits = LIMITS) -> 
 
 
 def malformed(schema: Json, draft: str) -> list[Any]:
-    """Return the errors that the schema of a draft finds in a schema; raises WorkExceeded."""
+    """Return the errors of a schema against its draft; raises WorkExceeded."""
     meta = getattr(jsonschema(), draft).META_SCHEMA
     return judge(compact(meta), draft, schema, SCHEMAS)
 
@@ -281,7 +281,7 @@ def _width(value: Any) -> int:
 
 
 def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
-    """Return the checks of keywords that jsonschema's own would not do in linear time."""
+    """Return the checks of keywords that jsonschema would not do in linear time."""
 
     def pattern(validator: Any, wanted: str, value: Json, schema: Any) -> Iterator[Any]:
         if type(value) is str and not _JUDGEMENT.get().found(wanted, value):

@@ -1,4 +1,4 @@
-"""The text a document came from, and where things stand in it."""
+"""The text of a document, and positions in it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from asl.core.values import MAX_DEPTH, Json, index_of
 
 
 class Place(NamedTuple):
-    """A place in a text; both count from 1, columns in characters. None where there is no text."""
+    """A position in a text; line and column count from 1. None without a text."""
 
     line: int | None = None
     column: int | None = None
 
 
 class Source(NamedTuple):
-    """Where a document came from.
+    """The origin of a document.
 
     `name` is its path as the caller wrote it; `format` is `json`, `yaml`, or `value` for a Python
-    value that never was text.
+    value without a text.
     """
 
     name: str | None = None
@@ -31,7 +31,7 @@ class Source(NamedTuple):
     format: str = "value"
 
     def place(self, offset: int) -> Place:
-        """The place of the character at an offset."""
+        """Return the position of the character at an offset."""
         if self.text is None:
             return Place()
         blocks = _line_blocks(self.text)
@@ -42,7 +42,7 @@ class Source(NamedTuple):
         return Place(line, offset - start + 1)
 
     def line(self, number: int) -> str:
-        """The text of a line, counted from 1, without its end; empty where there is none."""
+        """Return the text of a line (from 1) without its end; empty beyond the last."""
         text = self.text or ""
         blocks = _line_blocks(text)
         block = bisect_left(blocks, (number, -1)) - 1
@@ -55,7 +55,7 @@ class Source(NamedTuple):
         return text[start : None if end < 0 else end].rstrip("\r")
 
     def offset(self, place: Place) -> int:
-        """The offset of the character at a place; the inverse of `place`."""
+        """Return the offset of the character at a position; the inverse of `place`."""
         lines = (self.text or "").split("\n")[: (place.line or 1) - 1]
         return sum(len(line) + 1 for line in lines) + (place.column or 1) - 1
 
@@ -66,7 +66,7 @@ _BLOCK = 4096
 
 @lru_cache(maxsize=1)
 def _line_blocks(text: str) -> list[tuple[int, int]]:
-    """The line in which each block of a text begins, and the offset at which that line does."""
+    """Return the line of each block of a text, and the offset of that line."""
     blocks = []
     line, start = 1, 0
     for at in range(0, len(text) + 1, _BLOCK):
@@ -77,11 +77,11 @@ def _line_blocks(text: str) -> list[tuple[int, int]]:
 
 
 class Limits(NamedTuple):
-    """What reading accepts; whatever is larger is refused.
+    """The bounds of reading; larger input is refused.
 
-    The bytes are those of the text in UTF-8. YAML has smaller bounds of its own, because its
-    parser is a hundred times slower; its values are counted with every alias written out, its nodes
-    (keys, values and anchors) as they are written.
+    Bytes are those of the text in UTF-8. YAML has smaller bounds, because its parser is a hundred
+    times slower: its values are counted with every alias expanded, its nodes (keys, values and
+    anchors) as written.
     """
 
     max_bytes: int = 16 * 1024 * 1024
@@ -94,7 +94,7 @@ class Limits(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Something that cannot be read. Offsets count characters; `related` is (offset, message)."""
+    """A syntax error of a text. Offsets count characters; `related` is (offset, message)."""
 
     code: str
     message: str
@@ -110,11 +110,11 @@ DOCUMENT_LIMITS = Limits(max_values=100_000, max_yaml_values=100_000)
 """What reading accepts as a document: each of its values is work for many rules."""
 
 MAX_FAULTS = 100
-"""Reading stops after so many faults."""
+"""The number of faults after which reading stops."""
 
 
 class Span:
-    """Where a value and its key begin in the text, and the same for its members."""
+    """The offsets of a value and its key, and of its members."""
 
     __slots__ = ("at", "key_at", "members")
 
@@ -124,16 +124,16 @@ class Span:
         self.members = members
 
     def member(self, token: str) -> Span | None:
-        """The span of one member, named by a token of a JSON Pointer."""
+        """Return the span of one member, named by a token of a JSON Pointer."""
         if isinstance(self.members, dict):
             return self.members.get(token)
         index = None if self.members is None else index_of(token, self.members)
         return None if self.members is None or index is None else self.members[index]
 
     def find(self, pointer: str, at_key: bool) -> int:
-        """The offset of the value, or of its key, at a pointer.
+        """Return the offset of the value, or of its key, at a pointer.
 
-        Where nothing is, the nearest ancestor stands in: its key if it has one.
+        Without a value there it is the offset of the nearest ancestor: its key if it has one.
         """
         span = self
         for token in tokens(pointer):
@@ -152,9 +152,9 @@ _CHARACTER = re.compile(
 
 
 def character(text: str, start: int, value: str, index: int) -> int:
-    """Where a character of a string stands whose text begins at an offset.
+    """Return the offset of a character within a string of the text.
 
-    Where that cannot be told, as in a folded text of YAML, it is the beginning of the string.
+    Where it cannot be determined, as in a folded YAML text, it is the start of the string.
     """
     if text.startswith('"', start):
         offset = start + 1
@@ -175,7 +175,7 @@ def character(text: str, start: int, value: str, index: int) -> int:
 
 
 def spans_of(value: Json) -> Span:
-    """Spans for a value without text: its members numbered in the order of their appearance."""
+    """Return spans for a value without text: members numbered in the order of appearance."""
     root = Span(0)
     todo = [(root, value)]
     count = 0
@@ -193,11 +193,11 @@ def spans_of(value: Json) -> Span:
 
 
 class WrittenDocument(Protocol):
-    """A document whose parts stand somewhere in texts (`asl.core.document.Document`)."""
+    """A document with positions in texts (`asl.core.document.Document`)."""
 
     @property
     def value(self) -> Json:
-        """What the text says."""
+        """The parsed value."""
         ...
 
     @property
@@ -207,7 +207,7 @@ class WrittenDocument(Protocol):
 
     @property
     def sources(self) -> Mapping[str | None, Source]:
-        """The texts that it was put together from, by their names; its own is the first."""
+        """The source texts by name; the document's own is the first."""
         ...
 
     def origin(self, pointer: str) -> tuple[WrittenDocument, str]:

@@ -1,4 +1,4 @@
-"""JSON values: what they are, when they are equal, how large they are."""
+"""JSON values: equality, size and copies."""
 
 import json
 import re
@@ -16,25 +16,24 @@ Json: TypeAlias = Any
 
 PLAIN_MEMBERS = 32
 PLAIN_LENGTH = 256
-"""What counts as small: such an object is below every limit on sizes."""
+"""Size of a small object: below every size limit."""
 MAX_DEPTH = 200
-"""How deep containers may nest in a value that enters an execution."""
+"""Levels of containers in a value that enters an execution."""
 MODERATE = 64 * 1024
-"""What a value says at least (see `_is_moderate`) whose text is not made without a closer look: few
-steps for one that shares its parts without end."""
+"""Lower bound of a text (see `_is_moderate`) above which it is not made without measuring."""
 EXTENSIVE = 1024 * 1024
-"""The same where the text is made to measure it: to walk through all of the value takes longer."""
+"""The same for a text that is made to measure it: visiting all of the value takes longer."""
 MANY = 1000
-"""How many parts on a level are looked at for whether some are the same."""
+"""Parts on a level above which shared parts are searched."""
 FEW = 64
-"""How often a part may stand in a container whose text is made to count it."""
+"""Times that one part may occur in a container whose text is made to count it."""
 PIECE: Final = 64 * 1024
-"""Characters of a text that are measured at once."""
+"""Characters of a text that are measured together."""
 FOREIGN = 16 * 1024
 """The same for a value of foreign code, whose longer texts are better shared than read again."""
 
 MAX_DIGITS = 4000
-"""How long an integer may be: Python refuses to write or read much longer ones."""
+"""Digits of an integer: Python refuses to convert much longer ones."""
 
 MAX_INTEGER = 10**MAX_DIGITS - 1
 
@@ -44,7 +43,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Opaque(str):
-    """A string whose final value is unknown, as a part of it is filled in later."""
+    """A string whose final value is unknown: a deployment fills in a part of it."""
 
     __slots__ = ()
 
@@ -62,29 +61,29 @@ _NAMES = {
 
 
 def is_number(value: Json) -> bool:
-    """Whether the value is a JSON number; booleans are not."""
+    """Return whether the value is a JSON number; booleans are not."""
     return isinstance(value, _NUMBERS) and type(value) is not bool
 
 
 def is_integer(value: Json) -> bool:
-    """Whether the value is a JSON number without a fraction: 3 and 3.0 both are."""
+    """Return whether the value is a JSON number without a fraction, such as 3 and 3.0."""
     if isinstance(value, float):
         return value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def type_name(value: Json) -> str:
-    """The JSON name of the value's type."""
+    """Return the JSON name of the value's type."""
     return _NAMES[type(value)]
 
 
 def compact(value: Json) -> str:
-    """The value as JSON text without blanks: key order kept, non-ASCII characters as they are."""
+    """Return the value as JSON text without blanks; key order and non-ASCII characters are kept."""
     return encode(value).decode()
 
 
 def encode(value: Json) -> bytes:
-    """The same text in UTF-8."""
+    """Return the text of `compact` in UTF-8."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:  # integers beyond 64 bits, or deeper than orjson goes
@@ -92,12 +91,12 @@ def encode(value: Json) -> bytes:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with a question mark for each lone surrogate, which is half of a character."""
+    """Return the text with a question mark for each lone surrogate."""
     return text.encode("utf-8", "replace").decode()
 
 
 def index_of(step: str, items: Sized) -> int | None:
-    """Return the position that a step of digits names in a list, None where it has none."""
+    """Return the list index that a text of digits names, None if there is no such item."""
     # No list is longer, and Python refuses to read very long numbers.
     if len(step) > MAX_DIGITS or not (step.isascii() and step.isdecimal()):
         return None
@@ -106,7 +105,7 @@ def index_of(step: str, items: Sized) -> int | None:
 
 
 def json_equal(one: Json, other: Json) -> bool:
-    """JSON equality, deep: 1 equals 1.0, true differs from 1, the order of keys is free."""
+    """Return deep JSON equality: 1 equals 1.0, true differs from 1, key order is ignored."""
     todo = [(one, other)]
     seen: set[tuple[int, int]] = set()
     while todo:
@@ -130,7 +129,7 @@ def json_equal(one: Json, other: Json) -> bool:
 
 
 class _Close:
-    """Marks, on the stack of `measure`, the end of a container and the count at its start."""
+    """A stack entry of `measure`: the end of a container, and the count at its start."""
 
     __slots__ = ("container", "start")
 
@@ -140,10 +139,10 @@ class _Close:
 
 
 def measure(value: Json, limit: int) -> int:
-    """The length of the value's compact JSON text in UTF-8 bytes.
+    """Return the length of the value's compact JSON text in UTF-8 bytes.
 
-    Exact up to `limit`; once over it the count stops and some number above the limit is returned.
-    Every shared container is walked once, so that nested sharing costs no more than its own size.
+    Exact up to `limit`; beyond it some number above the limit is returned. A shared container is
+    visited once, so the cost is bounded by the size in memory.
     """
     total = 0
     sizes: dict[int, int | None] = {}
@@ -178,7 +177,7 @@ def measure(value: Json, limit: int) -> int:
 
 
 def _flat_size(container: Json) -> int:
-    """The length of the text of a container that has no others in it."""
+    """Return the text length of a container without inner containers."""
     members = container.values() if type(container) is dict else container
     long = [each for each in members if type(each) is str and len(each) > PIECE]
     if not long:
@@ -191,10 +190,9 @@ def _flat_size(container: Json) -> int:
 
 
 def _text_size(text: str) -> int:
-    """The length of a text as JSON.
+    """Return the length of a text as JSON.
 
-    A long one is measured in pieces: its text as a whole, and what Python keeps of that, would take
-    as much memory again.
+    A long one is measured in pieces to save the memory of its copy.
     """
     if len(text) <= PIECE:
         return len(encode(text))
@@ -203,14 +201,14 @@ def _text_size(text: str) -> int:
 
 
 def excerpt(value: Json, limit: int = 8192) -> str:
-    """The value as compact JSON for a message; a word instead of one too large or too deep."""
+    """Return the value as compact JSON for a message; a description if it is too large or deep."""
     if fits(value, limit):
         return compact(value)
     return f"({type_name(value)} too large to be shown)"
 
 
 def fits(value: Json, limit: int) -> bool:
-    """Whether the value is at most *limit* bytes of compact JSON and not nested without end."""
+    """Return whether the value has at most *limit* bytes of compact JSON and a finite depth."""
     if type(value) is dict and not is_tracked(value):
         return _flat_size(value) <= limit
     if _is_moderate(value, EXTENSIVE):
@@ -219,10 +217,10 @@ def fits(value: Json, limit: int) -> bool:
 
 
 def _is_moderate(value: Json, most: int = MODERATE) -> bool:
-    """Whether a text of the value is safe to make: nested sharing can make one of any size.
+    """Return whether it is safe to make the JSON text: shared parts can make it arbitrarily long.
 
-    Counts, level by level, what the text has at least, and goes no further once that is too much,
-    or where many parts on a level are shared. A value that nests too deep is not moderate.
+    Adds up a lower bound of the text level by level, and stops once it exceeds *most*, or where
+    many parts of a level are shared. A value that nests too deep is not moderate.
     """
     kind = type(value)
     if kind is not dict and kind is not list:
@@ -257,7 +255,7 @@ def _is_moderate(value: Json, most: int = MODERATE) -> bool:
 
 
 def deeper_than(value: Json, limit: int) -> bool:
-    """Whether containers nest more than *limit* levels; shared parts are looked at once a level."""
+    """Return whether containers nest more than *limit* levels; shared parts count once a level."""
     level = [value] if type(value) is dict or type(value) is list else []
     for _ in range(limit):
         inner: dict[int, Json] = {}
@@ -272,11 +270,13 @@ def deeper_than(value: Json, limit: int) -> bool:
 
 
 def copy_foreign(value: Json) -> Json:
-    """An independent copy of a JSON value that comes from foreign code.
+    """Return an independent copy of a value that comes from foreign code.
 
-    Raises `NotJson`, naming the place and the Python type, for anything JSON has no form for:
-    tuples, sets, bytes, dates, subclasses of the plain types, keys that are not strings, NaN,
-    infinities, lone surrogates, huge integers, cycles and containers nested beyond `MAX_DEPTH`.
+    Raises:
+        NotJson: The value has no JSON form; the error names the place and Python type. This holds
+            for tuples, sets, bytes, dates, subclasses of the plain types, other keys than strings,
+            NaN, infinities, lone surrogates, huge integers, cycles and containers nested beyond
+            `MAX_DEPTH`.
     """
     try:
         return _copied(value, 0, {})
@@ -286,7 +286,7 @@ def copy_foreign(value: Json) -> Json:
 
 
 def deep_copy(value: Json) -> Json:
-    """An independent copy of a JSON value of ours, whatever its size."""
+    """Return an independent copy of a JSON value of ours, whatever its size."""
     kind = type(value)
     if kind is not dict and kind is not list:
         return value
@@ -301,9 +301,15 @@ def deep_copy(value: Json) -> Json:
 
 
 def copy_for_agent(value: Json, limit: int, state: str) -> Json:
-    """A copy of a JSON value of ours, for foreign code that may keep or change it.
+    """Return a copy of a JSON value of ours for foreign code that may keep or change it.
 
-    Raises StateError where it is too large or too deep.
+    Args:
+        value: The value.
+        limit: The allowed bytes of compact JSON.
+        state: The name of the state, for the error.
+
+    Raises:
+        StateError: The value is too large or too deep.
     """
     # What the garbage collector does not follow is flat: the usual payload, whatever its texts. So
     # are the members of many others, and a text of few such members is safe to make.
@@ -320,7 +326,7 @@ def copy_for_agent(value: Json, limit: int, state: str) -> Json:
 
 
 def _handed_over(value: Json, limit: int, state: str) -> Json:
-    """Copy by way of the JSON text, which has the exact size and takes the least time."""
+    """Copy through the JSON text, which gives the exact size and is the fastest."""
     if _is_moderate(value):
         try:
             text = orjson.dumps(value)
@@ -335,7 +341,7 @@ def _handed_over(value: Json, limit: int, state: str) -> Json:
 
 
 class _Foreign(Exception):
-    """Something that is not JSON, found while copying; `steps` gathers its path inside out."""
+    """A part without JSON form, found while copying; `steps` collects its path inside out."""
 
     def __init__(self, found: object, reason: str) -> None:
         super().__init__(reason)
@@ -347,12 +353,17 @@ class _Foreign(Exception):
 def copy_result(
     value: Json, limit: int, state: str, count: Callable[[int], object] | None = None
 ) -> Json:
-    """A copy of what foreign code answered to *state*, at most *limit* bytes as compact JSON.
+    """Return a copy of the result of foreign code.
 
-    *count* takes the number of these bytes.
+    Args:
+        value: The result.
+        limit: The allowed bytes of compact JSON.
+        state: The name of the state, for the error.
+        count: Receives the number of bytes.
 
-    Raises `NotJson` as `copy_foreign` does, and StateError("States.DataLimitExceeded") beyond the
-    limit.
+    Raises:
+        NotJson: The value has no JSON form, as for `copy_foreign`.
+        StateError: "States.DataLimitExceeded" for a value over the limit.
     """
     try:
         # Its text has the exact size, and reading that again is the fastest way to a copy.
@@ -375,14 +386,14 @@ def copy_result(
 
 
 _EXACT = orjson.OPT_PASSTHROUGH_SUBCLASS
-"""No key but a plain text is written."""
+"""Refuse keys that are not plain strings."""
 
 
 def _room_left(members: Collection[Json], room: int, depth: int) -> int:
-    """How much of *room* is left behind these values of foreign code, as `_is_moderate` counts.
+    """Return the part of *room* that foreign values leave, counted as in `_is_moderate`.
 
-    Less than 0 where there is none, or something that may not be JSON. Raises TypeError for a key
-    that is no text.
+    Negative if none is left, or if a value may not be JSON. Raises TypeError for a key that is no
+    text.
     """
     room -= 1 + len(members)
     if room < 0 or depth < 0:
@@ -403,7 +414,7 @@ def _room_left(members: Collection[Json], room: int, depth: int) -> int:
 
 
 def plain_copy(value: Json) -> dict[str, Json] | None:
-    """A copy of an object of the usual kind: flat, small, and so surely JSON. None for all else."""
+    """Return a copy of a small flat object of plain values, None for any other value."""
     if type(value) is not dict or len(value) > PLAIN_MEMBERS:
         return None
     for key, item in value.items():
@@ -424,7 +435,7 @@ def plain_copy(value: Json) -> dict[str, Json] | None:
 
 
 def _copied(value: Json, depth: int, seen: dict[int, tuple[int, Json]]) -> Json:
-    """Copy a value `depth` containers down; `seen` holds the containers copied so far."""
+    """Copy a value at a depth; `seen` holds the containers copied so far."""
     kind = type(value)
     if kind is dict:
         return plain_copy(value) or _container(value, depth, seen)

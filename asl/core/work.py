@@ -1,11 +1,11 @@
 """The work of an evaluation: its limits, and the meter that counts against them.
 
-Whatever evaluates or reads text of an author who may be hostile takes a `WorkMeter`: expressions,
+All code that evaluates or reads text of an untrusted author takes a `WorkMeter`: expressions,
 paths, templates, patterns, schemas, readers. Work is counted, not timed, so that the same input
-ends alike everywhere. A loop counts before it starts, a value is counted before it is built; what
-cannot grow with its input needs no meter.
+ends the same way everywhere. A loop is counted before it starts, a value before it is built; work
+that cannot grow with its input needs no meter.
 
-A language catches `WorkExceeded` where it is entered and raises its own error with the text.
+A language catches `WorkExceeded` at its entry point and raises its own error with the message.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ Spend = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkLimits:
-    """How much one evaluation may do."""
+    """The limits of one evaluation."""
 
     steps: int = 1_500_000
     """Steps, each about a quarter of a microsecond: all of them take less than half a second."""
@@ -103,7 +103,7 @@ class WorkMeter:
             self.exceed("levels")
 
     def renew(self) -> int:
-        """Begin to count anew; return the steps that were spent, with those of the bytes."""
+        """Reset the counts; return the steps spent, including those for built bytes."""
         spent = self.limits.steps - self.steps
         self.steps += spent
         self.built += REFERENCE * spent
@@ -123,7 +123,7 @@ class WorkMeter:
 
 @contextmanager
 def fail_beyond_limits() -> Iterator[None]:
-    """Let work that exceeds a limit fail the execution: StateError (States.Runtime)."""
+    """Turn WorkExceeded within the block into StateError (States.Runtime)."""
     try:
         yield
     except WorkExceeded as error:
@@ -131,9 +131,10 @@ def fail_beyond_limits() -> Iterator[None]:
 
 
 def count_values(value: Any, meter: WorkMeter) -> None:
-    """Count all that is in a value, shared parts as often as they are there, before it is walked.
+    """Count all parts of a value before it is visited, shared parts each time.
 
-    Raises WorkExceeded for too many parts.
+    Raises:
+        WorkExceeded: There are too many parts.
     """
     todo = [value]
     while todo:

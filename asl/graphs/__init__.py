@@ -1,1 +1,1 @@
-"""Documents as graphs: drawn (Mermaid, DOT, SVG), compared and planned."""
+"""Documents as graphs: drawings (Mermaid, DOT, SVG), comparisons and plans."""

@@ -1,7 +1,7 @@
-"""What two documents differ in, as graphs: states, transitions, data flow, behaviour, remarks.
+"""Compare two documents: states, transitions, data flow, behaviour and remarks.
 
-States of the same name in the same machine are the same state; one that is only called otherwise is
-renamed. The order of states and of the members of objects means nothing, that of rules does.
+States of the same name in the same machine are the same state; a state with another name and the
+same content is renamed. The order of states and object members is ignored, that of rules is not.
 """
 
 import re
@@ -24,7 +24,7 @@ _REMARKS = frozenset(("Comment", "Metadata", "title", "Version", "$schema"))
 _WAYS = frozenset(("Next", "End", "Default"))
 MAX_SHOWN = 40
 BEFORE = 20
-"""How much is shown of what two long texts have in common before they differ."""
+"""Characters of a common beginning that are shown before the first difference."""
 MAX_DEPTH = 200
 
 
@@ -33,8 +33,8 @@ class Change:
     """One difference. `about` is `state`, `transition`, `data flow`, `behaviour` or `remark`.
 
     `kind` is `added`, `removed`, `renamed` or `changed`; `place` names the state (`Each / Work`),
-    empty for the workflow itself; `before` and `after` are JSON Pointers, None where there is
-    nothing; `text` says it in words.
+    empty for the workflow itself; `before` and `after` are JSON Pointers, None where the part does
+    not exist; `text` describes the change.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether the documents do the same: there is nothing but remarks."""
+        """Whether only remarks differ."""
         return all(change.about == "remark" for change in self.changes)
 
     def __iter__(self) -> Iterator[Change]:
@@ -74,19 +74,23 @@ def difference(
     *,
     read: bool = False,
 ) -> Difference:
-    """Compare two documents; what *words* do not say of either is said as it stands.
+    """Compare two documents.
 
-    Those that were *read* from another language may have names of states in expressions, too.
+    Args:
+        before: The first document.
+        after: The second document.
+        words: Descriptions of states and rules of each document in its original language.
+        read: Whether the documents were read from another language, with state names in
+            expressions.
     """
     sides = _Side(before, words=words[0]), _Side(after, words=words[1])
     return Difference(tuple(_machines(*sides, "", _Names(read, {}))))
 
 
 def without_originals(found: Difference, before: Document, after: Document) -> Difference:
-    """Leave out what the originals of two foreign documents differ in, where that is told already.
+    """Drop changes of the originals of two foreign documents that are reported for states already.
 
-    An original stands in the `Metadata` of what was read of it. Where a part of it has become a
-    state that does something else, that is told of the state.
+    An original is in the `Metadata` of a state or document read from it.
     """
     places = {
         (document, place)
@@ -117,7 +121,7 @@ _ORIGINAL: Final = re.compile(r"/Metadata/[^/]+/[^/]+(/.*)")
 
 
 def _place(document: Document, pointer: str) -> str:
-    """Return where the part of a document is written in which a pointer leads."""
+    """Return where the part of a document at a pointer is written."""
     origins = document.composition.origins if document.composition else {}
     while pointer and pointer not in origins:
         pointer = pointer.rpartition("/")[0]
@@ -156,13 +160,13 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The new names of states, which may stand in expressions where these were `read`."""
+    """The new names of states, which may occur in expressions of documents that were `read`."""
 
     read: bool
     new: Mapping[str, str]
 
     def within(self, value: Json) -> str:
-        """Return a value as text, with the new names in what was read."""
+        """Return a value as text, with the new names."""
         return compact(self._value(value) if self.read and self.new else value)
 
     def _value(self, value: Json) -> Json:
@@ -177,14 +181,14 @@ class _Names:
         return self._name(value)
 
     def _name(self, text: str) -> str:
-        """Return what is called so now: a state, or a way from one to another."""
+        """Return the new name of a state or of a transition."""
         return "->".join(self.new.get(each, each) for each in text.split("->"))
 
 
 _TEXT: Final = re.compile(r"(['\"])([^'\"\\]+)\1")
 """A text in an expression."""
 _GONE: Final = "\0"
-"""Stands for every state that is not in both machines."""
+"""Replaces every state that is not in both machines."""
 
 
 def _machines(before: _Side, after: _Side, place: str, names: _Names) -> Iterator[Change]:
@@ -223,7 +227,7 @@ def _named(place: str, name: str) -> str:
 def _renamed(
     left: Mapping[str, _Side], right: Mapping[str, _Side], names: _Names
 ) -> dict[str, str]:
-    """Find the states that are the same but for their names and where they lead to."""
+    """Find states that differ in their names and transitions only."""
     old, late = (
         {name for name in one if name not in other}
         for one, other in (
@@ -250,7 +254,7 @@ def _renamed(
 
 
 def _core(state: Mapping[str, Json], names: _Names) -> str:
-    """Return all of a state that is not a transition, as text."""
+    """Return all of a state except its transitions, as text."""
     kept = {key: value for key, value in state.items() if key not in _WAYS}
     for field in ("Choices", "Catch"):
         if type(kept.get(field)) is list:
@@ -269,7 +273,7 @@ def _without(rule: Json, *fields: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A transition of a state: which rule it follows, and where to."""
+    """A transition of a state: its rule and its target."""
 
     rule: str
     target: str
@@ -371,7 +375,7 @@ def _states(
 
 
 def _inner(state: Mapping[str, Json]) -> dict[str, tuple[str | int, ...]]:
-    """Return the ways to the machines in a state; the old name of a Map's is no other machine."""
+    """Return the steps to the machines in a state; `Iterator` and `ItemProcessor` are the same."""
     return {
         compact(["ItemProcessor" if each == "Iterator" else each for each in steps]): steps
         for steps, _ in machines_of(state)
@@ -396,7 +400,7 @@ def _fields(
 def _values(
     before: _Side, after: _Side, way: tuple[str | int, ...], names: _Names
 ) -> Iterator[Change]:
-    """Yield how two values at the same place differ, as deep inside as can be told."""
+    """Yield the changes between two values at the same place, as deep inside as possible."""
     key = way[-1]
     there = [
         (type(side.value) is dict and key in side.value)
@@ -433,7 +437,7 @@ def _shown(value: Json) -> str:
 
 
 def _apart(old: str, new: str) -> Iterator[str]:
-    """Yield of two long texts what is around their first difference."""
+    """Yield the surroundings of the first difference of two long texts."""
     pairs = enumerate(zip(old, new, strict=False))
     common = next((index for index, (one, other) in pairs if one != other), min(len(old), len(new)))
     long = max(len(old), len(new)) > MAX_SHOWN

@@ -1,4 +1,4 @@
-"""DOT: the language of Graphviz."""
+"""Draw graphs in DOT, the language of Graphviz."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ MAX_LABEL = 80
 
 
 def dot(graph: MachineGraph) -> str:
-    """Draw a graph as the text of a digraph."""
+    """Return a graph as a DOT digraph."""
     lines = [
         "digraph {",
         "  compound=true",
@@ -32,7 +32,7 @@ def dot(graph: MachineGraph) -> str:
 
 
 class _Writer:
-    """Gives every state an id of its own; a state with machines is a cluster."""
+    """Gives every state a unique id; a state with machines is a cluster."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""The words in a drawing: what a state does and when a transition is taken, in one line each."""
+"""Labels of drawings: one line for a state's work or a transition's condition."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,16 +20,16 @@ __all__ = [
 ]
 
 Words = Callable[[Mapping[str, Json], str], str | None]
-"""Says a state or a choice rule, by its JSON Pointer, in the words of another language."""
+"""Describes a state or a choice rule (by its JSON Pointer) in another language."""
 
 
 def no_words(part: Mapping[str, Json], pointer: str) -> str | None:
-    """Say nothing: there is no other language."""
+    """Return None: no description in another language."""
     return None
 
 
 SHORTEST = 44
-"""How much of a label every kind of drawing shows."""
+"""Characters of a label that every kind of drawing shows."""
 _SPACE = re.compile(r"\s+")
 _OPERATOR = re.compile(
     r"(?:String|Numeric|Boolean|Timestamp)"
@@ -60,7 +60,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def distinguish(labels: list[str]) -> list[str]:
-    """Return labels without a long beginning that they share: cut ones would look alike."""
+    """Return labels without a long common beginning: shortened ones would look alike."""
     found = [_SPACE.sub(" ", label).strip() for label in labels]
     groups: dict[str, list[int]] = {}
     for index, label in enumerate(found):
@@ -82,7 +82,7 @@ def distinguish(labels: list[str]) -> list[str]:
 
 
 def rule_words(rule: Mapping[str, Json]) -> str:
-    """Return a choice rule as a reader would say it: `$.score ≥ 7 and $.kind = "fast"`."""
+    """Return a choice rule in short form: `$.score ≥ 7 and $.kind = "fast"`."""
     condition = rule.get("Condition")
     if condition is not None:
         return expression_text(condition)
@@ -115,7 +115,7 @@ def _comparison(rule: Mapping[str, Json]) -> str:
 
 
 def catcher_label(catcher: Mapping[str, Json]) -> str:
-    """Return which errors a catcher takes: `catch States.Timeout`."""
+    """Return the errors of a catcher: `catch States.Timeout`."""
     names = catcher.get("ErrorEquals")
     if type(names) is not list or not names or "States.ALL" in names:
         return "catch"
@@ -126,7 +126,7 @@ def catcher_label(catcher: Mapping[str, Json]) -> str:
 
 
 def title(state: Mapping[str, Json], steps: tuple[str | int, ...]) -> str:
-    """Name a machine within a state."""
+    """Return the title of a machine within a state."""
     if steps[0] == "Branches":
         return f"branch {int(steps[1]) + 1}"
     if steps[0] == "Template":
@@ -135,9 +135,9 @@ def title(state: Mapping[str, Json], steps: tuple[str | int, ...]) -> str:
 
 
 def details(state: Mapping[str, Json], said: str | None = None) -> Iterator[str]:
-    """Yield a line or two on what a state does, beyond its name and its type.
+    """Yield a line or two on a state's work, beyond its name and type.
 
-    What it was read from may have *said* the first one.
+    *said* replaces the first one for a state read from another language.
     """
     if said is not None:
         yield said

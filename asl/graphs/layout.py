@@ -1,9 +1,9 @@
-"""Where the parts of a drawing stand: layers from top to bottom, after Sugiyama.
+"""Place the parts of a drawing in layers from top to bottom, after Sugiyama.
 
-Transitions that lead back are turned around, every state gets the layer below all that lead to it,
-and a transition that spans layers runs through a bend in each. Between two layers of states lies
-one of bends, wide enough for the labels. Within a layer, parts stand where their neighbours pull
-them. All lengths are in pixels.
+Transitions that lead back are reversed, every state gets the layer below all of its predecessors,
+and a transition across layers runs through a bend in each. Between two layers of states lies a
+layer of bends with room for the labels. Within a layer, neighbours attract parts. All lengths are
+in pixels.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,19 +15,19 @@ from typing import TypeAlias
 __all__ = ["Box", "Layout", "Link", "place_boxes"]
 
 GAP = 28.0
-"""Between two parts of a layer."""
+"""Pixels between two parts of a layer."""
 STEP = 16.0
-"""Between two layers."""
+"""Pixels between two layers."""
 BESIDE = 22.0
-"""Between what leads on from a state and what leads back to it, at most."""
+"""Largest distance between forward and backward links of a state."""
 SWEEPS = 8
-"""How often the layers are ordered, and centred, from top to bottom and back in turns."""
+"""How often the layers are ordered and centred, alternately downwards and upwards."""
 PULLS, MOST_PULLS = 400_000, 20
 """How many boxes are pulled straight, all together, and each of them at most."""
 STRAIGHT = 8
-"""How much more the bends of a transition stay in line than states do."""
+"""Weight of straight bends relative to states."""
 MOST_BENDS = 20_000
-"""Beyond that many, transitions that span many layers run straight."""
+"""Number of bends beyond which long transitions run straight."""
 
 Point: TypeAlias = tuple[float, float]
 
@@ -39,13 +39,13 @@ class Box:
     width: float
     height: float
     x: float = 0.0
-    """Of its middle."""
+    """Horizontal middle."""
     y: float = 0.0
     beside: float = 0.0
-    """What is kept free at its right side, for a link to itself."""
+    """Room on the right side for a link of the box to itself."""
     layer: int = 0
     room: float = 0.0
-    """The height of its layer."""
+    """Height of its layer."""
     bend: bool = False
     above: "list[Box]" = field(default_factory=list)
     below: "list[Box]" = field(default_factory=list)
@@ -63,7 +63,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A drawing's size, and for each link the points it runs through and where its label stands."""
+    """The size of a drawing, and for each link its points and the position of its label."""
 
     width: float
     height: float
@@ -72,7 +72,7 @@ class Layout:
 
 
 def place_boxes(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
-    """Place boxes (their `x` and `y` are set) and links; the first box is at the top."""
+    """Place boxes (sets `x` and `y`) and links; the first box is at the top."""
     if not boxes:
         return Layout(0.0, 0.0, (), ())
     forward = _forward(len(boxes), links)
@@ -99,7 +99,7 @@ def place_boxes(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
 
 
 def _forward(count: int, links: Sequence[Link]) -> list[bool]:
-    """Say of each link whether it leads on; one that closes a circle leads back."""
+    """Return for each link whether it leads forward; one that closes a cycle leads back."""
     leaving: list[list[int]] = [[] for _ in range(count)]
     for number, link in enumerate(links):
         leaving[link.source].append(number)
@@ -127,7 +127,7 @@ def _forward(count: int, links: Sequence[Link]) -> list[bool]:
 
 
 def _layers(count: int, links: Sequence[Link], forward: Sequence[bool]) -> list[int]:
-    """Return the layer of each box: below all that lead to it."""
+    """Return the layer of each box: below all of its predecessors."""
     following: list[list[int]] = [[] for _ in range(count)]
     waiting = [0] * count
     for link, on in zip(links, forward, strict=True):
@@ -179,7 +179,7 @@ def _filled(boxes: Sequence[Box]) -> list[list[Box]]:
 
 
 def _ordered(layers: list[list[Box]]) -> None:
-    """Order the boxes of every layer by the middle of their neighbours: fewer links cross."""
+    """Sort the boxes of every layer by the middle of their neighbours to reduce crossings."""
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for layer in layers:
@@ -199,7 +199,7 @@ def _middle(neighbours: Sequence[Box], otherwise: float) -> float:
 
 
 def _across(layers: list[list[Box]]) -> float:
-    """Place the boxes from left to right; return the width of the whole."""
+    """Place the boxes from left to right; return the total width."""
     for layer in layers:
         edge = 0.0
         for box in layer:
@@ -220,7 +220,7 @@ def _across(layers: list[list[Box]]) -> float:
 
 
 def _centre(box: Box, neighbours: Sequence[Box]) -> float:
-    """Return the middle of the neighbours of a box at one side of it."""
+    """Return the middle of the neighbours of a box on one side."""
     weights = [_weight(box, each) for each in neighbours]
     if not weights:
         return box.x
@@ -228,9 +228,9 @@ def _centre(box: Box, neighbours: Sequence[Box]) -> float:
 
 
 def _wish(box: Box) -> float:
-    """Return where a box is pulled as much to the left as to the right, as near as that is.
+    """Return the position where the pulls to the left and to the right are balanced.
 
-    So it stays below what it follows; at the middle of all neighbours it would not.
+    So a box stays below its predecessor; at the mean of all neighbours it would not.
     """
     near = sorted((each.x, _weight(box, each)) for each in (*box.above, *box.below))
     half = sum(weight for _, weight in near) / 2
@@ -250,9 +250,9 @@ def _weight(box: Box, other: Box) -> int:
 
 
 def _pulled(layer: list[Box], wishes: Sequence[float]) -> None:
-    """Move the boxes of a layer as near to their wishes as their order and their widths allow.
+    """Move the boxes of a layer towards their wishes within their order and widths.
 
-    Boxes that would overlap form a block, which stands at the mean of what its boxes wish.
+    Boxes that would overlap form a block at the mean of their wishes.
     """
     offsets = [0.0]
     for left, right in pairwise(layer):
@@ -270,7 +270,7 @@ def _pulled(layer: list[Box], wishes: Sequence[float]) -> None:
 
 
 def _down(layers: list[list[Box]]) -> float:
-    """Place the layers from top to bottom; return the height of the whole."""
+    """Place the layers from top to bottom; return the total height."""
     edge = 0.0
     for layer in layers:
         height = max(box.height for box in layer)
@@ -304,9 +304,9 @@ def _way(source: Box, target: Box, bends: Sequence[Box]) -> tuple[Point, ...]:
 
 
 def _aside(box: Box, other: Box, down: int) -> float:
-    """Return how far from the middle of a box a link meets it, which has *other* at its far end.
+    """Return the distance from the middle of a box to the end of a link towards *other*.
 
-    One that leads back does beside those that lead on, as it is at their end of the box.
+    A link that leads back is placed next to the forward ones.
     """
     if down > 0:
         return 0.0

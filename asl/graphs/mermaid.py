@@ -1,4 +1,4 @@
-"""Mermaid: a flowchart that code hosts and wikis draw."""
+"""Draw graphs as Mermaid flowcharts, which code hosts and wikis render."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ _ESCAPES = str.maketrans(
 
 
 def mermaid(graph: MachineGraph) -> str:
-    """Draw a graph as the text of a Mermaid flowchart."""
+    """Return a graph as a Mermaid flowchart."""
     writer = _Writer()
     lines = ["flowchart TD", *writer.machine(graph, "  ")]
     lines += [f"  {style}" for style in _STYLES.splitlines()]
@@ -42,7 +42,7 @@ def mermaid(graph: MachineGraph) -> str:
 
 
 class _Writer:
-    """Gives every state an id of its own: names may hold anything, and repeat in other machines."""
+    """Gives every state a unique id: names are arbitrary and may repeat in other machines."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -83,5 +83,5 @@ class _Writer:
 
 
 def _text(words: str) -> str:
-    """Return a text as it may stand in quotes."""
+    """Return a text escaped for quotes."""
     return (shorten(words, MAX_LABEL) or " ").translate(_ESCAPES)

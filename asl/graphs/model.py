@@ -1,7 +1,7 @@
-"""A document as a graph: machines, their states, and the transitions between these.
+"""A document as a graph: machines, their states, and the transitions between them.
 
-Nothing here assumes that the document is sound: what has not the shape of a machine or a state is
-left out, and a transition to a state that is not there leads to one of type `missing`.
+The document may be invalid: parts without the shape of a machine or a state are left out, and a
+transition to an unknown state leads to a state of type `missing`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ __all__ = ["END", "MISSING", "START", "GraphState", "MachineGraph", "Transition"
 
 
 class Terminal(Enum):
-    """What stands for the beginning and the end of a machine: any text may name a state."""
+    """The start and end of a machine; not strings, since any text may name a state."""
 
     START = "start"
     END = "end"
@@ -39,10 +39,10 @@ MISSING = "missing"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A way from a state to another one of the same machine, or from START, or to END.
+    """A transition between states of one machine, from START, or to END.
 
-    `kind` is `start`, `next`, `choice`, `default`, `catch` or `end`; `label` says when it is taken,
-    empty where it always is.
+    `kind` is `start`, `next`, `choice`, `default`, `catch` or `end`; `label` is its condition,
+    empty if it is always taken.
     """
 
     source: str | Terminal
@@ -53,7 +53,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class GraphState:
-    """A state, with what it says of itself in a line or two, and the machines within."""
+    """A state with one or two lines of description, and its inner machines."""
 
     name: str
     type: str
@@ -64,12 +64,12 @@ class GraphState:
 
     @property
     def outline(self) -> Outline:
-        """The outline to draw it with."""
+        """The outline of its box."""
         return self._type.outline
 
     @property
     def tone(self) -> Tone:
-        """What its colour says."""
+        """The tone of its colour."""
         return Tone.BAD if self.type == MISSING else self._type.tone
 
     @property
@@ -84,7 +84,7 @@ class GraphState:
 
 @dataclass(frozen=True, slots=True)
 class MachineGraph:
-    """A machine: the workflow, a branch or what runs for each item."""
+    """A machine: the workflow, a branch or an iteration."""
 
     title: str
     pointer: str
@@ -93,12 +93,12 @@ class MachineGraph:
 
     @property
     def size(self) -> int:
-        """The number of its states and transitions, those of the machines within included."""
+        """The number of its states and transitions, including inner machines."""
         within = sum(machine.size for state in self.states for machine in state.machines)
         return len(self.states) + len(self.transitions) + within
 
     def all_states(self) -> Iterator[GraphState]:
-        """Yield all states, those of the machines within, too."""
+        """Yield all states, including those of inner machines."""
         for state in self.states:
             yield state
             for machine in state.machines:
@@ -106,7 +106,7 @@ class MachineGraph:
 
 
 def graph_of(document: Json, words: Words = no_words) -> MachineGraph:
-    """Return the graph of a document; what *words* do not say is said as it stands."""
+    """Return the graph of a document; *words* describe its parts in another language."""
     return _machine(document if type(document) is dict else {}, "", "", words)
 
 

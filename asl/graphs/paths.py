@@ -1,4 +1,4 @@
-"""The ways through a machine, or anything that has steps and ends."""
+"""Paths and loops of directed graphs."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 __all__ = ["first_paths", "strongly_connected"]
 
 FRUITLESS: Final = 100_000
-"""So many steps in a row that lead to no end are looked at: there may be as many as one likes."""
+"""Steps in a row without an end after which the search stops: there may be any number."""
 
 N = TypeVar("N")
 S = TypeVar("S", bound=Hashable)
@@ -23,13 +23,13 @@ def first_paths(
     limit: int,
     turns: Callable[[S], int] = _once,
 ) -> tuple[list[tuple[S, ...]], bool]:
-    """Return the first ways from *start* to an end, and whether these are all.
+    """Return the first paths from *start* to an end, and whether these are all.
 
     Args:
-        start: Where the ways begin.
-        onwards: Returns the steps that lead on, and where to: None is an end.
-        limit: How many ways are returned; fewer where too many steps lead to no end.
-        turns: Returns how often a way may take a step.
+        start: The first node.
+        onwards: Returns the steps from a node and their targets; None is an end.
+        limit: The largest number of paths; fewer where too many steps reach no end.
+        turns: Returns how often a path may take a step.
     """
     found: list[tuple[S, ...]] = []
     for way in _ways(start, onwards, turns):
@@ -42,7 +42,7 @@ def first_paths(
 def _ways(
     start: N, onwards: Callable[[N], Iterable[tuple[S, N | None]]], turns: Callable[[S], int]
 ) -> Iterator[tuple[S, ...] | None]:
-    """Yield the ways, and None at last where there may be more."""
+    """Yield the paths, and at last None if there may be more."""
     way: list[S] = []
     taken: Counter[S] = Counter()
     waiting, fruitless = [iter(onwards(start))], 0
@@ -71,10 +71,10 @@ def _ways(
 def strongly_connected(
     starts: Iterable[str], further: Mapping[str, list[str]]
 ) -> Iterator[tuple[list[str], bool]]:
-    """Yield all that is reached from *starts*, in groups that lead back to each other.
+    """Yield the strongly connected components reachable from *starts* (Tarjan, 1972).
 
-    Each is told whether it is a loop: a state alone is one if it leads to itself. A group comes
-    after all to which it leads. Takes as many steps as there are states and transitions.
+    Each comes with whether it is a loop: a single node is one if it leads to itself. A component
+    follows all those that it leads to. Linear in the number of nodes and edges.
     """
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}

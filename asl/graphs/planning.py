@@ -1,7 +1,7 @@
-"""What a document may do before anything runs: its ways, whom it asks, what it may cost at most.
+"""Plan a document without running it: its paths, agents and maximum cost.
 
-A bound is what holds for agents that keep to what a budget sets aside for a call (8.11). It is no
-estimate: where nothing limits a state there is none.
+A bound holds for agents that stay within the budget reserved for a call (8.11). It is no estimate:
+without a limit in the document there is none.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,9 +19,9 @@ from asl.states.numbers import amount
 __all__ = ["Bound", "Plan", "make_plan"]
 
 STOPS: Final = ("Fail", "PauseAndNotify")
-"""What a budget does that does not let anybody spend more."""
+"""Budget actions that prevent further spending."""
 ATTEMPTS: Final = 3
-"""The retries of a retrier that does not say how many."""
+"""The default `MaxAttempts` of a retrier."""
 ZERO: Final = Decimal(0)
 _Scopes: TypeAlias = tuple[Mapping[str, Json], ...]
 """The documents around a state that say what tools it may use, the whole one first."""
@@ -34,11 +34,11 @@ _ASKED: Final = ("Agent", "Arbiter", "Check", "Using", "Validator")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What may be spent at most.
+    """The maximum of a cost or token count.
 
-    `most` is None where there is no bound; then `states` are those that nothing limits. Otherwise
-    one call of one of them may come on top, and one call in each visit of a state in `visits`: a
-    limit is exceeded by one call at most.
+    `most` is None without a bound; then `states` are the unlimited states. Otherwise one call of
+    one of `states` may exceed it, and one call in each visit of a state in `visits`: a limit is
+    exceeded by one call at most.
     """
 
     most: Decimal | None
@@ -46,7 +46,7 @@ class Bound:
     visits: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as a JSON object."""
+        """Return the bound as a JSON object."""
         if self.most is None:
             return {"most": None, "unlimited": list(self.states)}
         return {
@@ -58,30 +58,30 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a document may do (`asl.plan`). Names are given with the states that use them."""
+    """The possible behaviour of a document (`asl.plan`); names come with their states."""
 
     ways: tuple[tuple[str, ...], ...]
-    """The ways through the states of the top level that take no transition twice."""
+    """The paths through the top-level states that take no transition twice."""
     complete: bool
-    """Whether these are all of them."""
+    """Whether `ways` lists all paths."""
     agents: Mapping[str, list[str]]
     resources: Mapping[str, list[str]]
     tools: Mapping[str, list[str]]
-    """What agents may use, as it is written; `*` where nothing limits it."""
+    """The tools that agents may use, as written; `*` without a limit."""
     models: Mapping[str, list[str]]
     workflows: Mapping[str, list[str]]
     people: tuple[str, ...]
     """The states that ask people."""
     consent: Mapping[str, list[str]]
-    """The tools whose calls people have to approve, as it is written."""
+    """The tools whose calls need approval, as written."""
     counted: Mapping[str, list[str]]
-    """How often tools may be called, such as `search: 3`."""
+    """Limits on tool calls, such as `search: 3`."""
     currency: str
     cost: Bound
     tokens: Bound
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as a JSON object."""
+        """Return the plan as a JSON object."""
         return {
             "ways": [list(way) for way in self.ways],
             "complete": self.complete,
@@ -100,9 +100,12 @@ class Plan:
 
 
 def make_plan(document: Mapping[str, Json], prices: Mapping[str, Any], limit: int) -> Plan:
-    """Return what a sound document may do; no more than *limit* ways are listed.
+    """Return the plan of a valid document.
 
-    *prices* tell what a token of a model costs (`asl.effects.prices.Prices`).
+    Args:
+        document: The document.
+        prices: The price of a token by model (`asl.effects.prices.Prices`).
+        limit: The largest number of listed paths.
     """
     document = _known(document)
     machine = graph_of(document)
@@ -127,7 +130,7 @@ def make_plan(document: Mapping[str, Json], prices: Mapping[str, Any], limit: in
 
 
 def _known(part: Json) -> Any:
-    """Return a part of a template without the states that its parameters will fill in."""
+    """Return a part of a template without states that depend on its parameters."""
     if type(part) is list:
         return [_known(each) for each in part]
     if type(part) is not dict:
@@ -139,9 +142,10 @@ def _known(part: Json) -> Any:
 
 
 def _ways(machine: MachineGraph, limit: int) -> tuple[tuple[tuple[str, ...], ...], bool]:
-    """Return the ways from START to the end that take no transition twice, and if these are all.
+    """Return the paths from START to the end that take no transition twice, and whether these are
+    all.
 
-    Transitions between the same two states are one: two rules of a Choice that lead to one state.
+    Transitions between the same two states count as one, such as two rules of a Choice.
     """
     further: dict[object, dict[object, None]] = {}
     for each in machine.transitions:
@@ -162,7 +166,7 @@ def _ways(machine: MachineGraph, limit: int) -> tuple[tuple[tuple[str, ...], ...
 
 
 def _by_name(found: list[_Found], names: _Names) -> dict[str, list[str]]:
-    """Return what the states name, each with the states that do."""
+    """Return the names used by states, each with its states."""
     table: dict[str, list[str]] = {}
     for name, state, scopes in found:
         for each in dict.fromkeys(names(state, scopes)):
@@ -194,7 +198,7 @@ def _agents(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
 
 
 def _asked(block: Json) -> Iterator[str]:
-    """Yield the agents that a block names at any depth, or what computes their names."""
+    """Yield the agents that a block names at any depth, or the expressions of their names."""
     if type(block) is dict:
         for key, value in block.items():
             if key.removesuffix(".$") in _ASKED and type(value) is str:
@@ -211,7 +215,7 @@ def _resources(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
 
 
 def _tools(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
-    """Yield what the agent of a Task may use: what all policies around it let it."""
+    """Yield the tools that the agent of a Task may use under all policies."""
     if "Agent" not in state:
         return
     found: list[str] | None = None
@@ -225,7 +229,7 @@ def _tools(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
 
 
 def _blocks(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[Mapping[str, Json]]:
-    """Yield the tool policies that bind the agent of a state."""
+    """Yield the tool policies that apply to the agent of a state."""
     if "Agent" in state or "Agents" in state:
         for block in (*(each.get("DefaultTools") for each in scopes), state.get("Tools")):
             if type(block) is dict:
@@ -233,7 +237,7 @@ def _blocks(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[Mapping[str,
 
 
 def _consent(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
-    """Yield the tools of a state whose calls people have to approve."""
+    """Yield the tools of a state whose calls need approval."""
     for block in _blocks(state, scopes):
         written = block.get("RequireApproval", block.get("RequireApproval.$", []))
         for rule in written if type(written) is list else [written]:
@@ -242,7 +246,7 @@ def _consent(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
 
 
 def _counted(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
-    """Yield how often a state may call a tool or an agent, as it is written."""
+    """Yield the limits on calls of tools and agents of a state, as written."""
     own, whole = state.get("Budget", {}), scopes[0].get("Budget", {})
     for block in (*_blocks(state, scopes), *((own, whole) if "Agent" in state else ())):
         written = block.get("MaxCalls", block.get("MaxCalls.$"))
@@ -255,7 +259,7 @@ def _counted(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
 def _policy(
     document: Mapping[str, Json], own: Mapping[str, Json]
 ) -> tuple[list[str] | None, set[str]]:
-    """Return which tools a document and a state let be used (None for all), and which not."""
+    """Return the tools that a document and a state allow (None for all), and those they deny."""
     default, categories = document.get("DefaultTools", {}), document.get("ToolCategories", {})
     names = {
         name
@@ -287,18 +291,18 @@ def _models(state: Mapping[str, Json], scopes: _Scopes) -> Iterator[str]:
 
 
 class _Measure:
-    """Bounds one measure, `MaxCost` or `MaxTokens`."""
+    """Computes the bound of one measure, `MaxCost` or `MaxTokens`."""
 
     def __init__(self, field: str, document: Mapping[str, Json], prices: Mapping[str, Any]) -> None:
         self.field = field
         self.document = document
         self.prices = prices
         self.unlimited: dict[str, None] = {}
-        """The states that nothing limits, in order."""
+        """The states without a limit, in order."""
         self.exceeded: dict[str, None] = {}
-        """The states of several agents, whose own limits one call may exceed, in order."""
+        """The states of several agents whose own limits one call may exceed, in order."""
         self.largest = ZERO
-        """The most that one visit of a state may come to, of those that are limited."""
+        """The maximum of one visit of a limited state."""
 
     def bound(self) -> Bound:
         """Return the bound of the whole document."""
@@ -311,7 +315,7 @@ class _Measure:
         return Bound(most, visits=tuple(self.exceeded))
 
     def _limit(self, budget: Mapping[str, Json]) -> Decimal | None:
-        """Return the limit of a budget that stops whoever exceeds it."""
+        """Return the limit of a budget that stops the execution when exceeded."""
         if not _stops(budget):
             return None
         fields = [self.field] + ["MaxFromPool"] * (self.field == "MaxCost")
@@ -319,7 +323,7 @@ class _Measure:
         return min(found) if found else None
 
     def _machine(self, value: Mapping[str, Json]) -> Decimal | None:
-        """Return the most that the dearest way through a machine may come to."""
+        """Return the maximum over the paths through a machine."""
         machine = graph_of(value)
         written = value["States"]
         sizes = {  # a template may lead to a state that only its parameters name
@@ -342,14 +346,14 @@ class _Measure:
         return _largest([dearest[each] for each in starts])
 
     def _repeated(self, group: list[str], sizes: dict[str, Decimal | None]) -> None:
-        """Take the states of a loop for without limit: they are visited who knows how often."""
+        """Mark the states of a loop as unlimited: the number of visits is unknown."""
         for name in group:
             if sizes[name] != ZERO:
                 self.unlimited[name] = None
                 sizes[name] = None
 
     def _state(self, state: Mapping[str, Json], node: GraphState) -> Decimal | None:
-        """Return the most that one visit of a state may come to, all its attempts together."""
+        """Return the maximum of one visit of a state, with all attempts."""
         within = [self._machine(inner) for _, inner in machines_of(state)]
         size: Decimal | None = _sum(within)
         kind = state.get("Type")
@@ -381,7 +385,7 @@ class _Measure:
         return size
 
     def _call(self, state: Mapping[str, Json]) -> Decimal | None:
-        """Return what the calls of a Task may come to by what limits each of them."""
+        """Return the maximum of a Task's calls by the limits of each call."""
         budget, generation = state.get("Budget", {}), state.get("Generation", {})
         if not _stops(budget):
             return None
@@ -407,12 +411,12 @@ class _Measure:
 
 
 def _stops(budget: Mapping[str, Json]) -> bool:
-    """Whether a budget stops whoever exceeds it."""
+    """Return whether a budget stops the execution when exceeded."""
     return budget.get("OnExceed", "Fail") in STOPS and "OnExceed.$" not in budget
 
 
 def _items(state: Mapping[str, Json]) -> int | None:
-    """Return how many items a Map has at most, None where only its data says so."""
+    """Return the largest number of items of a Map, None if it depends on the data."""
     if type(state.get("Items")) is list:
         return len(state["Items"])
     most = state.get("ItemReader", {}).get("ReaderConfig", {}).get("MaxItems")
@@ -420,13 +424,13 @@ def _items(state: Mapping[str, Json]) -> int | None:
 
 
 def _retries(state: Mapping[str, Json]) -> int:
-    """Return how often a visit may be tried."""
+    """Return the largest number of retries of a visit."""
     again: int = sum(each.get("MaxAttempts", ATTEMPTS) for each in state.get("Retry", ()))
     return 1 + again
 
 
 def _attempts(state: Mapping[str, Json]) -> int | None:
-    """Return how often a visit may call its agent, None where only its data says so."""
+    """Return the largest number of agent calls of a visit, None if it depends on the data."""
     output, model = state.get("Guardrails", {}).get("Output", {}), state.get("Model", {})
     again = any(
         rule.get("Action") == "retry" or _is_computed(rule, "Action")

@@ -1,4 +1,4 @@
-"""SVG: a drawing that needs nothing else, in light colours, or dark ones where those are asked."""
+"""Draw graphs as self-contained SVG, for light and dark themes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -79,14 +79,14 @@ _WIDE, _NARROW = frozenset("MWmw@%—…"), frozenset("ijlftrI.,:;'|!()[]{} \"")
 
 
 MAX_PARTS: Final = 5_000
-"""States and transitions of a drawing: placing them takes longer than their number grows."""
+"""States and transitions of a drawing: the time of placing them grows faster than their number."""
 
 
 def svg(graph: MachineGraph) -> str:
-    """Draw a graph as a self-contained SVG document.
+    """Return a graph as a self-contained SVG document.
 
     Raises:
-        AslError: if it has more states and transitions than a drawing may show.
+        AslError: It has more states and transitions than a drawing may show.
     """
     if graph.size > MAX_PARTS:
         raise AslError(
@@ -112,7 +112,7 @@ def svg(graph: MachineGraph) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A part of the drawing, to be moved to its place."""
+    """A part of the drawing, positioned later."""
 
     width: float
     height: float
@@ -179,7 +179,7 @@ def _transition(transition: Transition, way: Sequence[Point], label: Point | Non
 
 
 def _curve(way: Sequence[Point]) -> str:
-    """Return a path through all points that leaves and reaches each of them upright."""
+    """Return a path through all points that is vertical at both ends."""
     (x, y), *rest = way
     path = f"M{x:.1f} {y:.1f}"
     for to_x, to_y in rest:
@@ -201,7 +201,7 @@ def _state(state: GraphState) -> _Drawn:
 
 
 def _lines(state: GraphState) -> tuple[float, float, list[tuple[str, str, float]]]:
-    """Return width and height of what is written in a state, and its lines with their class."""
+    """Return width and height of the text in a state, and its lines with their class."""
     lines = [(shorten(state.name, MAX_NAME), "name", LINE)]
     kind = [] if (state.type == "Pass" or state.ends) and not state.details else [state.type]
     small = [*kind, *(shorten(line, MAX_DETAIL) for line in state.details)]
@@ -235,7 +235,7 @@ def _outline(outline: Outline, width: float, height: float) -> str:
 
 
 def _holder(state: GraphState) -> _Drawn:
-    """Draw a state around its machines, which stand side by side."""
+    """Draw a state around its machines, side by side."""
     head, tall, lines = _lines(state)
     drawn = [(_text(machine.title), _drawn(machine)) for machine in state.machines]
     widths = [max(each.width, _width(title, FONT_SMALL)) + 2 * PADDING for title, each in drawn]
@@ -271,7 +271,7 @@ def _text(words: str) -> str:
 
 
 def _width(text: str, size: float) -> float:
-    """Estimate how wide a text is, generously: the reader's font is not known."""
+    """Estimate the width of a text generously: the reader's font is unknown."""
     ems = 0.0
     for each in text:
         if each in _WIDE or ord(each) > 0x2E7F:

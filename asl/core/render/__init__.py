@@ -14,7 +14,7 @@ Reports: TypeAlias = Report | Iterable[Report]
 
 
 def every_report(reports: Reports) -> list[Report]:
-    """Return the reports, also where it is only one."""
+    """Return the reports as a list, also for a single one."""
     return [reports] if isinstance(reports, Report) else list(reports)
 
 

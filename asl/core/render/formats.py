@@ -16,7 +16,7 @@ __all__ = ["RENDERERS", "aws_answer"]
 
 
 def _dumped(value: Json) -> str:
-    """Return JSON for programs that people look at."""
+    """Return indented JSON, safe for a terminal."""
     return printable_json(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
@@ -24,11 +24,11 @@ def _dumped(value: Json) -> str:
 
 
 def render_json(reports: Reports) -> str:
-    """For programs: one object with the counts and a flat array of diagnostics.
+    """Render reports as one JSON object with counts and a flat array of diagnostics.
 
     `{"ok", "errors", "warnings", "infos", "diagnostics": [{"code", "severity", "title", "message",
     "file", "line", "column", "pointer", "hint", "related": [...], "aws": {"code", "message",
-    "location"}}]}`; lines and columns from 1; `aws` is null but for the profile of that name.
+    "location"}}]}`; lines and columns from 1; `aws` is null except in the `aws` profile.
     """
     found = every_diagnostic(reports)
     count = {severity: sum(each.severity is severity for each in found) for severity in Severity}
@@ -73,7 +73,7 @@ _GITHUB_PROPERTY = {**_GITHUB_DATA, ":": "%3A", ",": "%2C"}
 
 
 def render_github(reports: Reports) -> str:
-    """For GitHub Actions: one workflow command a line, shown as annotations of the files."""
+    """Render reports as GitHub workflow commands, one annotation a line."""
     return "\n".join(_command(each) for each in every_diagnostic(reports))
 
 
@@ -104,7 +104,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def render_sarif(reports: Reports) -> str:
-    """For code scanning: SARIF 2.1.0, one run, with the rules that were broken."""
+    """Render reports as SARIF 2.1.0 with one run and the violated rules."""
     found = every_diagnostic(reports)
     ids = sorted({each.code for each in found})
     index = {id: number for number, id in enumerate(ids)}
@@ -174,16 +174,16 @@ def _uri(path: str) -> str:
 
 
 def render_aws(reports: Reports) -> str:
-    """For programs that read the answers of AWS's ValidateStateMachineDefinition: one like it.
+    """Render reports like the answer of AWS's ValidateStateMachineDefinition.
 
     `{"result": "OK" or "FAIL", "diagnostics": [{"severity", "code", "message", "location"}]}`, for
-    reports under the `aws` profile. Our own message stands where AWS's words are not known.
+    reports of the `aws` profile. The message is our own if AWS's is unknown.
     """
     return _dumped(aws_answer(reports))
 
 
 def aws_answer(reports: Reports) -> dict[str, Any]:
-    """The answer of `render_aws` as a value."""
+    """Return the answer of `render_aws` as a value."""
     each = every_report(reports)
     found = [answer for report in each for answer in _answers(report)]
     distinct = [one for index, one in enumerate(found) if one not in found[:index]]
@@ -192,7 +192,7 @@ def aws_answer(reports: Reports) -> dict[str, Any]:
 
 
 def _answers(report: Report) -> list[Json]:
-    """What AWS says of a document: a missing end last, and beside it of no unreachable state."""
+    """Return AWS's diagnostics: MISSING_END_STATE last, and then no unreachable states."""
     found = [each for each in report if each.aws]
     endless = [each for each in found if each.aws and each.aws.code == "MISSING_END_STATE"]
     others = [

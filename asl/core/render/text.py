@@ -1,4 +1,4 @@
-"""Reports for reading: source lines with carets, hints and related places."""
+"""Render reports for people: source lines with carets, hints and related positions."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ from asl.core.source import Source
 __all__ = ["WIDTH", "render_text"]
 
 WIDTH = 100
-"""How many columns of a source line are shown; longer ones are clipped around the caret."""
+"""Columns of a source line that are shown; longer lines are clipped around the caret."""
 
 TAB = 4
 
@@ -31,7 +31,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.){0,200}+"?|[\w$.+-]+')
 
 
 def render_text(reports: Reports, color: bool = False) -> str:
-    """For reading: each diagnostic with its source line, a caret, hint and related places."""
+    """Render each diagnostic with its source line, caret, hint and related positions."""
     paint = _painted if color else _plain
     each = every_report(reports)
     blocks = [block for report in each for block in _blocks(report, paint)]
@@ -50,7 +50,7 @@ def _plain(text: str, _style: str) -> str:
 
 
 class _Lines:
-    """The lines of a source that were shown so far."""
+    """The lines of a source that are already rendered."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -90,7 +90,7 @@ def _block(diagnostic: Diagnostic, lines: _Lines | None, paint: Paint) -> Iterat
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Mark:
-    """A place to be marked under its line; the label of the diagnostic itself is empty."""
+    """A position to mark; the label of the diagnostic itself is empty."""
 
     line: int
     column: int
@@ -98,7 +98,7 @@ class _Mark:
 
 
 def _marks(diagnostic: Diagnostic, shown: bool) -> tuple[list[_Mark], list[str]]:
-    """The places to mark in the text, in order, and as notes those that cannot be shown."""
+    """Return the positions to mark, in order, and notes for those without a source line."""
     marks, notes = [], []
     if shown and diagnostic.line is not None and diagnostic.column is not None:
         marks.append(_Mark(diagnostic.line, diagnostic.column))
@@ -115,7 +115,7 @@ def _marks(diagnostic: Diagnostic, shown: bool) -> tuple[list[_Mark], list[str]]
 def _excerpt(
     lines: _Lines, marks: list[_Mark], margin: int, severity: str, paint: Paint
 ) -> Iterator[str]:
-    """The marked lines of the source, each with its marks beneath, as wide as what they mark."""
+    """Yield the source lines, each with its marks beneath."""
     if not marks:
         return
     bar, blank = paint("|", "gutter"), " " * margin
@@ -136,7 +136,7 @@ def _excerpt(
 
 
 def _clipped(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """What to show of a line, the column of its marks and how many; all in columns."""
+    """Return the visible part of a line, and the column and width of its marks."""
     before = _cells(text[max(0, start - 2 * WIDTH) : start])
     marked = _cells(text[start : min(end, start + 2 * WIDTH)]) or [(" ", 1)]
     after = _cells(text[end : end + 2 * WIDTH])
@@ -158,7 +158,7 @@ Cell: TypeAlias = tuple[str, int]
 
 
 def _cells(text: str) -> list[Cell]:
-    """Each character as it is shown, with the columns that it takes."""
+    """Return the characters of a text as shown, with their widths in columns."""
     if text.isascii() and text.isprintable():
         return [(character, 1) for character in text]
     return [_cell(character) for character in text]
@@ -174,7 +174,7 @@ def _cell(character: str) -> Cell:
 
 
 def _fitting(cells: list[Cell], columns: int) -> list[Cell]:
-    """The first cells, as many as take no more columns."""
+    """Return the longest prefix of cells that fits into some columns."""
     for index, (_, width) in enumerate(cells):
         columns -= width
         if columns < 0:
