@@ -1,7 +1,7 @@
 """Choice rules: `And`, `Or`, `Not` and the 39 comparison operators (Specification 6.2).
 
-The operators are a table: a relation times the kind of value that it compares. A value of another
-kind makes the comparison false, never an error.
+The operators are a table: a relation and the type of value that it compares. For a value of another
+type the comparison is false, never an error.
 """
 
 import operator
@@ -22,10 +22,10 @@ COMBINATORS = ("And", "Or", "Not")
 
 
 class Operator(NamedTuple):
-    """One comparison operator: its operand's kind and how it is compiled.
+    """One comparison operator: the type of its operand, and its compilation.
 
     `operand` is `string`, `number`, `boolean`, `timestamp` or `path`; `compile` takes the variable,
-    the operand as an expression and as it is written.
+    the compiled operand and the operand as written.
     """
 
     name: str
@@ -34,14 +34,14 @@ class Operator(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """How the texts inside a rule are compiled; supplied by the compiler of the state."""
+    """Compiles the texts inside a rule; supplied by the compiler of the state."""
 
     variable: Callable[[str, bool], Evaluate]
-    """`Variable`: a path of any kind; with True a missing value raises in every profile."""
+    """Compiles `Variable`, a path of any kind; True: a missing value always raises."""
     expression: Callable[[str], Evaluate]
-    """`Variable.$`: a path or an intrinsic call."""
+    """Compiles `Variable.$`, a path or an intrinsic call."""
     reference: Callable[[str], Evaluate]
-    """The operand of a Path twin."""
+    """Compiles the operand of a `...Path` operator."""
 
 
 _RELATIONS: Mapping[str, Callable[[Json, Json], bool]] = {
@@ -73,7 +73,7 @@ def _compared(
 
 
 def _same(variable: Evaluate, operand: Evaluate, written: Json) -> Predicate:
-    """Compile a comparison with one of the two booleans."""
+    """Compile a comparison with a boolean."""
     return lambda data, frame: variable(data, frame) is written
 
 
@@ -173,7 +173,7 @@ OPERATORS = _operators()
 
 
 def compile_rule(rule: Mapping[str, Json], operand: Operand) -> Predicate:
-    """Compile one rule, its `Next` and `Assign` aside, into a predicate on the effective input."""
+    """Compile a rule without its `Next` and `Assign` into a predicate on the effective input."""
     if "And" in rule:
         return _all_of([compile_rule(part, operand) for part in rule["And"]])
     if "Or" in rule:

@@ -1,7 +1,4 @@
-"""Expressions: what a dynamic value may be, a path of any kind or an intrinsic call.
-
-Specification 3.4.
-"""
+"""Dynamic values: paths of any kind and intrinsic calls (Specification 3.4)."""
 
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -18,7 +15,7 @@ Parsed: TypeAlias = Path | Call
 
 
 def parse_expression(text: str, aws: bool = False) -> Parsed:
-    """Parse an expression and the paths within it, as `parse_path` does; raises ExpressionFault."""
+    """Parse an expression and the paths within it; raises ExpressionFault."""
     if is_path(text, aws):
         return parse_path(text, aws)
     if "(" not in text:
@@ -35,7 +32,7 @@ def parse_expression(text: str, aws: bool = False) -> Parsed:
 
 
 def is_path(text: str, aws: bool = False) -> bool:
-    """Whether an expression is a path: AWS takes blanks around one."""
+    """Return whether an expression is a path; on AWS it may have blanks around it."""
     return (text.strip(JAVA_BLANKS) if aws else text).startswith("$")
 
 

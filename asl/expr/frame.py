@@ -1,4 +1,4 @@
-"""What an expression may read while it runs, and the one signature that all of them share."""
+"""The data available to a running expression, and the signature of compiled expressions."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Usage(Protocol):
-    """What the execution has spent so far, and its limit."""
+    """The usage of the execution so far, and its limit."""
 
     @property
     def cost(self) -> Decimal:
@@ -39,7 +39,7 @@ class Usage(Protocol):
 
 
 class StateView(Protocol):
-    """The state in which an expression stands, bound when it is compiled."""
+    """The state of an expression, bound at compile time."""
 
     @property
     def state(self) -> str:
@@ -48,12 +48,12 @@ class StateView(Protocol):
 
     @property
     def effect(self) -> bool:
-        """Whether the state reaches the world."""
+        """Whether the state performs an effect."""
         ...
 
     @property
     def token(self) -> bool:
-        """Whether the state hands out a task token."""
+        """Whether the state has a task token."""
         ...
 
 
@@ -62,7 +62,7 @@ class Frame(Protocol):
 
     variables: dict[str, Json]
     now: float
-    """Epoch seconds, read once per stretch of pure states."""
+    """Seconds since the epoch, read once per stretch of pure states."""
 
     @property
     def work(self) -> WorkMeter:
@@ -77,16 +77,17 @@ class Frame(Protocol):
     def context(self, root: str, at: "StateView") -> Json:
         """Return one member of the context object (`Execution`, `State`, ...) as a state sees it.
 
-        Raises KeyError where the context object has no such member now (Specification 3.10).
+        Raises:
+            KeyError: The context object has no such member now (Specification 3.10).
         """
         ...
 
     def entropy(self) -> int:
-        """Return 128 random bits, the same ones when the same execution is repeated."""
+        """Return 128 random bits, the same in a replay of the execution."""
         ...
 
     def price(self, model: str) -> Decimal | None:
-        """Return the price of one input token of *model*, None if it is not known."""
+        """Return the price of one input token of *model*, None if it is unknown."""
         ...
 
 
@@ -95,11 +96,11 @@ class Variables(dict[str, Json]):
 
     __slots__ = ("assigned",)
     assigned: dict[str, Json]
-    """What that state assigned, also where the value is the old one."""
+    """The variables assigned by that state, changed or not."""
 
 
 def assign_variables(variables: dict[str, Json], values: dict[str, Json]) -> Variables:
-    """Return new variables: the old ones with these values."""
+    """Return new variables: the old ones updated with these values."""
     made = Variables(variables)
     made.update(values)
     made.assigned = values
@@ -107,7 +108,7 @@ def assign_variables(variables: dict[str, Json], values: dict[str, Json]) -> Var
 
 
 Evaluate: TypeAlias = Callable[[Json, Frame], Json]
-"""Every compiled expression: `(data, frame) -> value`; raises StateError."""
+"""Signature of compiled expressions: `(data, frame) -> value`; raises StateError."""
 
 
 def identity(data: Json, frame: Frame) -> Json:
@@ -116,5 +117,5 @@ def identity(data: Json, frame: Frame) -> Json:
 
 
 def constant(value: Json) -> Evaluate:
-    """Return the expression that is always *value*."""
+    """Return the expression with a constant value."""
     return lambda data, frame: value

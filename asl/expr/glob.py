@@ -1,8 +1,7 @@
-"""Patterns of `StringMatches` (Specification 6.2).
+r"""Patterns of `StringMatches` (Specification 6.2).
 
-`*` matches any run of characters, an empty one too; `\\*` is a literal star and `\\\\` a literal
-backslash. Nothing else is special. Matching searches for the literal pieces from left to right,
-each once, so it never backtracks.
+`*` matches any characters, or none; `\*` is a literal star and `\\` a literal backslash. The
+literal pieces are searched from left to right, each once, so matching never backtracks.
 """
 
 import re
@@ -15,7 +14,7 @@ _TOKEN = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
-    """Compile a pattern into the test of a whole string."""
+    """Compile a pattern into a predicate on whole strings."""
     first, *rest = literal_pieces(pattern)
     if not rest:
         return lambda text: text == first
@@ -38,12 +37,12 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 @lru_cache(maxsize=1024)
 def cached_glob(pattern: str) -> Callable[[str], bool]:
-    """Return the test of a pattern, compiled once."""
+    """Return the cached predicate of a pattern."""
     return compile_glob(pattern)
 
 
 def literal_pieces(pattern: str) -> list[str]:
-    """Return the literal texts between the stars: none of them is empty but the outer ones."""
+    """Return the literal texts between the stars; only the outer ones may be empty."""
     found: list[list[str]] = [[]]
     for token in _TOKEN.findall(pattern):
         if token == "*":
@@ -55,5 +54,5 @@ def literal_pieces(pattern: str) -> list[str]:
 
 
 def escape_glob(text: str) -> str:
-    """Return the pattern that only a text itself matches."""
+    """Return the pattern that matches exactly one text."""
     return text.replace("\\", "\\\\").replace("*", "\\*")

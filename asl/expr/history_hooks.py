@@ -1,6 +1,6 @@
-"""What histories tell besides, for documents that came from a dialect.
+"""Additional history events for documents converted from a dialect.
 
-A module is imported for a document whose `Metadata` has a member for it.
+The module of a dialect is imported for a document whose `Metadata` has its member.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -14,14 +14,14 @@ __all__ = ["HOOK_MODULES", "HistoryHook", "history_hook"]
 HistoryHook: TypeAlias = Callable[
     [str, str, Collection[str], Json], Iterator[tuple[str, dict[str, Json]]]
 ]
-"""What tells of a state that is entered, see `asl.program.EntryEvents`."""
+"""Yields additional events for an entered state, see `asl.program.EntryEvents`."""
 
 HOOK_MODULES: Final[Mapping[str, str]] = {"Flujo": "asl.expr.flujo.hops"}
-"""The module of a dialect by its member of `Metadata`; its `history_hook` makes one of that."""
+"""The module with a `history_hook` by the dialect's member of `Metadata`."""
 
 
 def history_hook(metadata: Json) -> HistoryHook | None:
-    """Return what tells of the states of a document, None where there is nothing to tell."""
+    """Return the hook for a document's states, None if it has none."""
     for name in metadata if isinstance(metadata, dict) else ():
         if name in HOOK_MODULES:
             module = import_module(HOOK_MODULES[name])

@@ -1,7 +1,7 @@
 r"""Interpolated text: `Review {{ $.title }}` (Specification 3.8).
 
-A text is scanned once. What a value inserts is never scanned again, so data cannot bring
-expressions of its own. `\{{` stands for two braces.
+A text is scanned once; inserted values are not scanned again, so data cannot add expressions. `\{{`
+is a literal `{{`.
 """
 
 import re
@@ -23,7 +23,7 @@ _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\}\}|(?P<open>['"]
 
 
 class Insertion(NamedTuple):
-    """An expression between braces; `offset` is where its text begins."""
+    """An expression between braces; `offset` is the start of its text."""
 
     text: str
     offset: int
@@ -53,7 +53,7 @@ def parse(text: str) -> tuple[Part, ...]:
 
 
 def _insertion(text: str, start: int) -> tuple[Insertion, int]:
-    """Read up to the closing braces; those within quotes do not close."""
+    """Read up to the closing braces, ignoring those within quotes."""
     for token in _TOKEN.finditer(text, start):
         if token.group() == "}}":
             inner = text[start : token.start()]
@@ -68,7 +68,7 @@ def _insertion(text: str, start: int) -> tuple[Insertion, int]:
 
 
 def check(text: str) -> None:
-    """Raise ExpressionFault (V-TXT-01) for a text that `compile` would refuse."""
+    """Raise ExpressionFault (V-TXT-01) for a text that `compile` refuses."""
     for part in parse(text):
         if isinstance(part, Insertion):
             _check_expression(part)
@@ -83,10 +83,16 @@ def _check_expression(part: Insertion) -> None:
 
 
 def compile(text: str, expression: Callable[[str], Evaluate]) -> Evaluate:
-    """Compile a text; *expression* compiles the path or intrinsic call between two braces.
+    """Compile a text to a closure that returns a string.
 
-    The value is a string: strings are inserted as they are, everything else as compact JSON.
-    Raises ExpressionFault (V-TXT-01); the closure raises what its expressions raise.
+    Args:
+        text: The text.
+        expression: Compiles the path or intrinsic call between two braces.
+
+    Strings are inserted as they are, other values as compact JSON.
+
+    Raises:
+        ExpressionFault: V-TXT-01. The closure raises the errors of its expressions.
     """
     parts = parse(text)
     if all(type(part) is str for part in parts):

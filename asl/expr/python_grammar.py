@@ -1,7 +1,6 @@
-"""Expressions in the form of Python's, read by Python's own parser under bounds.
+"""Parse expressions in Python's syntax with Python's own parser, within limits.
 
-Nothing of what is read is ever executed: a dialect lets through what its grammar has, and evaluates
-that itself.
+Nothing is executed: a dialect accepts the nodes of its grammar and evaluates them itself.
 """
 
 import ast
@@ -29,13 +28,14 @@ COMPARED: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.In: lambda one, other: one in other,
     ast.NotIn: lambda one, other: one not in other,
 }
-"""The comparisons that every such language has."""
+"""The comparison operators that all such languages share."""
 
 
 def parse_python(text: str, code: str) -> tuple[ast.expr, int]:
-    """Return the tree of an expression and where in the text it begins.
+    """Return the syntax tree of an expression, and its offset in the text.
 
-    Raises ExpressionFault with this code for what is none.
+    Raises:
+        ExpressionFault: It is no expression; the error has the given code.
     """
     if len(text) > MAX_LENGTH:
         message = f"the expression is longer than {MAX_LENGTH} characters"

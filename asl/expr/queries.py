@@ -1,7 +1,7 @@
-"""JSONata in documents: templates in which a string `{% ... %}` is an expression.
+"""JSONata in documents: templates with expressions in `{% ... %}` strings.
 
 The closures take `$states` as their data: an object with `input`, and `result` or `errorOutput`
-where there is one; its `context` is added here, to those that read it (Specification 3.6).
+where it exists; `context` is added for expressions that read it (Specification 3.6).
 """
 
 from functools import partial
@@ -20,16 +20,16 @@ __all__ = ["Site", "compile_template", "compile_typed", "query_source"]
 
 
 class Site(NamedTuple):
-    """Where an expression stands: the way to its field, and its state."""
+    """The place of an expression: its field and its state."""
 
     field: str
     state: str
     effect: bool
-    """The state reaches the world, so it can be retried."""
+    """Whether the state performs an effect, so it can be retried."""
     token: bool
-    """The state hands out a task token."""
+    """Whether the state has a task token."""
     aws: bool = False
-    """Limits are those of AWS, and worded as AWS does."""
+    """Whether limits and messages are AWS's."""
 
     def parsed(self, source: str) -> Query:
         """Return the query with this source."""
@@ -37,12 +37,12 @@ class Site(NamedTuple):
 
 
 def compile_template(template: Json, site: Site) -> Evaluate:
-    """Compile JSON that holds expressions; parts without any are shared between evaluations."""
+    """Compile JSON with expressions; parts without any are shared between evaluations."""
     return _compiled(template, site, site.field) or constant(template)
 
 
 def _compiled(template: Json, site: Site, field: str) -> Evaluate | None:
-    """Compile a part of a template that stands at *field*, None for one without expressions."""
+    """Compile the part of a template at *field*, None for a part without expressions."""
     if type(template) is str:
         source = query_source(template)
         if source is None:
@@ -65,7 +65,7 @@ def _compiled(template: Json, site: Site, field: str) -> Evaluate | None:
 
 
 def compile_typed(text: str, site: Site, kind: str) -> Evaluate:
-    """Compile an expression whose value must be of a JSON type: `number`, `array`, ..."""
+    """Compile an expression with a required JSON type: `number`, `array`, ..."""
     source = query_source(text)
     assert source is not None
     query = site.parsed(source)

@@ -1,4 +1,4 @@
-"""What a parsed JSONata expression reads; whoever looks at that needs no query language."""
+"""JSONata expressions as checks see them, without loading the query language."""
 
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -13,10 +13,9 @@ __all__ = [
 
 
 class Reference(NamedTuple):
-    """One reading of a variable that the query does not bind itself.
+    """One use of a variable that the query does not bind itself.
 
-    `called` says that it is invoked as a function, `member` which member is taken at once:
-    `input` in `$states.input.x`.
+    `called` marks a call, `member` is the member taken from it: `input` in `$states.input.x`.
     """
 
     name: str
@@ -33,7 +32,7 @@ class TextOperand(NamedTuple):
 
 
 class CalledMember(NamedTuple):
-    """A call of a member of the data as a function, as `upper(x)` without its `$`."""
+    """A call of a member of the data, as `upper(x)` without its `$`."""
 
     offset: int
     name: str
@@ -44,23 +43,23 @@ CertainFailure: TypeAlias = TextOperand | CalledMember
 
 
 class QueryShape(Protocol):
-    """What expressions have in common that differ in constant texts alone."""
+    """The common part of expressions that differ in constant texts only."""
 
     @property
     def references(self) -> tuple[Reference, ...]:
-        """Every reading of a free variable; the offsets are those of the form."""
+        """The uses of free variables, with offsets in the form."""
 
     @property
     def shadowed(self) -> frozenset[str]:
-        """The built-in functions whose names it reads, which variables of these would replace."""
+        """The built-in function names it reads, which workflow variables would replace."""
 
 
 class ParsedQuery(Protocol):
-    """An expression, as far as it can be told without evaluating it."""
+    """A parsed expression, as far as it is known without evaluation."""
 
     @property
     def shape(self) -> QueryShape:
-        """What is known without its texts: of the same shape, what is right for one is for all."""
+        """Everything known without its texts; equal for all expressions of one shape."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -68,11 +67,11 @@ class ParsedQuery(Protocol):
 
     @property
     def references(self) -> tuple[Reference, ...]:
-        """Each reading of a variable, with its offset."""
+        """The uses of variables, with their offsets."""
 
     @property
     def context(self) -> tuple[tuple[str, int], ...]:
-        """What it reads of its context item, and where."""
+        """The uses of the context item, with their offsets."""
 
     @property
     def constant(self) -> str | None:
@@ -83,11 +82,11 @@ class ParsedQuery(Protocol):
 
 
 DELIMITERS = ("{%", "%}")
-"""What an expression begins and ends with, blanks before or after them not being allowed."""
+"""Start and end of an expression; no blanks are allowed outside of them."""
 
 
 def query_source(text: str) -> str | None:
-    """The source between the delimiters, without the blanks around it; None for other strings.
+    """Return the source between the delimiters without outer blanks; None for other strings.
 
     `" {% 1 %} "` is an ordinary string (AWS, recorded).
     """

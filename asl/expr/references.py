@@ -1,4 +1,4 @@
-"""`ResultPath`: a new value that holds a result and shares everything else with the raw input.
+"""`ResultPath`: insert a result into the raw input, sharing everything else with it.
 
 Only the spine from the root to the changed member is rebuilt, so the cost does not depend on the
 size of the document (Specification 3.5).
@@ -30,7 +30,8 @@ The frame is not looked at: with it, a state that only has a `ResultPath` needs 
 def compile_result_path(path: Path | None) -> Place | None:
     """Compile a `ResultPath`; None (the JSON null) keeps the raw input.
 
-    Returns None where the result simply replaces the raw input (`$`).
+    Returns:
+        The closure; None if the result replaces the raw input (`$`).
     """
     if path is None:
         return lambda raw, result, frame: raw
@@ -64,7 +65,7 @@ def compile_result_path(path: Path | None) -> Place | None:
 
 
 def report_conflict(follow: Callable[..., Json], path: Path) -> Callable[..., Json]:
-    """Make what *follow* cannot do at *path* of its first argument the conflict AWS reports."""
+    """Wrap *follow* to raise AWS's conflict error where *path* does not fit its first argument."""
 
     def followed(data: Json, *more: Any) -> Json:
         try:
@@ -77,10 +78,10 @@ def report_conflict(follow: Callable[..., Json], path: Path) -> Callable[..., Js
 
 
 def _conflict(path: Path, data: Json) -> StateError:
-    """Say as AWS does that the reference *path* cannot be followed in *data*.
+    """Return AWS's error for a reference *path* that does not fit *data*.
 
-    Its documentation calls the error `States.ResultPathMatchFailure`; what users report of running
-    executions is this name, with one wording for a scalar and one for a container.
+    AWS's documentation calls it `States.ResultPathMatchFailure`; users report this name from
+    running executions, with one wording for a scalar and one for a container.
     """
     if type(data) is not dict and type(data) is not list:
         said = f"ReferencePath {path.text}"
@@ -92,7 +93,7 @@ def _conflict(path: Path, data: Json) -> StateError:
 
 
 def _stuck(steps: tuple[Segment, ...], data: Json) -> Segment:
-    """Return the first of *steps* that finds nothing."""
+    """Return the first of *steps* that cannot be followed."""
     node = data
     for step in steps:
         try:
@@ -103,14 +104,14 @@ def _stuck(steps: tuple[Segment, ...], data: Json) -> Segment:
 
 
 def member_of(finish: Callable[..., Json] | None) -> str | None:
-    """Return the member at which a result is put, where that is all that *finish* does."""
+    """Return the member that receives the result, None if *finish* does anything else."""
     return getattr(finish, "member", None)
 
 
 def compile_constant_at(path: Path, value: Json) -> Evaluate | None:
     """Compile "the data with *value* at a member" as one closure, None for any other path.
 
-    A Pass that writes a literal is the commonest pure state there is.
+    A Pass that writes a literal is the most common pure state.
     """
     if len(path.segments) != 1 or type(path.segments[0]) is not str:
         return None
@@ -127,7 +128,7 @@ def compile_constant_at(path: Path, value: Json) -> Evaluate | None:
 
 
 def place(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:
-    """Return *data* with *value* at *steps*, creating the objects that are missing on the way."""
+    """Return *data* with *value* at *steps*, creating missing objects."""
     spine: list[Json] = []
     node: Json = data
     for step in steps:

@@ -1,4 +1,4 @@
-"""Payload templates: JSON in which a key ending in `.$` is computed (Specification 3.4)."""
+"""Payload templates: JSON in which keys ending in `.$` are dynamic (Specification 3.4)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -16,8 +16,11 @@ SUFFIX = ".$"
 def compile_template(template: Json, expression: Callable[[str, str], Evaluate]) -> Evaluate:
     """Compile a payload template.
 
-    *expression* compiles one dynamic value: `(field name with suffix, text) -> Evaluate`. Parts
-    without dynamic values are shared between evaluations: data is never edited in place.
+    Args:
+        template: The template.
+        expression: Compiles one dynamic value: `(field name with suffix, text) -> Evaluate`.
+
+    Parts without dynamic values are shared between evaluations: data is never edited in place.
     """
     if not is_dynamic(template):
         return constant(template)
@@ -44,7 +47,7 @@ def compile_template(template: Json, expression: Callable[[str, str], Evaluate])
 
 
 def is_dynamic(template: Json) -> bool:
-    """Whether there is a dynamic field at any depth."""
+    """Return whether a template has a dynamic field at any depth."""
     todo = [template]
     while todo:
         part = todo.pop()
@@ -73,7 +76,7 @@ def dynamic_fields(template: Json, pointer: str = "") -> Iterator[tuple[str, str
 
 
 def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, ExpressionFault]]:
-    """Yield `(pointer, fault)` for what is wrong with the shape of a template (V-ST-09)."""
+    """Yield `(pointer, fault)` for malformed dynamic fields (V-ST-09)."""
     if type(template) is dict:
         for key, value in template.items():
             here = f"{pointer}/{escape(key)}"
@@ -105,7 +108,7 @@ def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, Ex
 
 
 def _computed(value: Json) -> str | None:
-    """Return the hint at what computes a container that holds expressions, None for any other."""
+    """Return the hint for a container with expressions, None for any other value."""
     if type(value) is list and any(map(_seems_expression, value)):
         flat = all(type(part) is not dict and type(part) is not list for part in value)
         return f"write States.Array({', '.join(map(_argument, value))})" if flat else None
@@ -119,7 +122,7 @@ def _seems_expression(value: Json) -> bool:
 
 
 def _argument(value: Json) -> str:
-    """Write a scalar as an argument of an intrinsic function."""
+    """Return a scalar as an argument of an intrinsic function."""
     if type(value) is not str:
         return compact(value)
     if _seems_expression(value):

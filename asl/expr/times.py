@@ -45,10 +45,12 @@ _MILLISECONDS = {
 
 
 def parse_timestamp(text: str, code: str = "V-WAIT-03") -> Instant:
-    """The instant of a timestamp `YYYY-MM-DDThh:mm:ss[.f+](Z|+hh:mm|-hh:mm)`.
+    """Return the instant of a timestamp `YYYY-MM-DDThh:mm:ss[.f+](Z|+hh:mm|-hh:mm)`.
 
-    A fraction may have any length; what is finer than a nanosecond is cut off. Raises
-    ExpressionFault with `code`.
+    A fraction may have any length; digits beyond nanoseconds are cut off.
+
+    Raises:
+        ExpressionFault: It is no timestamp; the error has the given code.
     """
     found = instant(text)
     if found is None:
@@ -62,7 +64,7 @@ def parse_timestamp(text: str, code: str = "V-WAIT-03") -> Instant:
 
 
 def instant(value: Json) -> Instant | None:
-    """The instant of a timestamp, None for any other value."""
+    """Return the instant of a timestamp, None for any other value."""
     found = _TIMESTAMP.fullmatch(value) if type(value) is str else None
     if found is None:
         return None
@@ -80,43 +82,44 @@ def instant(value: Json) -> Instant | None:
 
 
 def instant_of_java(value: Json) -> Instant | None:
-    """The instant of a timestamp as Java reads one: in small letters, too, and without seconds."""
+    """Return the instant of a timestamp in Java's syntax: also in lower case or without seconds."""
     if type(value) is not str:
         return None
     return instant(_TO_THE_MINUTE.sub(r"\1:00", value.upper()))
 
 
 def epoch(text: str) -> float:
-    """The instant of a timestamp in epoch seconds; raises as `parse_timestamp` does."""
+    """Return the seconds since the epoch of a timestamp; raises as `parse_timestamp` does."""
     return seconds_of(parse_timestamp(text))
 
 
 def seconds_of(moment: Instant) -> float:
-    """An instant in epoch seconds."""
+    """Return an instant in seconds since the epoch."""
     return moment / _SECOND
 
 
 def is_timestamp(value: Json) -> bool:
-    """Whether the value is a string that is a timestamp (`IsTimestamp`)."""
+    """Return whether the value is a string with a timestamp (`IsTimestamp`)."""
     return instant(value) is not None
 
 
 def format_timestamp(epoch: float) -> str:
-    """Epoch seconds as a UTC timestamp with milliseconds: `2026-01-31T13:45:00.000Z`."""
+    """Return seconds since the epoch as UTC with milliseconds: `2026-01-31T13:45:00.000Z`."""
     seconds, milliseconds = divmod(round(epoch * 1000), 1000)
     moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
     return f"{moment.isoformat(timespec='seconds')}.{milliseconds:03}Z"
 
 
 def shift(now: float, seconds: float) -> Instant:
-    """The instant that many seconds after `now` (epoch seconds)."""
+    """Return the instant *seconds* after *now* (seconds since the epoch)."""
     return round((now + seconds) * _SECOND)
 
 
 def parse_duration(value: str | int | float, *, allow_never: bool = False) -> float:
-    """Seconds of a duration: `90`, `"90"`, `"500ms"`, `"90s"`, `"5m"`, `"2h"`, `"7d"`, `"1w"`.
+    """Return the seconds of a duration: `90`, `"90"`, `"500ms"`, `"90s"`, `"5m"`, `"2h"`, `"7d"`,
+    `"1w"`.
 
-    `"never"`, where it is allowed, is infinite. Raises ExpressionFault(V-DUR-01).
+    With *allow_never* the text `"never"` is infinite. Raises ExpressionFault(V-DUR-01).
     """
     if allow_never and value == "never":
         return inf
@@ -137,11 +140,11 @@ def parse_duration(value: str | int | float, *, allow_never: bool = False) -> fl
 
 
 MOST_SECONDS = 1e11
-"""Some 3,000 years: no relative time of a document is meant to be longer."""
+"""About 3,000 years: the largest relative time of a document."""
 
 
 def relative(text: str) -> float | None:
-    """Seconds from now of a relative time such as `-5m` or `+2h`, None for any other text."""
+    """Return the seconds from now of a relative time such as `-5m`, None for any other text."""
     found = _RELATIVE.fullmatch(text)
     if found is None:
         return None

@@ -1,10 +1,10 @@
-"""Documents as they lie in repositories: with placeholders, or within a template.
+"""Documents in repositories: with placeholders, or within a deployment template.
 
-A definition may hold placeholders (`${Name}`) for what only a deployment knows, and it may stand in
-a template of SAM or CloudFormation, in a Terraform file or a `serverless.yml`. `load` finds it,
-fills in what is given, and every place points to where the author wrote it.
+A definition may hold placeholders (`${Name}`) for values of a deployment, and it may be part of a
+template of SAM or CloudFormation, of a Terraform file or of a `serverless.yml`. `load` finds it and
+fills in the given values; positions point to the author's text.
 
-What only such documents need (`templates`) is imported when one of them comes.
+The code for templates (`templates`) is imported on first use.
 """
 
 import re
@@ -34,7 +34,7 @@ _ANY: Final = "|".join((RESOURCES, SERVERLESS, TERRAFORM))
 
 
 def may_be_template(found: Document | Source) -> bool:
-    """Whether state machines may be defined in what is read, which is not looked at closely."""
+    """Return whether a text or value may define state machines, by its look."""
     if isinstance(found, Document):
         return "Resources" in found.value
     text = found.text or ""
@@ -46,7 +46,7 @@ def may_be_template(found: Document | Source) -> bool:
 Values: TypeAlias = Mapping[str, Json]
 
 Foreign: TypeAlias = Callable[[Source | Document, Limits], Document | None]
-"""Reads what is written in another language; None for what is not."""
+"""Reads a document in another language; returns None for any other text."""
 
 _NONE: Values = {}
 
@@ -63,14 +63,24 @@ def load(
     limits: Limits = DOCUMENT_LIMITS,
     foreign: Foreign | None = None,
 ) -> Document:
-    """Read a document, or the one that a template holds under the name of a resource.
+    """Read a document, or the one that a template defines as a resource.
 
-    `variables` are the values of placeholders and of whatever else a template refers to; one that
-    nothing refers to draws a warning (READ-13), which is not so for those of `defaults`. Files that
-    a template names are read below its own folder, or below `root`. `foreign` is asked first.
+    Args:
+        what: A path, a text, bytes, a dict or an open file.
+        name: The file name in diagnostics.
+        format: `json` or `yaml`; guessed by default.
+        resource: The name of the state machine in a template.
+        variables: Values of placeholders and other references; an unused one draws a warning
+            (READ-13).
+        defaults: The same without the warning.
+        root: The folder of files that a template may name; the template's own by default.
+        limits: Bounds of the text and the value.
+        foreign: Reads documents of other languages; called first.
 
-    Raises `InvalidDocument` for what cannot be read, `DocumentNotFound` for a path without a file,
-    and `AslError` where it is not clear which state machine is meant.
+    Raises:
+        InvalidDocument: It cannot be read.
+        DocumentNotFound: There is no such file.
+        AslError: It is unclear which state machine is meant.
     """
     found, suspected = _opened(what, name, format, limits, foreign)
     if suspected:
@@ -97,11 +107,14 @@ def load_each(
     limits: Limits = DOCUMENT_LIMITS,
     foreign: Foreign | None = None,
 ) -> list[Document | InvalidDocument]:
-    """Read a document, or all that a template holds: each one, or why it cannot be read.
+    """Read a document, or all documents of a template; failures are returned as InvalidDocument.
 
-    With `templates_only` that is nothing for what is no template, and for one without state
-    machines. `used` takes up the real paths of the files that a template names. Everything else is
-    as in `load`.
+    Args:
+        templates_only: Whether to return nothing for other files, and for templates without state
+            machines.
+        used: Receives the real paths of the files that a template names.
+
+    The other arguments are those of `load`.
     """
     found, suspected = _opened(what, name, format, limits, foreign)
     if suspected:
@@ -117,10 +130,7 @@ def load_each(
 
 
 def is_template(what: Loadable) -> bool:
-    """Whether state machines are defined in what is read: it is no document itself.
-
-    Raises InvalidDocument and DocumentNotFound as `load` does.
-    """
+    """Return whether an input is a template; raises as `load` does."""
     found, suspected = _opened(what, None, None, DOCUMENT_LIMITS, None)
     if not suspected:
         return False
@@ -132,7 +142,7 @@ def is_template(what: Loadable) -> bool:
 def _opened(
     what: Loadable, name: str | None, format: str | None, limits: Limits, foreign: Foreign | None
 ) -> tuple[Document | Source, bool]:
-    """What is to be read, a text not parsed yet, and whether it may be a template."""
+    """Return the unparsed text or the value, and whether it may be a template."""
     found: Document | Source
     if isinstance(what, dict):
         found = read(what, name=name)
@@ -149,7 +159,7 @@ def _plain(
     defaults: Values,
     limits: Limits,
 ) -> Document:
-    """A document that is no template, with the values of its placeholders."""
+    """Return a document outside of templates, with its placeholders filled."""
     if resource is not None:
         raise AslError(f"there is no resource {resource!r}: this is a document and no template")
     if isinstance(found, Document) and found.dialect != "asl":

@@ -1,6 +1,6 @@
-"""What a deployment makes of the resources that workflows call: their names, ARNs and addresses.
+"""Names, ARNs and URLs of deployed resources, by type.
 
-As CloudFormation documents what `Ref` and `Fn::GetAtt` return, by the type of the resource.
+As CloudFormation documents the results of `Ref` and `Fn::GetAtt`.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ _QUEUES: Final = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
 
 
 class ResourceType(NamedTuple):
-    """One type of resources."""
+    """One type of AWS resource."""
 
     name: str | None
-    """The property that names one."""
+    """The property with its name."""
     arn: str
-    """How its ARN begins; its name completes it."""
+    """Prefix of its ARN; the name completes it."""
     ref: str | None = None
-    """How what `Ref` gives begins: '' where it is the name, None where it is the ARN."""
+    """Prefix of the result of `Ref`: '' for the name, None for the ARN."""
     others: Mapping[str, str] = {}
-    """How the values of attributes begin that are neither the name nor the ARN."""
+    """Prefixes of the values of further attributes."""
     called: bool = False
-    """Whether a stand-in without a name of its own has that of the template."""
+    """Whether a stand-in without a name of its own gets the template's name for it."""
 
 
 def _arn(service: str, kind: str = "") -> str:

@@ -1,4 +1,4 @@
-"""State machines in templates of SAM and CloudFormation, also in those that CDK has made."""
+"""State machines in templates of SAM and CloudFormation, including those synthesized by CDK."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ class CloudFormationTemplate:
         }
 
     def document(self, name: str, reading: ReadContext) -> Document:
-        """The definition of a state machine; raises InvalidDocument."""
+        """Return the definition of a state machine; raises InvalidDocument."""
         own = f"{pointer_to(('Resources', name))}/"
         wrong = [
             fault
@@ -57,23 +57,23 @@ class CloudFormationTemplate:
 
     @cached_property
     def hints(self) -> dict[str, str]:
-        """How the ARN of each resource is written, for its logical id; all machines share it."""
+        """Return the ARN expression of each resource by logical id."""
         return {name: f"write !GetAtt {name}.Arn" for name in self.value["Resources"]}
 
     def deployed_name(self, name: str, reading: ReadContext) -> str:
-        """The name of a state machine in ARNs: the one it is given, else its logical id."""
+        """Return the name of a state machine in ARNs: its own, else its logical id."""
         made = RESOURCES[self.value["Resources"][name]["Type"]]
         resolver = Resolver(self.value, self.span, self.source, reading)
         return resolver.own_name(name, made) or name
 
     @property
     def remarks(self) -> Iterator[Note]:
-        """The faults of the template that do not concern its state machines."""
+        """Yield the faults of the template outside of its state machines."""
         return remarks(self.source, self.faults)
 
 
 def _constructs(resource: Json) -> frozenset[str]:
-    """What a resource is called in the CDK: its path, and the last word of it."""
+    """Return the CDK names of a resource: its path, and the last part of it."""
     path = members(resource, "Metadata").get("aws:cdk:path")
     if type(path) is not str:
         return frozenset()
@@ -82,7 +82,7 @@ def _constructs(resource: Json) -> frozenset[str]:
 
 
 class _Machine:
-    """One state machine while it is read."""
+    """One state machine of a template."""
 
     def __init__(self, template: CloudFormationTemplate, name: str, reading: ReadContext) -> None:
         self.name = name
@@ -116,7 +116,7 @@ class _Machine:
         return of_text(text, self.source, self.reading, self.name)
 
     def definition(self) -> tuple[str, Json, Span]:
-        """The property that holds the definition, and its value."""
+        """Return the property with the definition, and its value."""
         given = [field for field in DEFINITIONS if field in self.properties]
         if len(given) != 1:
             near = next((did_you_mean(key, DEFINITIONS) for key in self.properties), None)
@@ -129,7 +129,7 @@ class _Machine:
         return field, self.properties[field], self.span.member(field) or self.span
 
     def file(self, value: Json, span: Span) -> Source:
-        """The local file that holds the definition, or the copy that CDK keeps of it."""
+        """Return the local file with the definition, or CDK's copy of it."""
         key = value.get("Key") if type(value) is dict else None
         place = span.member("Key") or span
         if key is None and not (type(value) is dict and "Bucket" in value):
@@ -148,7 +148,7 @@ class _Machine:
         )
 
     def of_file(self, file: Source) -> Document:
-        """The definition in a file: JSON, or YAML whatever the file is called."""
+        """Return the definition of a file: JSON, or YAML with any file name."""
         try:
             return of_file(file, self.lookup, self.reading, self.name)
         except InvalidDocument as refusal:
@@ -164,7 +164,7 @@ class _Machine:
                 raise refusal from None
 
     def lookup(self, name: str) -> str | None:
-        """The value of a placeholder of the definition."""
+        """Return the value of a placeholder of the definition."""
         given = self.reading.value(name)
         if given is not None:
             return given
@@ -182,9 +182,10 @@ class _Machine:
         return value
 
     def filled(self, part: SourcePart) -> SourcePart:
-        """A definition that is an object, with the values of its placeholders.
+        """Return a definition given as an object, with its placeholders filled.
 
-        AWS inserts them into the JSON of the object, so they mean what a JSON string means.
+        AWS inserts them into the JSON of the object, so they are parsed like the contents of JSON
+        strings.
         """
         value = part.value
         if isinstance(value, TrackedText):

@@ -1,4 +1,4 @@
-"""From what a template says to a document, with the places of the template."""
+"""Turn a definition in a template into a document with positions in the template."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 SHOWN = 5
-"""How many other places of a placeholder without a value are named."""
+"""Number of other places named for a placeholder without a value."""
 
 Lookup = Callable[[str], str | None]
-"""Gives the value for the name of a placeholder, None to leave it as it is."""
+"""Returns the value of a placeholder, None to leave it."""
 
 _NO_TEXT = ("/Resource", ".$", "Path", "/Variable", "/Next", "/Default", "/StartAt")
 """How the pointers of strings end that are names, paths or function calls."""
@@ -41,14 +41,14 @@ _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What only a deployment knows: a reference, or an expression with one in it."""
+    """A value known only after deployment: a reference, or an expression with one."""
 
     text: str
 
 
 @dataclass(slots=True)
 class SourcePart:
-    """A value and where it stands; objects and arrays hold parts, strings are texts."""
+    """A value with its offset; objects and arrays hold parts, strings are tracked texts."""
 
     value: "SourceValue"
     at: int
@@ -64,7 +64,7 @@ SourceValue: TypeAlias = (
 def substitute(
     text: TrackedText, lookup: Lookup, source: Source, reading: ReadContext
 ) -> TrackedText:
-    """The text with a value for every `${Name}` that has one; values are not searched again."""
+    """Return the text with every known `${Name}` replaced; values are not searched again."""
     pieces = []
     end = 0
     for found in _REFERENCE.finditer(text.string):
@@ -82,7 +82,7 @@ def substitute(
 def of_file(
     source: Source, lookup: Lookup, reading: ReadContext, resource: str | None = None
 ) -> Document:
-    """The document of a whole file in which `${Name}` stands for values."""
+    """Return the document of a whole file with its placeholders filled."""
     assert source.text is not None
     text = TrackedText.written(source.text, 0)
     if source.format != "yaml":
@@ -112,7 +112,7 @@ def of_file(
 
 
 def of_value(document: Document, lookup: Lookup, reading: ReadContext) -> Document:
-    """The document of a value that never was text, in which `${Name}` stands for values."""
+    """Return the document of a value without text, with its placeholders filled."""
     text = TrackedText.written(compact(document.value), 0)
     filled = of_text(substitute(text, lookup, document.source, reading), document.source, reading)
     return replace(filled, _spans=[], _written=None)
@@ -125,7 +125,7 @@ def of_yaml(
     resource: str | None = None,
     schema: Schema = CORE,
 ) -> Document:
-    """The document of a YAML text that was put together."""
+    """Return the document of a composed YAML text."""
     value, span, faults = yaml_text.loads(text.string, reading.limits, schema)
     if faults:
         raise invalid(source, [_moved_fault(fault, text) for fault in faults])
@@ -135,7 +135,7 @@ def of_yaml(
 def of_text(
     text: TrackedText, source: Source, reading: ReadContext, resource: str | None = None
 ) -> Document:
-    """The document of a JSON text that was put together."""
+    """Return the document of a composed JSON text."""
     ready, escaped = text.for_json()
     value, faults = json_text.loads(ready.string, reading.limits)
     if faults:
@@ -156,13 +156,13 @@ def _moved_fault(fault: Fault, text: TrackedText) -> Fault:
 def of_part(
     part: SourcePart, source: Source, reading: ReadContext, resource: str | None = None
 ) -> Document:
-    """The document of a value that a template holds."""
+    """Return the document of a value in a template."""
     value, span = _unfolded(part, source, reading)
     return _document(value, span, source, reading, resource)
 
 
 def _unfolded(part: SourcePart, source: Source, reading: ReadContext) -> tuple[Json, Span]:
-    """The value of a part, and where its members stand."""
+    """Return the value of a part with the spans of its members."""
     reading.count(source, part.at)
     value = part.value
     span = Span(part.at)
@@ -205,7 +205,7 @@ def _document(
 
 
 def _located(value: Json, reading: ReadContext) -> Iterator[Finding]:
-    """Yield the notes, each at the first value in which its text appears."""
+    """Yield the notes, each at the first value that contains its text."""
     texts = {note.text for note in reading.notes if note.text}
     pointers: dict[str | None, str] = {}
     if texts:
@@ -218,10 +218,10 @@ def _located(value: Json, reading: ReadContext) -> Iterator[Finding]:
 
 
 def _unfilled(value: Json, reading: ReadContext) -> Iterator[Finding]:
-    """Yield the placeholders for which there is no value: READ-11.
+    """Yield the placeholders without a value: READ-11.
 
-    `${...}` may be meant as it is written, so only a whole string counts, or one that is no text:
-    the name of a resource, a path. One value fills in all places, so the first tells of the others.
+    `${...}` may be literal text, so only a whole string counts, or one that must be a name: of a
+    resource, a path. One value fills all places, so the first finding names the others.
     """
     known = {note.text for note in reading.notes}
     places: dict[str, list[str]] = {}

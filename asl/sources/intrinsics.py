@@ -1,4 +1,4 @@
-"""The intrinsic functions of CloudFormation, with stand-ins for what only a deployment knows."""
+"""The intrinsic functions of CloudFormation, with stand-ins for values known after deployment."""
 
 import re
 from base64 import b64encode
@@ -35,15 +35,15 @@ _SUBSTITUTION: Final = re.compile(r"\$\{(!?)([^${}]+)\}")
 _DYNAMIC: Final = re.compile(r"\{\{resolve:[^{}]+\}\}")
 
 STEPS: Final = 5
-"""What working out one value counts as: a name may be worked out each time it is used."""
+"""Steps of evaluating one value: a name is evaluated each time it is used."""
 REFERENCE_STEPS: Final = 120
-"""What a reference within a text counts as."""
+"""Steps of a reference within a text."""
 NOTHING: Final = SourcePart(None, -1)
-"""What `AWS::NoValue` stands for: its member is left out."""
+"""The value of `AWS::NoValue`: its member is left out."""
 
 
 class Resolver:
-    """Works out the values of one template."""
+    """Evaluates the values of one template."""
 
     def __init__(self, template: Json, span: Span, source: Source, reading: ReadContext) -> None:
         self.span = span
@@ -56,11 +56,11 @@ class Resolver:
         self.transformed = "Transform" in template
         self.deciding: list[str] = []
         self.assumed: str | None = None
-        """The condition under which the resource that is read exists."""
+        """The condition under which the current resource exists."""
         self.naming: list[str] = []
 
     def resolve(self, value: Json, span: Span) -> SourcePart:
-        """The value without intrinsic functions; raises InvalidDocument for one that is wrong."""
+        """Return the value without intrinsic functions; raises InvalidDocument."""
         self.reading.work(STEPS, self.source, span.at)
         places = span.members
         if isinstance(places, dict):
@@ -82,7 +82,7 @@ class Resolver:
         return SourcePart(self.literal(value, span) if type(value) is str else value, span.at)
 
     def literal(self, value: str, span: Span) -> TrackedText:
-        """A string of the template, as it is written."""
+        """Return a string of the template as written."""
         for found in _DYNAMIC.findall(value):
             self.reading.stand_in(found, found, "the value is fetched by a deployment only")
         if self.source.text is None:
@@ -90,7 +90,7 @@ class Resolver:
         return scalar(value, self.source.text, span.at)
 
     def text(self, value: Json, span: Span) -> TrackedText:
-        """The value as a text."""
+        """Return the value as a tracked text."""
         part = self.resolve(value, span)
         if isinstance(part.value, TrackedText):
             return part.value
@@ -99,20 +99,20 @@ class Resolver:
         return TrackedText.at(as_text(part.value), span.at)
 
     def string(self, value: Json, span: Span) -> str:
-        """The value as a string."""
+        """Return the value as a string."""
         return self.text(value, span).string
 
     def arguments(self, value: Json, span: Span, *counts: int) -> list[tuple[Json, Span]]:
-        """The arguments of a function; there must be as many of them as one of the counts says."""
+        """Return the arguments of a function; *counts* are the allowed numbers."""
         if not isinstance(span.members, list) or len(span.members) not in counts:
             wanted = " or ".join(map(str, counts))
             raise self.refused(span, f"an array of {wanted} arguments is expected here")
         return list(zip(value, span.members, strict=True))
 
     def items(self, value: Json, span: Span) -> list[SourcePart]:
-        """The items of an array, which may be the result of a function.
+        """Return the items of an array, which may be the result of a function.
 
-        An array that only a deployment knows has one item, which is as unknown.
+        An array known only after deployment has one unknown item.
         """
         part = self.resolve(value, span)
         if is_unknown(part):
@@ -122,14 +122,14 @@ class Resolver:
         return part.value
 
     def deployed(self, name: str, span: Span) -> SourcePart:
-        """The stand-in for what a function gives in a deployment only."""
+        """Return the stand-in for a function's result known only after deployment."""
         known = [*FUNCTIONS, *_OTHERS]
         if name.partition("::")[2].partition("::")[0] not in _OTHERS and name not in FUNCTIONS:
             raise self.refused(span, f"there is no function {name}", did_you_mean(name, known))
         return self.constant(self.reading.stand_in(name, f"${{{name}}}"), span.at)
 
     def constant(self, value: Json, at: int) -> SourcePart:
-        """A value that does not stand in the text, for what stands at an offset of it."""
+        """Return a value without text of its own, at an offset of the template."""
         if type(value) is dict:
             return SourcePart({key: self.constant(item, at) for key, item in value.items()}, at, at)
         if type(value) is list:
@@ -139,13 +139,13 @@ class Resolver:
         return SourcePart(value, at)
 
     def refused(self, span: Span, message: str, hint: str | None = None) -> InvalidDocument:
-        """The refusal of what stands here."""
+        """Return the error at a place of the template."""
         return self.reading.refused(self.source, span.at, "READ-16", message, hint)
 
     # What a name stands for ----------------------------------------------------------------------
 
     def named(self, name: str) -> Json:
-        """The value of `Ref name` and of `${name}`; for the latter, `name.attribute` as well."""
+        """Return the value of `Ref name` and of `${name}`; the latter also with an attribute."""
         given = self.reading.given_for(name)
         if given is not None:
             return self.listed(name, given)
@@ -169,7 +169,7 @@ class Resolver:
         return self.reading.stand_in(name, start + (own or base))
 
     def own_name(self, resource: str, made: ResourceType) -> str | None:
-        """The name that the template gives a resource, None where the deployment chooses it."""
+        """Return the name of a resource in the template, None if the deployment chooses it."""
         span = self.span
         properties = members(self.resources[resource], "Properties")
         value = None if made.name is None else properties.get(made.name)
@@ -183,21 +183,21 @@ class Resolver:
         return name.string if isinstance(name, TrackedText) else None
 
     def verbatim(self, resource: str, name: str) -> str:
-        """A text for something of which nobody knows what a deployment makes of it."""
+        """Return a stand-in text for a resource of an unknown type."""
         text = f"${{{name}}}"
         if "Type" not in members(self.resources, resource):
             self.unknown(resource, text)
         return text
 
     def listed(self, name: str, value: Json) -> Json:
-        """The value of a parameter, taken apart if it is a list (`CommaDelimitedList`)."""
+        """Return the value of a parameter, split if it is a `CommaDelimitedList`."""
         kind = members(self.parameters, name).get("Type")
         if type(value) is str and type(kind) is str and "List" in kind:
             return [item.strip() for item in value.split(",")]
         return as_text(value) if kind is not None and type(value) is not list else value
 
     def unknown(self, name: str, text: str) -> None:
-        """Note that the template has no resource of a name, unless a macro may make it."""
+        """Note that the template has no such resource, unless it uses macros."""
         known = [*self.resources, *self.parameters]
         hint = did_you_mean(name, known)
         if hint or not self.transformed:
@@ -207,7 +207,7 @@ class Resolver:
     # Conditions ----------------------------------------------------------------------------------
 
     def decide(self, value: Json, span: Span) -> bool:
-        """Whether a condition holds, by the values that are known here."""
+        """Return whether a condition holds for the known values."""
         self.reading.work(STEPS, self.source, span.at)
         if type(value) is str:
             return self.decide_named(value, span)
@@ -228,7 +228,7 @@ class Resolver:
         raise self.refused(span, "this is no condition")
 
     def decide_named(self, name: str, span: Span) -> bool:
-        """Whether a condition of the template holds."""
+        """Return whether a condition of the template holds."""
         if name == self.assumed:
             return True
         if name not in self.conditions:
@@ -246,7 +246,7 @@ class Resolver:
     # Functions -----------------------------------------------------------------------------------
 
     def ref(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Ref`: a parameter, or what a resource is called."""
+        """`Ref`: a parameter, or the reference of a resource."""
         if type(argument) is not str:
             raise self.refused(span, "Ref takes the name of a parameter or a resource")
         if argument == "AWS::NoValue":
@@ -265,7 +265,7 @@ class Resolver:
         return self.constant(self.named(name), at)
 
     def sub(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::Sub`: a text with `${Name}`, and values for names of its own."""
+        """`Fn::Sub`: a text with `${Name}`, and values for further names."""
         own: Mapping[str, tuple[Json, Span]] = {}
         if type(argument) is list:
             (argument, span), (values, places) = self.arguments(argument, span, 2)
@@ -350,7 +350,7 @@ class Resolver:
         return self.constant(value, at)
 
     def is_computed(self, value: Json) -> bool:
-        """Whether a value is that of a function, and the caller has not given it."""
+        """Return whether a value is a function's result without a value from the caller."""
         return type(value) is dict and value.get("Ref") not in self.reading.given
 
     def choose(self, argument: Json, span: Span, at: int) -> SourcePart:
@@ -369,7 +369,7 @@ class Resolver:
         return self.constant(b64encode(self.string(argument, span).encode()).decode(), at)
 
     def length(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::Length`: how many items an array has."""
+        """`Fn::Length`: the number of items of an array."""
         return SourcePart(len(self.items(argument, span)), at)
 
     def to_json_string(self, argument: Json, span: Span, at: int) -> SourcePart:
@@ -378,14 +378,14 @@ class Resolver:
         return self.constant(compact(of_part(part, self.source, self.reading, None).value), at)
 
     def transform(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::Transform`: a file that is included; a stand-in for what other macros give."""
+        """`Fn::Transform`: an included file; a stand-in for results of other macros."""
         if type(argument) is dict and argument.get("Name") != "AWS::Include":
             return self.deployed("Fn::Transform", span)
         file = self.included(argument, span)
         return self.constant(parse_source(file, self.reading.limits).value, at)
 
     def included(self, argument: Json, span: Span) -> Source:
-        """The file that the macro AWS::Include puts here; there is no other macro."""
+        """Return the file included by the macro AWS::Include."""
         name = argument.get("Name") if type(argument) is dict else None
         if name != "AWS::Include":
             message = f"the macro {name!r} runs in a deployment only"
@@ -398,7 +398,7 @@ class Resolver:
 
 
 def _split(text: str, between: str) -> list[str]:
-    """The pieces of a text, with every placeholder in one of them."""
+    """Return the pieces of a text without splitting placeholders."""
     pieces = [""]
     end = 0
     for found in PLACEHOLDER.finditer(text):
@@ -413,12 +413,12 @@ def _split(text: str, between: str) -> list[str]:
 
 
 def is_unknown(part: SourcePart) -> bool:
-    """Whether a part is a text with something that only a deployment knows."""
+    """Return whether a part is a text with a value known only after deployment."""
     return isinstance(part.value, TrackedText) and PLACEHOLDER.search(part.value.string) is not None
 
 
 def _start(made: ResourceType, attribute: str) -> str | None:
-    """How the value of an attribute begins, of '' for `Ref`; None for one that is not known."""
+    """Return the prefix of an attribute's value ('' is `Ref`), None for an unknown one."""
     if not attribute:
         return made.arn if made.ref is None else made.ref
     if attribute in made.others:
@@ -445,7 +445,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "Fn::ToJsonString": Resolver.to_json_string,
     "Fn::Transform": Resolver.transform,
 }
-"""Every function that can be worked out without a deployment."""
+"""The functions that can be evaluated without a deployment."""
 
 _CONDITIONS = ("And", "Equals", "Not", "Or")
 _OTHERS = ("Cidr", "ForEach", "GetAZs", "GetStackOutput")
@@ -458,13 +458,13 @@ TAGS: Final = {
         *(f"Fn::{name}" for name in (*_CONDITIONS, *_OTHERS)),
     )
 }
-"""The short forms of YAML."""
+"""The short forms of functions in YAML."""
 
 SCHEMA: Final = yaml_1_1_schema(TAGS)
 """The YAML of CloudFormation."""
 
 
 def members(value: Json, key: str) -> dict[str, Json]:
-    """The object under a key, empty where there is none."""
+    """Return the object under a key, empty without one."""
     found = value.get(key) if type(value) is dict else None
     return found if type(found) is dict else {}

@@ -1,4 +1,4 @@
-"""What one reading carries along: values given and made up, files, remarks and limits."""
+"""The context of one read: given values, stand-ins, files, notes and limits."""
 
 import json
 import os
@@ -35,7 +35,7 @@ PARTITION, REGION, ACCOUNT = "aws", "us-east-1", "111111111111"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A finding about the first value in which a text appears, about the whole without one."""
+    """A finding about the first value with a text, or about the whole document."""
 
     code: str
     message: str
@@ -45,72 +45,72 @@ class Note:
 
 @dataclass(slots=True)
 class ReadContext:
-    """One call of `load`: the values that the caller gives, and what was said about the rest."""
+    """One call of `load`: the caller's values, and the notes about all others."""
 
     given: Mapping[str, Json]
     limits: Limits = DEFAULT_LIMITS
     root: str | None = None
     asked: set[str] = field(default_factory=set)
-    """The names for which a value was looked for."""
+    """The names that were looked up."""
     files: set[str] = field(default_factory=set)
-    """The real paths of the files that were read besides."""
+    """The real paths of the further files."""
     notes: dict[Note, None] = field(default_factory=dict)
     deliberate: bool = False
-    """Whether every placeholder that is left is meant as it is written."""
+    """Whether all remaining placeholders are literal text."""
     characters: int = 0
     values: int = 0
     meter: WorkMeter = field(default_factory=WorkMeter)
-    """Counts the work that makes no values: what is worked out again, or searched."""
+    """Counts work that creates no values: repeated evaluation, searches."""
 
     def given_for(self, name: str) -> Json:
-        """The value that the caller has given for a name; None if there is none."""
+        """Return the caller's value for a name; None without one."""
         self.asked.add(name)
         return self.given.get(name)
 
     def value(self, name: str) -> str | None:
-        """The text of the value that the caller has given for a name."""
+        """Return the text of the caller's value for a name."""
         value = self.given_for(name)
         return None if value is None else as_text(value)
 
     def stand_in(self, name: str, text: str, hint: str | None = None) -> str:
-        """Note that a value which only a deployment knows is replaced by a text, and return it."""
+        """Note that a text stands in for a value of the deployment; return the text."""
         message = f"{clip(name)} is known only after deployment; here it is {clip(text)!r}"
         hint = hint or f"give it a value: --var {clip(name)}=..."
         self.note("READ-12", message, hint, text)
         return text
 
     def note(self, code: str, message: str, hint: str | None, text: str | None = None) -> None:
-        """Remember what is to be said about a text, once."""
+        """Record a note about a text once."""
         self.notes.setdefault(Note(code, message, hint, text))
 
     def insert(self, value: str, source: Source, origin: int) -> TrackedText:
-        """The value as a text for what is written at an offset, as long as the limits allow it."""
+        """Return the value as an inserted text at an offset, within the limits."""
         self.spend(len(value), source, origin)
         return TrackedText.inserted(value, origin)
 
     def spend(self, characters: int, source: Source, origin: int) -> None:
-        """Count characters that are put together, as long as the limits allow it."""
+        """Count composed characters against the limits."""
         self.characters += characters
         if self.characters > self.limits.max_bytes:
             limit = f"more than {self.limits.max_bytes} characters are put together"
             raise self.refused(source, origin, "READ-04", limit)
 
     def count(self, source: Source, origin: int, values: int = 1) -> None:
-        """Count values that are looked at or made, as long as the limits allow it."""
+        """Count visited or created values against the limits."""
         self.values += values
         if self.values > self.limits.max_values:
             limit = f"more than {self.limits.max_values} values"
             raise self.refused(source, origin, "READ-04", limit)
 
     def work(self, steps: int, source: Source, origin: int) -> None:
-        """Count steps of work, as long as the limits allow it."""
+        """Count steps of work against the limits."""
         try:
             self.meter.spend(steps)
         except WorkExceeded as error:
             raise self.refused(source, origin, "READ-04", str(error)) from None
 
     def unused(self, names: Iterable[str]) -> Iterator[Finding]:
-        """Yield a finding for every name that nothing asked for."""
+        """Yield a finding for every unused name."""
         for name in names:
             if name not in self.asked:
                 hint = did_you_mean(name, self.asked)
@@ -119,9 +119,10 @@ class ReadContext:
                 yield Finding("READ-13", f"nothing refers to {name!r}", "", hint)
 
     def file(self, path: str, source: Source, origin: int) -> Source:
-        """The text of a file that a template names, relative to its own folder.
+        """Return the text of a file that a template names, relative to its folder.
 
-        Raises InvalidDocument where nothing may be read, or nothing is.
+        Raises:
+            InvalidDocument: The file does not exist or may not be read.
         """
         if PLACEHOLDER.search(path):
             message = f"the path {clip(path)!r} is known only after deployment"
@@ -139,7 +140,7 @@ class ReadContext:
             raise self.refused(source, origin, "READ-14", str(missing)) from None
 
     def place(self, path: str, source: Source, origin: int) -> str:
-        """Where that file would be; raises InvalidDocument where nothing may be read."""
+        """Return the path of that file; raises InvalidDocument if it may not be read."""
         if source.name is None or source.name.startswith("<"):
             raise self.refused(
                 source,
@@ -165,12 +166,12 @@ class ReadContext:
     def refused(
         self, source: Source, origin: int, code: str, message: str, hint: str | None = None
     ) -> InvalidDocument:
-        """The refusal of what is written at an offset of a template."""
+        """Return the error at an offset of a template."""
         return invalid(source, [Fault(code, message, origin, hint)])
 
 
 def repository_of(folder: str) -> str:
-    """The innermost repository that a folder belongs to, the folder itself if there is none."""
+    """Return the innermost repository with a folder, the folder itself without one."""
     here = os.path.realpath(folder)
     while not os.path.exists(os.path.join(here, ".git")):
         parent = os.path.dirname(here)
@@ -181,18 +182,19 @@ def repository_of(folder: str) -> str:
 
 
 def as_text(value: Json) -> str:
-    """What is inserted for a value: a string is itself, everything else its JSON."""
+    """Return the text to insert for a value: a string itself, any other value as JSON."""
     return value if type(value) is str else compact(value)
 
 
 DUPLICATE = "V-TOP-01"
-"""The code of a fault that deployment tools accept: of equal keys the last one counts."""
+"""The code of duplicate keys: deployment tools accept them, the last one wins."""
 
 
 def read_template(source: Source, limits: Limits, schema: Schema) -> tuple[Document, list[Fault]]:
-    """Read a template and the faults that concern only some of its parts.
+    """Read a template with the faults that concern only parts of it.
 
-    Raises InvalidDocument for a text without a value.
+    Raises:
+        InvalidDocument: The text has no value.
     """
     text = source.text
     assert text is not None
@@ -212,7 +214,7 @@ def read_template(source: Source, limits: Limits, schema: Schema) -> tuple[Docum
 
 
 def remarks(source: Source, faults: Iterable[Fault]) -> Iterator[Note]:
-    """Yield a note for each fault that keeps no definition from being read."""
+    """Yield a note for each fault outside of the definitions."""
     for fault in faults:
         line = source.place(fault.offset).line
         taken = ", the last one counts" if fault.code == DUPLICATE else ""

@@ -16,10 +16,10 @@ __all__ = ["NAMED", "find_files", "is_named", "read_values"]
 NAMED: Final = tuple(
     f".{kind}.{form}" for kind in ("asl", "agents") for form in ("json", "yaml", "yml")
 )
-"""What the names of documents and agents files end in."""
+"""Endings of the names of documents and agents files."""
 _ENDINGS: Final = (".json", ".yaml", ".yml", ".template", ".asl", ".tf")
 _SKIPPED: Final = frozenset(("__pycache__", "node_modules", "site-packages", "venv"))
-"""Folders of what others have written; hidden folders are skipped, too."""
+"""Folders with code of others; hidden folders are skipped, too."""
 _TEMPLATE: Final = re.compile(
     rb"AWS::(?:StepFunctions|Serverless)::StateMachine|^stepFunctions[ \t]*:", re.MULTILINE
 )
@@ -32,19 +32,19 @@ _DOCUMENT: Final = re.compile(
     re.MULTILINE,
 )
 _GENERATED: Final = re.compile(rb"^[ \t]*\{%", re.MULTILINE)
-"""How a text looks from which a program makes a template."""
+"""The look of a source for a template engine."""
 
 
 def is_named(path: str) -> bool:
-    """Return whether a file says by its name that it is a document or an agents file."""
+    """Return whether a file name marks a document or an agents file."""
     return path.endswith(NAMED)
 
 
 def find_files(folder: str) -> tuple[list[str], list[str]]:
     """Return the files of a folder that may be templates, and those that may be documents.
 
-    Each list is in alphabetical order. Files are told by their names or by how their text begins;
-    what they really are shows when they are read.
+    Each list is in alphabetical order. Files are selected by their names or the start of their
+    text; reading them shows what they are.
     """
     templates: list[str] = []
     documents: list[str] = []
@@ -76,8 +76,8 @@ def _files(folder: str) -> Iterator[str]:
 def read_values(path: str | os.PathLike[str]) -> dict[str, Json]:
     """Read values by name from a JSON or YAML file.
 
-    The file is an object, the list of `ParameterKey` and `ParameterValue` that the AWS command line
-    takes, or an object with either of them under `Parameters`. Raises as `read_value` does.
+    The file is an object, the list of `ParameterKey` and `ParameterValue` of the AWS command line,
+    or an object with either of them under `Parameters`. Raises as `read_value` does.
     """
     document = read_value(Path(path))
     value = document.value

@@ -1,4 +1,4 @@
-"""Scalars of JSON and YAML, character by character: where what they mean is written."""
+"""Source positions of the characters of JSON and YAML scalars."""
 
 import re
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ _QUOTED = re.compile(
 
 
 def scalar(value: str, source: str, offset: int) -> TrackedText:
-    """The value of a scalar that begins at an offset of the source, with the place of its parts.
+    """Return the value of a scalar at an offset of the source, with the positions of its parts.
 
-    A tag or an anchor may stand before it. Where it is written in an unusual way, all of it seems
-    to stand at its begin.
+    A tag or an anchor may precede it. All characters of an unusual notation have the position of
+    its start.
     """
     properties = _PROPERTIES.match(source, offset)
     at = properties.end() if properties else offset
@@ -44,7 +44,7 @@ def scalar(value: str, source: str, offset: int) -> TrackedText:
 
 
 def _double(source: str, at: int) -> Iterator[Run]:
-    """Yield a run for every part of a string in double quotes, by JSON's and YAML's rules."""
+    """Yield a run for every part of a double-quoted string, by the rules of JSON and YAML."""
     start = 0
     while token := _QUOTED.match(source, at):
         yield Run(start, at, True, False)
@@ -59,7 +59,7 @@ def _double(source: str, at: int) -> Iterator[Run]:
 
 
 def _words(value: str, source: str, at: int) -> Iterator[Run]:
-    """Yield a run for every word of a plain, single-quoted or block scalar; only blanks differ."""
+    """Yield a run for every word of a plain, single-quoted or block scalar."""
     single = source[at : at + 1] == "'"
     if single:
         at += 1

@@ -1,7 +1,7 @@
-"""State machines in `serverless.yml`, as the plugin serverless-step-functions has them.
+"""State machines in `serverless.yml`, for the plugin serverless-step-functions.
 
-Its variables (`${self:custom.queue}`) are worked out as far as they need no deployment; what stands
-in the definitions besides are the functions of CloudFormation.
+Its variables (`${self:custom.queue}`) are evaluated as far as possible without a deployment;
+definitions may also use the functions of CloudFormation.
 """
 
 import re
@@ -30,14 +30,14 @@ from asl.sources.text import TrackedText
 __all__ = ["ServerlessTemplate"]
 
 MAX_ROUNDS: Final = 20
-"""How deep variables may stand in each other, and files refer to files."""
+"""Levels of nested variables, and of files that refer to files."""
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z]\w*(?:\(|:(?!:))[^{}$]*)\}")
 _FILE = re.compile(r"file\(([^()]+)\)(?::(.+))?")
 _SOURCE = re.compile(r"([A-Za-z]\w*):(.*)")
 _ALTERNATIVE = re.compile(r"""\s*((?:'[^']*'|"[^"]*"|[^,'"])*)(?:,|$)""")
 _PSEUDO = re.compile(r"#\{([A-Za-z]\w*(?:::\w+|\.\w+)*)\}")
-"""How an older plugin writes a `Ref` into a text."""
+"""The form of `Ref` in texts of an older plugin."""
 
 
 class ServerlessTemplate:
@@ -58,10 +58,10 @@ class ServerlessTemplate:
             name: f"write Fn::GetAtt: [{_logical(function)}LambdaFunction, Arn]"
             for name, function in variables.functions.items()
         }
-        """How the ARN of each function is written, for its name."""
+        """The ARN expression of each function by name."""
 
     def deployed_name(self, name: str, reading: ReadContext) -> str:
-        """The name of a state machine in ARNs: the one it is given, else its key."""
+        """Return the name of a state machine in ARNs: its own, else its key."""
         variables = _Variables(self, reading)
         logical = next(key for key, each in variables.machine_ids.items() if each == name)
         made = RESOURCES["AWS::StepFunctions::StateMachine"]
@@ -69,11 +69,11 @@ class ServerlessTemplate:
 
     @property
     def remarks(self) -> Iterator[Note]:
-        """The faults of the file that keep no definition from being read."""
+        """Yield the faults of the file outside of its definitions."""
         return remarks(self.source, self.faults)
 
     def document(self, name: str, reading: ReadContext) -> Document:
-        """The definition of a state machine; raises InvalidDocument."""
+        """Return the definition of a state machine; raises InvalidDocument."""
         variables = _Variables(self, reading)
         machine = variables.followed(variables.machines().member(name))
         if type(machine.value) is not dict or "definition" not in machine.value:
@@ -87,7 +87,7 @@ class ServerlessTemplate:
 
 
 _SCHEMA: Final = Schema(CORE.words, TAGS, old=True)
-"""The YAML of the framework: that of YAML 1.2, with merge keys."""
+"""The framework's YAML: that of YAML 1.2, with merge keys."""
 
 
 def _called(machine: Json) -> frozenset[str]:
@@ -96,7 +96,7 @@ def _called(machine: Json) -> frozenset[str]:
 
 
 class _Place:
-    """A value with where it stands, in one of the files."""
+    """A value with its position in one of the files."""
 
     __slots__ = ("source", "span", "value")
 
@@ -106,42 +106,42 @@ class _Place:
         self.source = source
 
     def member(self, step: str) -> "_Place":
-        """A member that is there."""
+        """Return an existing member."""
         value = self.value[int(step) if type(self.value) is list else step]
         return _Place(value, self.span.member(step) or self.span, self.source)
 
     def has(self, step: str) -> bool:
-        """Whether there is such a member."""
+        """Return whether a member exists."""
         if type(self.value) is list:
             return step.isdecimal() and int(step) < len(self.value)
         return type(self.value) is dict and step in self.value
 
 
 class _Variables:
-    """What the variables of a `serverless.yml` stand for."""
+    """The variables of a `serverless.yml`."""
 
     def __init__(self, template: ServerlessTemplate, reading: ReadContext) -> None:
         self.reading = reading
         self.root = _Place(template.value, template.span, template.source)
         self.following: list[str] = []
-        """The variables that are being worked out."""
+        """The variables being evaluated."""
         self.known: dict[tuple[str, str | None], Json] = {}
-        """What variables stand for, each in a file."""
+        """Evaluated variables by file."""
         self.functions: dict[str, str] = {}
-        """The functions by what they may be called: their logical names, too."""
+        """The functions by name and logical name."""
         self.machine_ids: dict[str, str] = {}
         """The state machines by the logical names of their resources."""
         self.resources: dict[str, Json] = {}
-        """The resources of CloudFormation, with those that the framework makes."""
+        """The CloudFormation resources, including those that the framework creates."""
         self.declare()
 
     def resolver(self, source: Source) -> "_Resolver":
-        """What works out the values of a file."""
+        """Return the resolver for the values of a file."""
         template = {"Resources": self.resources, "Transform": "serverless"}
         return _Resolver(template, self.root.span, source, self.reading, self)
 
     def declare(self) -> None:
-        """Gather the names to which definitions may refer."""
+        """Collect the names that definitions may refer to."""
         for place in self.objects("resources"):
             self.resources |= members(place.value, "Resources")
         for place in self.objects("functions"):
@@ -163,7 +163,7 @@ class _Variables:
                 self.resources[logical] = _made("Activity", "Name", str(name))
 
     def objects(self, *steps: str) -> Iterator[_Place]:
-        """Yield what stands in a section of the file, each part of one that is a list of files."""
+        """Yield the objects of a section, one for each file of a list."""
         section = self.section(*steps)
         if section is None:
             return
@@ -176,14 +176,14 @@ class _Variables:
             yield section
 
     def section(self, *steps: str) -> _Place | None:
-        """What stands in a section, None where there is none or it is not at hand."""
+        """Return a section, None if it is absent or not available."""
         place: _Place | None = self.root
         for step in steps:
             place = self.available(place.member(step)) if place and place.has(step) else None
         return place
 
     def available(self, place: _Place) -> _Place | None:
-        """What stands here, None if it is in a file that cannot be read."""
+        """Return a place, None if it is in an unreadable file."""
         try:
             found = self.followed(place)
         except InvalidDocument:
@@ -191,7 +191,7 @@ class _Variables:
         return None if type(found.value) is str else found
 
     def machines(self) -> _Place:
-        """The object that holds the state machines."""
+        """Return the object with the state machines."""
         place = self.root
         for step in ("stepFunctions", "stateMachines"):
             if not place.has(step):
@@ -200,7 +200,7 @@ class _Variables:
         return place if type(place.value) is dict else _Place({}, place.span, place.source)
 
     def followed(self, place: _Place) -> _Place:
-        """What stands here, or what it refers to as a whole; then all places are those there."""
+        """Return a place, or the target if it is a single variable."""
         for _ in range(MAX_ROUNDS):
             whole = self.whole(place)
             found = None if whole is None else self.found(whole, place)
@@ -210,7 +210,7 @@ class _Variables:
         return place
 
     def whole(self, place: _Place) -> str | None:
-        """The variable that a text is as a whole, None if it is none."""
+        """Return the variable that makes up a whole text, else None."""
         value = place.value
         if type(value) is not str or not value.startswith("${") or not _ends_with_its_brace(value):
             return None
@@ -218,7 +218,7 @@ class _Variables:
         return None if found is None else found[1]
 
     def meaning(self, expression: str, place: _Place) -> Json:
-        """The value of a variable; a stand-in, if nothing here says it."""
+        """Return the value of a variable, or a stand-in."""
         key = expression, place.source.name
         if key not in self.known:
             self.known[key] = self.worked_out(expression, place)
@@ -257,7 +257,7 @@ class _Variables:
         return self.reading.stand_in(expression, f"${{{expression}}}")
 
     def found(self, expression: str, place: _Place) -> _Place | None:
-        """The place to which a variable refers, None where it is no place in a file."""
+        """Return the place that a variable refers to, None if it is not in a file."""
         file = _FILE.fullmatch(expression)
         if file is not None:
             path = file[1].strip()
@@ -293,7 +293,7 @@ class _Variables:
         return found
 
     def inside(self, value: str, place: _Place) -> str:
-        """The variable that a text is, with values for those within it."""
+        """Return a variable with the variables within it replaced."""
         for _ in range(MAX_ROUNDS):
             if _VARIABLE.fullmatch(value) is not None:
                 break
@@ -301,7 +301,7 @@ class _Variables:
         return value
 
     def around(self, expression: str) -> Json:
-        """What can be said of the deployment; None where nothing can."""
+        """Return a value of the deployment, None if it is unknown."""
         provider = members(self.root.value, "provider")
         match expression:
             case "sls:stage" | "opt:stage" | "self:provider.stage":
@@ -319,7 +319,7 @@ class _Variables:
 
 
 class _Resolver(Resolver):
-    """Works out the values of one file: variables first, then functions of CloudFormation."""
+    """Evaluates the values of one file: variables first, then CloudFormation's functions."""
 
     def __init__(
         self,
@@ -361,7 +361,7 @@ class _Resolver(Resolver):
         return text
 
     def filled(self, text: TrackedText, place: _Place) -> TrackedText:
-        """The text with a value for each of its innermost variables."""
+        """Return the text with its innermost variables replaced."""
 
         def lookup(name: str) -> str | None:
             if _VARIABLE.fullmatch(f"${{{name}}}") is None:
@@ -376,18 +376,18 @@ class _Resolver(Resolver):
 
 
 def _logical(name: str) -> str:
-    """How the framework begins the name of the resource that it makes of something."""
+    """Return the framework's prefix for the logical name of a resource."""
     logical = name.replace("-", "Dash").replace("_", "Underscore")
     return f"{logical[:1].upper()}{logical[1:]}"
 
 
 def _made(kind: str, field: str, name: Json) -> Json:
-    """A resource of Step Functions that the framework makes."""
+    """Return a Step Functions resource as created by the framework."""
     return {"Type": f"AWS::StepFunctions::{kind}", "Properties": {field: name}}
 
 
 def _ends_with_its_brace(value: str) -> bool:
-    """Whether the first brace of a text is closed by its last character, and not before."""
+    """Return whether the last character closes the first brace of a text."""
     depth = 0
     for index, character in enumerate(value):
         depth += (character == "{") - (character == "}")
@@ -416,7 +416,7 @@ def _constant(text: str) -> Json:
 
 
 def of_json(part: SourcePart) -> Json:
-    """The value of a part."""
+    """Return the JSON value of a part."""
     value = part.value
     if isinstance(value, dict):
         return {key: of_json(item) for key, item in value.items()}

@@ -1,6 +1,6 @@
-"""Templates: files in which state machines are defined, and what fills in their placeholders.
+"""Templates: files that define state machines, and the substitution of placeholders.
 
-Imported when one of them comes, and for a document with placeholders.
+Imported for the first template, or document with placeholders.
 """
 
 import re
@@ -23,10 +23,10 @@ __all__ = ["ReadOptions", "Template", "fill_placeholders", "load", "load_each", 
 
 
 class ReadOptions(NamedTuple):
-    """What a caller gives for what a template refers to.
+    """The caller's options for templates.
 
-    A value of `variables` that nothing refers to draws a warning, one of `defaults` does not. Files
-    that a template names are read below its own folder, or below `root`.
+    An unused value of `variables` draws a warning, one of `defaults` does not. Files that a
+    template names are read below its own folder, or below `root`.
     """
 
     variables: Mapping[str, Json]
@@ -36,12 +36,12 @@ class ReadOptions(NamedTuple):
 
     @property
     def values(self) -> dict[str, Json]:
-        """All values by their names."""
+        """All values by name."""
         return {**self.defaults, **self.variables}
 
 
 class Template(Protocol):
-    """A file in which state machines are defined."""
+    """A file that defines state machines."""
 
     @property
     def source(self) -> Source:
@@ -49,27 +49,28 @@ class Template(Protocol):
 
     @property
     def remarks(self) -> Iterable[Note]:
-        """What is to be told of the file, whichever state machine is read."""
+        """Notes about the file, for every state machine."""
 
     @property
     def names(self) -> Mapping[str, frozenset[str]]:
-        """The state machines, and what they may be called beside their names."""
+        """The state machines, with their other names."""
 
     def document(self, name: str, reading: ReadContext) -> Document:
-        """The definition of a state machine; raises InvalidDocument."""
+        """Return the definition of a state machine; raises InvalidDocument."""
 
     def deployed_name(self, name: str, reading: ReadContext) -> str:
-        """The name of a state machine in ARNs."""
+        """Return the name of a state machine in ARNs."""
 
     @property
     def hints(self) -> Mapping[str, str]:
-        """What to write for the names of resources that are written as they are."""
+        """Corrections for resource names that are written literally."""
 
 
 def template_in(found: Document | Source, limits: Limits) -> Template | None:
-    """The template that a document or a text is by its shape, None for what is none.
+    """Return the template in a document or a text, None for any other.
 
-    Raises InvalidDocument for a text that is meant as one and cannot be read.
+    Raises:
+        InvalidDocument: The text looks like a template and cannot be read.
     """
     if isinstance(found, Document):
         return _template(found)
@@ -102,9 +103,9 @@ def _template(document: Document, faults: Iterable[Fault] = ()) -> Template | No
 
 @contextmanager
 def _refused_if_endless(source: Source) -> Iterator[None]:
-    """Refuse a template whose values refer to each other in a longer chain than can be followed.
+    """Refuse a template with a chain of references that is too long to follow.
 
-    The readers count levels of nesting; a chain of references has no depth that the text shows.
+    The readers count levels of nesting; the text does not show the length of a chain of references.
     """
     try:
         yield
@@ -114,9 +115,11 @@ def _refused_if_endless(source: Source) -> Iterator[None]:
 
 
 def load(template: Template, resource: str | None, given: ReadOptions) -> Document:
-    """Read the document that a template holds under the name of a resource.
+    """Read the document that a template defines as a resource.
 
-    Raises InvalidDocument, and AslError where it is not clear which state machine is meant.
+    Raises:
+        InvalidDocument: It cannot be read.
+        AslError: It is unclear which state machine is meant.
     """
     reading = ReadContext(given.values, given.limits, given.root)
     reading.notes.update(dict.fromkeys(template.remarks))
@@ -135,15 +138,15 @@ def load(template: Template, resource: str | None, given: ReadOptions) -> Docume
 
 
 MAX_MACHINES: Final = 500
-"""State machines of one template that are read together: CloudFormation's bound of resources."""
+"""State machines of one template: CloudFormation's limit of resources."""
 
 
 def load_each(
     template: Template, resource: str | None, given: ReadOptions, used: set[str] | None = None
 ) -> list[Document | InvalidDocument]:
-    """Read all documents that a template holds: each one, or why it cannot be read.
+    """Read all documents of a template; failures are returned as InvalidDocument.
 
-    `used` takes up the real paths of the files that the template names.
+    `used` receives the real paths of the files that the template names.
     """
     several = resource is None and len(template.names) > 1
     if several and len(template.names) > MAX_MACHINES:
@@ -167,7 +170,7 @@ def load_each(
 
 
 def _siblings(template: Template, name: str, given: ReadOptions) -> dict[str, Document]:
-    """The other state machines of a template that can be read, by their names and ARNs' names."""
+    """Return the other readable state machines of a template, by name and by name in ARNs."""
     found: dict[str, Document] = {}
     for each in template.names:
         if each == name:
@@ -184,7 +187,7 @@ def _siblings(template: Template, name: str, given: ReadOptions) -> dict[str, Do
 
 
 def fill_placeholders(found: Document | Source, given: ReadOptions) -> Document:
-    """A document that is no template, with the values of its placeholders."""
+    """Return a document outside of templates, with its placeholders filled."""
     reading = ReadContext(given.values, given.limits)
     if isinstance(found, Source):
         document = definition.of_file(found, reading.value, reading, None)
@@ -194,7 +197,7 @@ def fill_placeholders(found: Document | Source, given: ReadOptions) -> Document:
 
 
 def _chosen(template: Template, resource: str | None) -> str:
-    """The name of the state machine that is meant."""
+    """Return the name of the requested state machine."""
     names, file = template.names, template.source.name or "the template"
     if not names:
         message = "no state machine is defined here"
@@ -222,6 +225,6 @@ def _listed(names: Collection[str]) -> str:
 def _with_unused(
     document: Document, variables: Mapping[str, Json], reading: ReadContext
 ) -> Document:
-    """The document, with a warning for every value that nothing refers to."""
+    """Return the document with a warning for every unused value."""
     unused = tuple(reading.unused(variables))
     return replace(document, findings=document.findings + unused) if unused else document

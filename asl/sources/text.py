@@ -1,4 +1,4 @@
-"""Texts that were put together, and where each of their characters was written."""
+"""Composed texts with the source position of each character."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SIGNIFICANT = re.compile(
 
 
 class Run(NamedTuple):
-    """Characters from `start` on: written at `origin`, one after the other or all at once.
+    """Characters from `start` on: written at `origin` one after the other, or all at one offset.
 
-    What was `inserted` is a value that took the place of a reference.
+    `inserted` characters are a value that replaced a reference.
     """
 
     start: int
@@ -30,7 +30,7 @@ class Run(NamedTuple):
 
 
 class TrackedText:
-    """A string whose characters know the offset at which they were written."""
+    """A string whose characters know their offsets in the source."""
 
     __slots__ = ("runs", "string")
 
@@ -40,35 +40,35 @@ class TrackedText:
 
     @classmethod
     def written(cls, string: str, origin: int) -> TrackedText:
-        """Characters that stand in the source one by one."""
+        """Return characters that are consecutive in the source."""
         return cls(string, [Run(0, origin, True, False)])
 
     @classmethod
     def at(cls, string: str, origin: int) -> TrackedText:
-        """Characters of the source of which only the begin is known."""
+        """Return characters of the source with a common offset."""
         return cls(string, [Run(0, origin, False, False)])
 
     @classmethod
     def inserted(cls, string: str, origin: int) -> TrackedText:
-        """A value for what is written at the offset."""
+        """Return a value inserted at an offset."""
         return cls(string, [Run(0, origin, False, True)])
 
     @property
     def begin(self) -> int:
-        """Where the first character was written."""
+        """The offset of the first character."""
         return self.runs[0].origin
 
     def origin(self, position: int) -> int:
-        """Where the character at a position was written."""
+        """Return the offset of the character at a position."""
         run = self.runs[bisect_right(self.runs, position, key=_start) - 1]
         return run.origin + (position - run.start if run.moving else 0)
 
     def is_inserted(self, position: int) -> bool:
-        """Whether the character at a position belongs to a value."""
+        """Return whether the character at a position belongs to an inserted value."""
         return self.runs[bisect_right(self.runs, position, key=_start) - 1].inserted
 
     def part(self, start: int, end: int) -> TrackedText:
-        """The characters from one position up to another."""
+        """Return the characters from one position up to another."""
         first = bisect_right(self.runs, start, key=_start) - 1
         last = max(first + 1, bisect_right(self.runs, end - 1, key=_start))
         runs = [run._replace(start=run.start - start) for run in self.runs[first:last]]
@@ -76,7 +76,7 @@ class TrackedText:
         return TrackedText(self.string[start:end], runs)
 
     def pieces(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield `(start, end, inserted)` for what was written and inserted, in turn."""
+        """Yield `(start, end, inserted)` for written and inserted parts in turn."""
         start, inserted = 0, self.runs[0].inserted
         for run in self.runs:
             if run.inserted or inserted:
@@ -86,11 +86,11 @@ class TrackedText:
         yield start, len(self.string), inserted
 
     def for_json(self) -> tuple[TrackedText, list[str]]:
-        """The text as JSON, with those inserted values that had to be escaped.
+        """Return the text as JSON, and the inserted values that had to be escaped.
 
-        AWS inserts a value as it is. So does this, unless the value stands within a JSON string
-        that it would end or break: such a value is escaped. A placeholder without a value becomes
-        a string where a value of any type may stand.
+        AWS inserts a value unchanged. So does this, unless the value would end or break the JSON
+        string around it: such a value is escaped. A placeholder without a value becomes a string
+        where a JSON value is expected.
         """
         pieces: list[TrackedText] = []
         escaped: list[str] = []
@@ -118,7 +118,7 @@ class TrackedText:
 
 
 def join_texts(texts: Iterable[TrackedText], origin: int) -> TrackedText:
-    """One text after the other; an empty one stands at the origin."""
+    """Return the texts joined; an empty result has the given origin."""
     strings: list[str] = []
     runs: list[Run] = []
     length = 0
@@ -131,7 +131,7 @@ def join_texts(texts: Iterable[TrackedText], origin: int) -> TrackedText:
 
 
 def _content(value: str) -> str:
-    """What to write between the quotes of a JSON string: the value itself if JSON allows it."""
+    """Return the contents of a JSON string for a value: the value itself if JSON allows it."""
     try:
         loads(f'"{value}"')
     except ValueError:
@@ -140,7 +140,7 @@ def _content(value: str) -> str:
 
 
 def string_meaning(content: str) -> str:
-    """What a JSON string means that has this between its quotes; the content itself if none can."""
+    """Return the value of a JSON string with these contents; the contents if it is invalid."""
     try:
         meaning: str = loads(f'"{content}"')
     except ValueError:

@@ -21,14 +21,14 @@ BYTES_PER_TOKEN = 4
 
 
 def token_count(profile: Profile, frame: Frame, value: Json) -> Json:
-    """`States.TokenCount(v)`: an estimate, one token for four bytes of text begun."""
+    """`States.TokenCount(v)`: an estimate of one token for each started 4 bytes of text."""
     return tokens_of("States.TokenCount", value, profile, frame.work)
 
 
 def truncate(profile: Profile, frame: Frame, value: Json, max_tokens: Json) -> Json:
     """`States.Truncate(s, maxTokens)`: whole characters of at most that many tokens, then `...`.
 
-    Text that fits is returned as it is.
+    Text that fits is returned unchanged.
     """
     name = "States.Truncate"
     tokens = integer(name, 2, max_tokens)
@@ -56,7 +56,7 @@ def current_tokens(frame: Frame) -> Json:
 
 
 def remaining_budget(frame: Frame) -> Json:
-    """`States.RemainingBudget()`: what may still be spent, null without a limit."""
+    """`States.RemainingBudget()`: the unspent budget, null without a limit."""
     usage = frame.usage
     if usage.max_cost is None:
         return None
@@ -73,5 +73,5 @@ def estimate_cost(profile: Profile, frame: Frame, value: Json, model: Json) -> J
 
 
 def tokens_of(function: str, value: Json, profile: Profile, work: WorkMeter | None = None) -> int:
-    """Estimate the tokens of a value: one for four bytes of its text begun."""
+    """Estimate the tokens of a value: one for each started 4 bytes of its text."""
     return -(-size_of(function, value, profile.max_payload, work) // BYTES_PER_TOKEN)

@@ -1,4 +1,4 @@
-"""What the functions share: reading their arguments and failing with `States.IntrinsicFailure`.
+"""Read the arguments of intrinsic functions, or fail with `States.IntrinsicFailure`.
 
 Every check takes the function's name and the argument's position (from 1) for the cause.
 """
@@ -19,16 +19,16 @@ from asl.core.values import (
 from asl.core.work import WorkMeter
 
 SMALL = 1024
-"""Characters and members that need not be counted as work."""
+"""Characters and members that are not counted as work."""
 BYTES_READ = 16
-"""Bytes of a value's JSON that are measured in one step; of a text alone it is `TEXT_READ`."""
+"""Bytes of a value's JSON measured in one step; for plain text it is `TEXT_READ`."""
 TEXT_READ = 256
 MAX_CHARACTERS = 10_000
-"""The longest text that may be hashed or coded (Specification 1.2)."""
+"""The longest text that may be hashed or encoded (Specification 1.2)."""
 
 
 class IntrinsicFailed(StateError):
-    """An intrinsic function failed at run time; `told` is what AWS says of it."""
+    """An intrinsic function failed at run time; `told` is AWS's message."""
 
     __slots__ = ("told",)
 
@@ -38,7 +38,7 @@ class IntrinsicFailed(StateError):
 
 
 def failure(function: str, cause: str, told: str | None = None) -> IntrinsicFailed:
-    """The failure of an intrinsic function, in our words and, if they are others, AWS's."""
+    """Return the failure of an intrinsic function, with AWS's message if it differs from ours."""
     return IntrinsicFailed(function, cause, told)
 
 
@@ -48,47 +48,47 @@ def _mismatch(function: str, position: int, wanted: str, value: Json) -> StateEr
 
 
 def _excerpt(value: Json) -> str:
-    """The value's JSON text if it is short, else dots: causes are read by people."""
+    """Return the value's JSON text if it is short, else dots, for messages."""
     return compact(value) if measure(value, 60) <= 60 else "..."
 
 
 def array(function: str, position: int, value: Json) -> list[Json]:
-    """The argument as an array."""
+    """Return the argument as an array."""
     if type(value) is list:
         return value
     raise _mismatch(function, position, "an array", value)
 
 
 def mapping(function: str, position: int, value: Json) -> dict[str, Json]:
-    """The argument as an object."""
+    """Return the argument as an object."""
     if type(value) is dict:
         return value
     raise _mismatch(function, position, "an object", value)
 
 
 def string(function: str, position: int, value: Json) -> str:
-    """The argument as a string."""
+    """Return the argument as a string."""
     if type(value) is str:
         return value
     raise _mismatch(function, position, "a string", value)
 
 
 def number(function: str, position: int, value: Json) -> int | float:
-    """The argument as a number; booleans are none."""
+    """Return the argument as a number; booleans are none."""
     if is_number(value):
         return value  # type: ignore[no-any-return]  # is_number is no type guard
     raise _mismatch(function, position, "a number", value)
 
 
 def integer(function: str, position: int, value: Json) -> int:
-    """The argument as an integer; 3.0 is one, 3.5 is not."""
+    """Return the argument as an integer; 3.0 is one, 3.5 is not."""
     if is_integer(value):
         return int(value)
     raise _mismatch(function, position, "an integer", value)
 
 
 def coded(function: str, text: str) -> str:
-    """The text, if it is short enough to be hashed or coded."""
+    """Return the text if it is short enough to be hashed or encoded."""
     if len(text) > MAX_CHARACTERS:
         raise failure(function, f"the text has more than {MAX_CHARACTERS} characters")
     return text
@@ -101,7 +101,7 @@ def text_of(
     write: Callable[[Json], str] = compact,
     work: WorkMeter | None = None,
 ) -> str:
-    """A string as it is, any other value as `write` puts it, compact JSON.
+    """Return a string unchanged, any other value as text, by default compact JSON.
 
     The text is only built if it has at most `limit` bytes; see `bounded`.
     """
@@ -115,10 +115,11 @@ def text_of(
 
 
 def size_of(function: str, value: Json, limit: int, work: WorkMeter | None = None) -> int:
-    """Bytes in UTF-8 of a string, or of the compact JSON of any other value.
+    """Return the bytes in UTF-8 of a string, or of the compact JSON of any other value.
 
-    Raises StateError("States.DataLimitExceeded") above `limit`, and WorkExceeded where to measure
-    takes more than *work* has left.
+    Raises:
+        StateError: "States.DataLimitExceeded" above `limit`.
+        WorkExceeded: Measuring takes more than *work* has left.
     """
     if type(value) is str:
         if work is not None and len(value) > SMALL:
@@ -138,9 +139,12 @@ def size_of(function: str, value: Json, limit: int, work: WorkMeter | None = Non
 def bounded(function: str, value: Json, limit: int, work: WorkMeter | None = None) -> None:
     """Refuse a value that no recursive walk should enter.
 
-    A loop of `Pass` states can share a list within itself until its text has more bytes than there
-    are atoms, or nest one without end. Raises StateError("States.DataLimitExceeded") above `limit`
-    bytes and States.IntrinsicFailure beyond `MAX_DEPTH` levels.
+    A loop of `Pass` states can share a list within itself until its text is astronomically long, or
+    nest one without end.
+
+    Raises:
+        StateError: "States.DataLimitExceeded" above `limit` bytes, States.IntrinsicFailure beyond
+            `MAX_DEPTH` levels.
     """
     size_of(function, value, limit, work)
     if deeper_than(value, MAX_DEPTH):

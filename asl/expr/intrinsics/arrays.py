@@ -33,7 +33,7 @@ def partition(profile: Profile, items: Json, size: Json) -> Json:
 def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
     """`States.ArrayContains(array, value)`: whether an element equals the value, as JSON.
 
-    AWS compares what is printed, so that 1 is "1" there.
+    AWS compares printed values, so 1 equals "1" there.
     """
     name = "States.ArrayContains"
     items = array(name, 1, items)
@@ -51,7 +51,7 @@ def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
 
 
 def span(profile: Profile, first: Json, last: Json, step: Json = 1) -> Json:
-    """`States.ArrayRange(first, last, step)`: the last is inclusive; without a step it is 1."""
+    """`States.ArrayRange(first, last, step)`: the last is inclusive; the step defaults to 1."""
     name = "States.ArrayRange"
     bounds = enumerate((first, last, step), 1)
     start, end, stride = (counted(profile, name, at, bound) for at, bound in bounds)
@@ -64,9 +64,9 @@ def span(profile: Profile, first: Json, last: Json, step: Json = 1) -> Json:
 
 
 def get_item(profile: Profile, items: Json, index: Json) -> Json:
-    """`States.ArrayGetItem(array, i)`: counted from 0, a negative index from the end.
+    """`States.ArrayGetItem(array, i)`: from 0, a negative index from the end.
 
-    AWS knows no negative index, nor does its profile; there any place of an empty array is null.
+    AWS has no negative indices, nor does its profile; there any index into an empty array is null.
     """
     name = "States.ArrayGetItem"
     items = array(name, 1, items)
@@ -87,7 +87,7 @@ def length(items: Json) -> Json:
 def unique(profile: Profile, frame: Frame, items: Json) -> Json:
     """`States.ArrayUnique(array)`: the first of equal elements, in order.
 
-    On AWS in the order of a set, in which 1 and 1.0 differ.
+    On AWS in the order of a hash set, in which 1 and 1.0 differ.
     """
     name = "States.ArrayUnique"
     bounded(name, items, profile.max_payload, frame.work)
@@ -98,7 +98,7 @@ def unique(profile: Profile, frame: Frame, items: Json) -> Json:
 
 
 def concat(profile: Profile, *values: Json) -> Json:
-    """`States.ArrayConcat(a, b, ...)`: arrays are spliced, other values appended."""
+    """`States.ArrayConcat(a, b, ...)`: arrays are joined, other values appended."""
     # Each element takes at least two bytes of text; a loop could double the array without end.
     if sum(len(value) for value in values if type(value) is list) * 2 > profile.max_payload:
         raise StateError("States.DataLimitExceeded", "States.ArrayConcat: too many elements")

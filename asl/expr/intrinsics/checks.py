@@ -1,4 +1,4 @@
-"""What can be said about an intrinsic call before it runs: V-INTR-01, 03, 05, 06, 07."""
+"""Static checks of intrinsic calls: V-INTR-01, 03, 05, 06, 07."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from asl.expr.intrinsics.table import Function
 
 
 class Remark(NamedTuple):
-    """What a check found at `offset` (0-based) of the call's text; the code has the severity."""
+    """A finding at `offset` (from 0) of the call's text; its code gives the severity."""
 
     code: str
     message: str
@@ -26,7 +26,7 @@ class Remark(NamedTuple):
 
 
 def check(call: Call, profile: Profile) -> Iterator[Remark]:
-    """Yield what is wrong with a parsed call and the calls within it, under this profile."""
+    """Yield the findings for a parsed call and the calls within it in a profile."""
     function = called(call)
     fault = count_fault(call)
     if function.agent_native and not profile.agent_native:
@@ -43,7 +43,7 @@ def check(call: Call, profile: Profile) -> Iterator[Remark]:
 
 
 def count_fault(call: Call) -> str | None:
-    """What is wrong with the number of arguments, if anything."""
+    """Return the message for a wrong number of arguments, None for a correct one."""
     function = called(call)
     given = len(call.arguments)
     if given < function.minimum or (function.maximum is not None and given > function.maximum):
@@ -65,7 +65,7 @@ def _plural(count: int) -> str:
 
 
 def _kinds(call: Call, function: Function) -> Iterator[Remark]:
-    """Literal arguments of a type that the function always refuses."""
+    """Yield literal arguments of a type that the function always refuses."""
     for index, argument in enumerate(call.arguments):
         if isinstance(argument, Literal | Text):
             wanted = function.takes[min(index, len(function.takes) - 1)]
@@ -80,7 +80,7 @@ def _kinds(call: Call, function: Function) -> Iterator[Remark]:
 
 
 def _known(call: Call, index: int) -> Literal | Text | None:
-    """The argument, if it is there and its value is written in the call."""
+    """Return the argument if it exists and is a literal."""
     argument = call.arguments[index] if index < len(call.arguments) else None
     return argument if isinstance(argument, Literal | Text) else None
 

@@ -1,4 +1,4 @@
-"""From the tree of an intrinsic call to a closure (Specification 5)."""
+"""Compile intrinsic calls to closures (Specification 5)."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,19 +16,25 @@ from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text, cal
 from asl.expr.intrinsics.strings import FORMAT, fill, format_, template, unmatched
 
 CompilePath: TypeAlias = Callable[[str, int], Evaluate]
-"""Compiles the path argument with this text, which stands at this offset of the call."""
+"""Compiles a path argument from its text and its offset in the call."""
 
 
 def compile(
     call: Call, compile_path: CompilePath, compile_optional: CompilePath, profile: Profile
 ) -> Evaluate:
-    """Compile a call; the closure raises StateError("States.IntrinsicFailure") if it fails.
+    """Compile a call. Calls of constants are computed at once.
 
-    Under the profile `aws` that is "States.Runtime", as AWS was recorded.
+    Args:
+        call: The parsed call.
+        compile_path: Compiles path arguments.
+        compile_optional: Compiles paths whose missing value is null: the arguments of
+            `States.Coalesce`.
+        profile: The profile.
 
-    `compile_optional` compiles paths whose missing value is null: the arguments of
-    `States.Coalesce`. Calls of constants are computed here. Raises ExpressionFault(V-INTR-03) for
-    a wrong number of arguments, and whatever the path compilers raise.
+    Raises:
+        ExpressionFault: V-INTR-03 for a wrong number of arguments, or an error of the path
+            compilers. The closure raises StateError("States.IntrinsicFailure"), in the profile
+            `aws` "States.Runtime", as recorded there.
     """
     evaluate = _evaluate(_Compiler(compile_path, compile_optional, profile).call(call))
     return _as_on_aws(evaluate, call.text) if profile.aws else evaluate
@@ -46,7 +52,7 @@ def _as_on_aws(evaluate: Evaluate, text: str) -> Evaluate:
 
 
 _Part: TypeAlias = Evaluate | Literal
-"""A compiled argument: a closure, or a value that is known already."""
+"""A compiled argument: a closure or a constant."""
 
 
 def _evaluate(part: _Part) -> Evaluate:
@@ -119,7 +125,7 @@ def _applied(apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
 
 CHARACTERS: Final = 64
 MEMBERS: Final = 8
-"""How many of them are handled in one step."""
+"""Members handled in one step."""
 SIZED: Final = (str, list, dict)
 
 

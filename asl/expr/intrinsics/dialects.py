@@ -1,7 +1,7 @@
-"""Functions that belong to a dialect: `CodeMie.Items($, 'items')`.
+"""Functions of dialects: `CodeMie.Items($, 'items')`.
 
-They are the functions of JSONata by another name (`$codemie_items`), for documents in JSONPath. A
-table is imported when it is asked for; AWS knows none of them.
+They are the dialects' JSONata functions (`$codemie_items`) for documents in JSONPath. Each table is
+imported on first use; AWS does not have them.
 """
 
 import re
@@ -13,15 +13,15 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.intrinsics.table import ANY, FUNCTIONS, Function
 
-__all__ = ["dialect_functions", "function", "names"]
+__all__ = ["dialect_function", "function", "names"]
 
 _SPELLED = {"codemie": "CodeMie"}
-"""How a dialect is written where it is not as any name."""
+"""Names of dialects that are not simply capitalized."""
 _INNER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def names(space: str) -> tuple[str, ...]:
-    """Return the functions of the dialect with this namespace, none where there is no such."""
+    """Return the functions of the dialect with this namespace, none for an unknown one."""
     from asl.expr.jsonata.functions.dialects import dialect_functions as natives
 
     prefix = space.lower()
@@ -35,12 +35,12 @@ def _space(prefix: str) -> str:
 
 
 def _camel(name: str) -> str:
-    """Return the name of a function behind its namespace: `codemie_prompt_to` is `PromptTo`."""
+    """Return the name of a function after its namespace: `codemie_prompt_to` is `PromptTo`."""
     return "".join(part.capitalize() for part in name.split("_")[1:])
 
 
 @cache
-def dialect_functions(name: str) -> Function | None:
+def dialect_function(name: str) -> Function | None:
     """Return the function of this name; None for one that no dialect has."""
     from asl.expr.jsonata.functions.dialects import dialect_functions as natives
 
@@ -57,7 +57,7 @@ def dialect_functions(name: str) -> Function | None:
 
 
 def _called(name: str, native: Any) -> Callable[..., Json]:
-    """Return what calls a function of JSONata with arguments that are checked as there."""
+    """Return a JSONata function as an intrinsic function, with the same argument checks."""
     from asl.expr.jsonata.faults import QueryFault
     from asl.expr.jsonata.undefined import UNDEFINED
 
@@ -73,5 +73,5 @@ def _called(name: str, native: Any) -> Callable[..., Json]:
 
 
 def function(name: str) -> Function | None:
-    """Return the function of this name, of the language or of a dialect; None if there is none."""
-    return FUNCTIONS.get(name) if name.startswith("States.") else dialect_functions(name)
+    """Return the function of this name, None for an unknown one."""
+    return FUNCTIONS.get(name) if name.startswith("States.") else dialect_function(name)

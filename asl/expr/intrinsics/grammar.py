@@ -1,6 +1,6 @@
 """The grammar of intrinsic calls: text to tree (Specification 5.1).
 
-Offsets count characters from 0, in the text that was given to `parse`.
+Offsets count characters from 0, in the text passed to `parse`.
 """
 
 import re
@@ -14,7 +14,7 @@ from asl.expr.intrinsics.dialects import function, names
 from asl.expr.intrinsics.table import FUNCTIONS, Function
 
 MAX_NESTING = 10
-"""Calls within each other, the outermost included."""
+"""Levels of nested calls, including the outermost."""
 
 
 class Literal(NamedTuple):
@@ -25,9 +25,9 @@ class Literal(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A quoted string. `raw` still has its escapes: in a format template `\\{` is no place.
+    r"""A quoted string. `raw` keeps its escapes: in a format template `\{` is no placeholder.
 
-    The character `raw[i]` stands at `offset + 1 + i`.
+    The character `raw[i]` is at `offset + 1 + i`.
     """
 
     value: str
@@ -43,7 +43,7 @@ class Path(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of the function `name`, which exists: `States.Format`; `text` is all of it."""
+    """A call of the existing function `name`, such as `States.Format`; `text` is the whole call."""
 
     name: str
     arguments: tuple["Argument", ...]
@@ -78,8 +78,9 @@ _CLOSERS = {"[": "]", "(": ")"}
 def parse(text: str) -> Call:
     """Parse a whole intrinsic call.
 
-    Raises ExpressionFault with V-INTR-01 (unknown function), V-INTR-02 (syntax) or V-INTR-04
-    (nested too deep).
+    Raises:
+        ExpressionFault: V-INTR-01 (unknown function), V-INTR-02 (syntax) or V-INTR-04 (nested too
+            deep).
     """
     parser = _Parser(text)
     call = parser.call(1)
@@ -99,7 +100,7 @@ class _Parser:
         raise ExpressionFault(message, self.at, "V-INTR-02", hint)
 
     def peek(self) -> str:
-        """The next character, empty at the end."""
+        """Return the next character, empty at the end."""
         return self.text[self.at : self.at + 1]
 
     def skip_blanks(self) -> None:
@@ -107,7 +108,7 @@ class _Parser:
         self.at = found.end() if found else self.at
 
     def take(self, token: str) -> bool:
-        """Skip blanks, then the token if it is next."""
+        """Skip blanks, then the token if it is next; return whether it was."""
         self.skip_blanks()
         taken = self.text.startswith(token, self.at)
         self.at += len(token) if taken else 0

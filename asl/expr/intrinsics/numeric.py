@@ -1,7 +1,7 @@
 """Intrinsic functions on numbers (Specification 5.2, 5.3).
 
-`MathAdd` rounds its arguments as AWS does; the agent-native functions compute exactly in decimal
-and write the result in its shortest form, so that 0.3 - 0.1 is 0.2.
+`MathAdd` rounds its arguments as AWS does; the functions beyond AWS's compute exactly in decimal
+and return the shortest form, so that 0.3 - 0.1 is 0.2.
 """
 
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
@@ -20,7 +20,7 @@ _SAFE_INTEGER = 2**53
 
 
 def rounded(function: str, position: int, value: Json) -> int:
-    """The argument rounded to the nearest integer, halves up: -1.5 is -1."""
+    """Return the argument rounded to the nearest integer, halves up: -1.5 is -1."""
     if type(value) is int:
         return value
     exact = number(function, position, value)
@@ -29,7 +29,7 @@ def rounded(function: str, position: int, value: Json) -> int:
 
 
 def counted(profile: Profile, function: str, position: int, value: Json) -> int:
-    """The argument as a count or a place: rounded, on AWS with its fraction cut off."""
+    """Return the argument as a count or an index: rounded, on AWS truncated."""
     if profile.aws:
         return int(number(function, position, value))
     return rounded(function, position, value)
@@ -71,8 +71,8 @@ def multiply(one: Json, other: Json) -> Json:
 def random(profile: Profile, frame: Frame, *bounds: Json) -> Json:
     """`States.MathRandom(start, end[, seed])`: an integer, start inclusive, end exclusive.
 
-    The same seed gives the same number: it is drawn by Python's Mersenne Twister
-    (`random.Random(seed).randrange(start, end)`). Without arguments: a number in [0, 1).
+    The same seed gives the same number: `random.Random(seed).randrange(start, end)` of Python.
+    Without arguments: a number in [0, 1).
     """
     name = "States.MathRandom"
     if not bounds:
@@ -90,7 +90,7 @@ def random(profile: Profile, frame: Frame, *bounds: Json) -> Json:
 
 
 def shortest(function: str, value: Decimal) -> int | float:
-    """A decimal as the JSON number with the shortest text."""
+    """Return a decimal as the JSON number with the shortest text."""
     if abs(value) < _SAFE_INTEGER and value == value.to_integral_value():
         return int(value)
     nearest = float(value)

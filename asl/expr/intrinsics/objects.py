@@ -13,13 +13,13 @@ from asl.expr.frame import Frame
 from asl.expr.intrinsics.arguments import bounded, failure, mapping, string, text_of
 
 MEMBER = 16
-"""Bytes of a member of an object or array that is copied, at least."""
+"""Smallest number of bytes of a copied member of an object or array."""
 _BLANKS = " \t\r\n"
 _LONG_INTEGER = re.compile("[0-9]{19}")
 
 
 def string_to_json(profile: Profile, text: Json) -> Json:
-    """`States.StringToJson(s)`: the value that the JSON text holds; null for blank text."""
+    """`States.StringToJson(s)`: the value of a JSON text; null for blank text."""
     name = "States.StringToJson"
     text = string(name, 1, text)
     if not text.strip(_BLANKS):
@@ -45,7 +45,7 @@ def json_to_string(profile: Profile, value: Json) -> Json:
 def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
     """`States.JsonMerge(a, b, false)`: shallow, the second wins; deep merging is not supported.
 
-    AWS refuses true alone and takes anything else for false.
+    AWS refuses only true and treats anything else as false.
     """
     name = "States.JsonMerge"
     if deep is True or (deep is not False and not profile.aws):
@@ -54,7 +54,8 @@ def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
 
 
 def merge(profile: Profile, frame: Frame, *objects: Json) -> Json:
-    """`States.Merge(o, ...)`: objects merge in depth, arrays concatenate, else the later wins.
+    """`States.Merge(o, ...)`: objects are merged deeply, arrays joined, otherwise the later value
+    wins.
 
     Null arguments are skipped.
     """
@@ -68,9 +69,11 @@ def merge(profile: Profile, frame: Frame, *objects: Json) -> Json:
 
 
 def merged(one: Json, other: Json, work: WorkMeter, level: int = 1) -> Json:
-    """Return two values merged in depth: objects recurse, arrays concatenate, else the later.
+    """Return two values merged deeply: objects recurse, arrays join, otherwise the later value
+    wins.
 
-    Raises WorkExceeded for too many members, or too many levels that both have.
+    Raises:
+        WorkExceeded: There are too many members, or too many common levels.
     """
     kind = type(other)
     if type(one) is not kind or (kind is not dict and kind is not list):
@@ -94,7 +97,7 @@ def pick(value: Json, *keys: Json) -> Json:
 
 
 def omit(value: Json, *keys: Json) -> Json:
-    """`States.Omit(o, key, ...)`: the members that are not listed."""
+    """`States.Omit(o, key, ...)`: the members except those listed."""
     members = mapping("States.Omit", 1, value)
     unwanted = {string("States.Omit", at, key) for at, key in enumerate(keys, 2)}
     return {key: item for key, item in members.items() if key not in unwanted}

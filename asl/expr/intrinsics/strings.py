@@ -1,4 +1,4 @@
-"""Intrinsic functions on strings: formatting, splitting, coding, hashing (Specification 5.2)."""
+"""Intrinsic functions on strings: formatting, splitting, encoding, hashing (Specification 5.2)."""
 
 import re
 from binascii import Error as NotBase64
@@ -20,11 +20,11 @@ ALGORITHMS = {
     "SHA-384": "sha384",
     "SHA-512": "sha512",
 }
-"""Hash algorithms by their canonical names, with Python's."""
+"""Hash algorithms: canonical names to Python's."""
 
 
 class Placeholder(NamedTuple):
-    """`{}`, or with `decimals` the agent-native `{:.Nf}`."""
+    """`{}`, or `{:.Nf}` with `decimals`, which AWS does not have."""
 
     decimals: int | None = None
 
@@ -44,9 +44,9 @@ _TEMPLATE = re.compile(
 
 
 def template(text: str) -> Template:
-    """Split the text of a format template, escapes included, at its placeholders.
+    """Split a format template, escapes included, at its placeholders.
 
-    A `{` that begins no placeholder and a backslash that escapes nothing stand for themselves.
+    A `{` without a placeholder and a backslash without an escape are literal.
     """
     parts: list[str | Placeholder] = []
     literal: list[str] = []
@@ -63,9 +63,9 @@ def template(text: str) -> Template:
 
 
 def stray_brace(text: str, profile: Profile) -> int | None:
-    """The offset of the first `{` in a template's text that AWS takes for an error.
+    """Return the offset of the first `{` in a template that is an error on AWS, None without one.
 
-    That is one that begins no placeholder; in the `aws` profile `{:.Nf}` is no placeholder.
+    That is one without a placeholder; in the `aws` profile `{:.Nf}` is no placeholder.
     """
     for found in _TEMPLATE.finditer(text):
         if found["literal"] == "{" or (profile.aws and found["decimals"] is not None):
@@ -74,7 +74,7 @@ def stray_brace(text: str, profile: Profile) -> int | None:
 
 
 def unmatched(text: str) -> str | None:
-    """What AWS says of a template's text with a brace that is neither a place nor escaped."""
+    """Return AWS's message for a brace that is neither a placeholder nor escaped, else None."""
     for found in _TEMPLATE.finditer(text):
         if found["literal"] == "{" or found["decimals"] is not None:
             return "matching '}' not found for '{'."
@@ -84,7 +84,7 @@ def unmatched(text: str) -> str | None:
 
 
 def format_(profile: Profile, text: Json, *values: Json) -> Json:
-    """`States.Format(template, a, ...)` with a template that is only known now."""
+    """`States.Format(template, a, ...)` with a template known only at run time."""
     text = string(FORMAT, 1, text)
     if profile.aws and (words := unmatched(text)) is not None:
         raise failure(FORMAT, words, f"Invalid template in {FORMAT}: {words}")
@@ -92,7 +92,7 @@ def format_(profile: Profile, text: Json, *values: Json) -> Json:
 
 
 def fill(profile: Profile, parts: Template, *values: Json) -> str:
-    """Put the values, in order, into the places of a template."""
+    """Insert the values, in order, into the placeholders of a template."""
     places = sum(type(part) is not str for part in parts)
     if places != len(values):
         raise failure(FORMAT, f"the template has {places} places for {len(values)} arguments")
@@ -116,7 +116,9 @@ def _printed(
 
 
 def split(frame: Frame, text: Json, delimiters: Json) -> Json:
-    """`States.StringSplit(s, delimiters)`: every character delimits; empty pieces are dropped."""
+    """`States.StringSplit(s, delimiters)`: splits at every listed character; empty pieces are
+    dropped.
+    """
     text = string("States.StringSplit", 1, text)
     delimiters = string("States.StringSplit", 2, delimiters)
     if not delimiters:
@@ -136,9 +138,9 @@ def base64_encode(text: Json) -> Json:
 
 
 def base64_decode(profile: Profile, text: Json) -> Json:
-    """`States.Base64Decode(s)` to the UTF-8 text that was encoded.
+    """`States.Base64Decode(s)` to the encoded UTF-8 text.
 
-    AWS reads what it can: it passes over foreign characters and misses no padding.
+    AWS ignores invalid characters and missing padding.
     """
     name = "States.Base64Decode"
     text = coded(name, string(name, 1, text))
@@ -153,14 +155,14 @@ def base64_decode(profile: Profile, text: Json) -> Json:
 
 
 def _readable(text: str) -> bytes:
-    """What a text holds up to its padding, foreign characters and a lone last one left out."""
+    """Return the valid characters up to the padding, without a lone last one."""
     digits = re.sub(_FOREIGN, "", text.partition("=")[0].translate(_URL_SAFE))
     whole = digits[:-1] if len(digits) % 4 == 1 else digits
     return a2b_base64(whole + "=" * (-len(whole) % 4))
 
 
 def canonical_algorithm(name: str) -> str | None:
-    """The canonical name for a spelling such as `sha256`; None if there is no such algorithm."""
+    """Return the canonical name of a spelling such as `sha256`; None for an unknown one."""
     python = name.lower().replace("-", "").replace("_", "")
     return next((known for known, wanted in ALGORITHMS.items() if wanted == python), None)
 

@@ -20,7 +20,7 @@ class Function(NamedTuple):
     """One intrinsic function.
 
     `call` takes the profile if `needs_profile`, then the frame if `needs_frame`, then the
-    arguments. `takes` lists what each argument may be; the last entry holds for all further ones.
+    arguments. `takes` lists the types of each argument; the last entry applies to all further ones.
     """
 
     name: str
@@ -32,9 +32,9 @@ class Function(NamedTuple):
     needs_profile: bool = False
     needs_frame: bool = False
     counted: bool = False
-    """Its work grows with the sizes of its arguments and of its result."""
+    """Whether its work grows with the sizes of its arguments and of its result."""
     missing_is_null: bool = False
-    """An argument that is a path without a value counts as null."""
+    """Whether a path argument without a value counts as null."""
 
 
 def _function(

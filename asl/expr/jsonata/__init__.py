@@ -1,8 +1,8 @@
-"""JSONata: the query language of `{% ... %}` strings, behind one bounded door.
+"""JSONata: the query language of `{% ... %}` strings (Specification 3.6).
 
-A source is parsed once into a `Query`, which says what it reads and is called with the values of
-`$states` and of the workflow's variables. What goes in and comes out is JSON; inputs are never
-changed. Specification 3.6.
+A source is parsed once into a `Query`, which reports what it reads and is called with the values of
+`$states` and of the workflow's variables. Input and output are JSON; inputs are never changed, and
+every evaluation is bounded.
 """
 
 from asl.expr.jsonata.functions.dialects import function_names, is_function

@@ -1,4 +1,4 @@
-"""What a query reads and binds, found in its tree: free variables, members of `$states`, names."""
+"""Static analysis of a query's tree: free variables, members of `$states`, bound names."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -12,22 +12,22 @@ Node = Any
 
 
 class ParsedTree(NamedTuple):
-    """A source as a tree, with what can be told of it."""
+    """The tree of a source, with the results of its analysis."""
 
     tree: Node
     bound: frozenset[str]
     """The names that it binds itself."""
     references: tuple[Reference, ...]
-    """Every reading of a free variable, in the order of the text."""
+    """The uses of free variables, in text order."""
     context: tuple[tuple[str, int], ...]
-    """What it reads of its context item, and where: a name, `$` for the item, `$$` for the root."""
+    """Uses of the context item with their offsets: a name, `$` for the item, `$$` for the root."""
 
 
 def references(tree: Any) -> tuple[Reference, ...]:
-    """Every reading of a free variable, in the order of the text.
+    """Return the uses of free variables, in text order.
 
-    A name counts as bound where the query has bound it on every way to that place; a function may
-    name one that is defined after it in the same block.
+    A name counts as bound where the query has bound it on every path to that place; a function may
+    use a name that is defined after it in the same block.
     """
     found: list[Reference] = []
     _Walk(found).walk(tree, _Scope())
@@ -35,7 +35,7 @@ def references(tree: Any) -> tuple[Reference, ...]:
 
 
 class _Scope:
-    """The names bound here and outside, and the names of functions defined later in the block."""
+    """The names bound here and outside, and the functions defined later in the block."""
 
     __slots__ = ("names", "outer")
 
@@ -48,7 +48,7 @@ class _Scope:
 
 
 class _Walk:
-    """A walk over the library's tree; `scope` grows while it goes through a block."""
+    """A walk over the library's tree; `scope` grows within a block."""
 
     def __init__(self, found: list[Reference]) -> None:
         self.found = found
@@ -179,7 +179,7 @@ def bound_names(tree: Node) -> frozenset[str]:
 
 
 _LEAVES = {"string", "number", "value", "name", "variable", "wildcard", "descendant", "parent"}
-"""Nodes that have nothing below them but filters and a grouping."""
+"""Nodes without children except filters and a grouping."""
 
 
 def _children(node: Node) -> Iterator[Node]:
@@ -200,7 +200,7 @@ def _children(node: Node) -> Iterator[Node]:
 
 
 def nodes_of(tree: Node) -> Iterator[Node]:
-    """Yield a node and all below it, in no particular order."""
+    """Yield a node and all of its descendants, in no particular order."""
     todo = [tree]
     while todo:
         node = todo.pop()

@@ -1,4 +1,4 @@
-"""Functions as values: built in, written in the query, partially applied, composed."""
+"""Functions as values: built in, defined in the query, partially applied, composed."""
 
 import sys
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from asl.expr.jsonata.values import Closure, Function, collapsed
 class Native(Function):
     """A built-in function. With `scoped` it is called with the scope before its arguments.
 
-    An undefined first argument makes an undefined result, unless the function is `total`. One that
-    `walks` looks at each item of an array, others handle it as a whole.
+    An undefined first argument makes the result undefined, unless the function is `total`. One that
+    `walks` visits each item of an array; others handle an array as a whole.
     """
 
     __slots__ = ("call", "cost", "scoped", "signature", "total", "walks")
@@ -41,7 +41,7 @@ class Native(Function):
         self.total = total
         self.walks = walks
         self.cost = BUILT_IN
-        """What a call costs besides what its arguments do, in steps."""
+        """Steps of a call, besides the cost of its arguments."""
 
     def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
         """Check the arguments and call the function."""
@@ -61,7 +61,7 @@ class Native(Function):
 
 
 class TailCall:
-    """A call in the last place of a function, which its caller carries out."""
+    """A call in tail position, performed by the caller."""
 
     __slots__ = ("arguments", "function", "item", "name", "scope")
 
@@ -76,17 +76,17 @@ class TailCall:
 
 
 BUILT_IN = 6
-"""What a call of a built-in function costs besides its work, in steps."""
+"""Steps of a call of a built-in function, besides its work."""
 
 HOP = 16
-"""After how many nested calls the stack is looked at."""
+"""Number of nested calls between two checks of the stack."""
 
 CALL = 14
-"""What a call costs besides the function's body, in steps."""
+"""Steps of a call, besides the function's body."""
 
 
 class Lambda(Function):
-    """A function of the query together with the place where it was made."""
+    """A function of the query with its enclosing scope."""
 
     __slots__ = ("body", "item", "nesting", "parameters", "scope", "signature", "weight")
 
@@ -110,7 +110,7 @@ class Lambda(Function):
         self.scope = scope
 
     def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
-        """Call it and whatever it calls in the last place."""
+        """Call the function, and perform its tail calls."""
         run = scope.run
         run.depth += 1
         if run.depth > run.bounds.depth:
@@ -129,7 +129,7 @@ class Lambda(Function):
         return value
 
     def _entered(self, arguments: list[Value], item: Value) -> Value:
-        """Evaluate the body; what it calls in the last place is returned as a TailCall."""
+        """Evaluate the body; a call in tail position is returned as a TailCall."""
         if self.signature is not None:
             arguments = self.signature.validate(arguments, item)
         names = dict(zip(self.parameters, arguments, strict=False))
@@ -144,7 +144,7 @@ class Lambda(Function):
         return self.body(self.item, Scope(run, self.scope, names))
 
     def bound(self, arguments: list[Value]) -> "Lambda":
-        """The function with some parameters given; `HOLE` leaves one open."""
+        """Return the function with some parameters bound; `HOLE` leaves one open."""
         open_, names = [], {}
         for index, name in enumerate(self.parameters):
             value = arguments[index] if index < len(arguments) else UNDEFINED
@@ -158,7 +158,7 @@ class Lambda(Function):
 
 
 def _finished(value: Value, item: Value, scope: Scope, level: int) -> Value:
-    """Carry out calls in the last place, one after the other, at the *level* of the first."""
+    """Perform tail calls one after the other, at the *level* of the first."""
     while type(value) is TailCall:
         call = value
         function = call.function(call.item, call.scope)
@@ -181,7 +181,7 @@ HOLE: Any = object()
 
 
 class Partial(Function):
-    """A built-in function with some arguments given."""
+    """A built-in function with some arguments bound."""
 
     __slots__ = ("function", "given")
 
@@ -191,7 +191,7 @@ class Partial(Function):
         self.given = given
 
     def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
-        """Call it with the open arguments filled in."""
+        """Call the function with the open arguments filled in."""
         rest = iter(arguments)
         filled = [next(rest, UNDEFINED) if value is HOLE else value for value in self.given]
         return self.function.apply(filled, item, scope)
@@ -224,7 +224,7 @@ Result = TypeVar("Result")
 
 
 def is_stack_half_full() -> bool:
-    """Whether the interpreter's stack is more than half full."""
+    """Return whether the interpreter's stack is more than half full."""
     frames, frame = 0, sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
@@ -233,7 +233,10 @@ def is_stack_half_full() -> bool:
 
 
 def run_on_new_stack(call: Callable[[], Result]) -> Result:
-    """Make a call on a stack of its own and wait for what it returns or raises."""
+    """Make a call in a new thread with a stack of its own, and wait for its result or exception.
+
+    So the depth that a query may reach does not depend on the stack of its caller.
+    """
     results: list[Result] = []
     failures: list[BaseException] = []
 

@@ -1,7 +1,7 @@
-"""From the syntax tree of a query to closures `(context item, scope) -> value`.
+"""Compile the tree of a query to closures `(context item, scope) -> value`.
 
-The rules are those of JSONata's reference implementation, node by node. What each part costs is
-counted while it is compiled, so that a loop can pay for its body with one subtraction.
+The semantics are those of JSONata's reference implementation, node by node. Costs are computed
+during compilation, so that a loop can pay for its body with one subtraction.
 """
 
 import re
@@ -29,15 +29,19 @@ Node = Any
 def compile(
     tree: Node, natives: dict[str, Native], bound: frozenset[str], java: bool = False
 ) -> Closure:
-    """Compile a whole query; its functions are *natives*, the names of its own are *bound*.
+    """Compile a whole query.
 
-    *java* as in `Limits`.
+    Args:
+        tree: The tree of the query.
+        natives: The built-in functions.
+        bound: The names that the query binds itself.
+        java: As in `QueryLimits`.
     """
     return _Compiler(bound, natives, java).compile(tree)
 
 
 _LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
-"""The nodes whose closures leave it to `compile` to collapse a sequence."""
+"""The nodes whose sequences `compile` collapses."""
 
 
 class _Compiler:
@@ -46,10 +50,10 @@ class _Compiler:
         self.natives = natives
         self.java = java
         self.weight = 0
-        """How many nodes have been compiled so far."""
+        """Number of nodes compiled so far."""
 
     def compile(self, node: Node) -> Closure:
-        """Compile a node with the filters and the grouping that belong to it."""
+        """Compile a node with its filters and grouping."""
         self.weight += 1
         closure: Closure = getattr(self, "_" + node.type)(node)
         loose = node.type in _LOOSE and not self.given(node)
@@ -64,11 +68,11 @@ class _Compiler:
         return _collapsing(closure) if loose else closure
 
     def given(self, node: Node) -> bool:
-        """Whether a node is a variable of the workflow, or a function: no sequence."""
+        """Return whether a node is a workflow variable or a function: never a sequence."""
         return node.type == "variable" and node.value != "" and node.value not in self.bound
 
     def weighed(self, node: Node) -> tuple[Closure, int]:
-        """Compile a node; also its weight."""
+        """Compile a node; return its closure and its weight."""
         before = self.weight
         return self.compile(node), self.weight - before
 
@@ -303,7 +307,7 @@ class _Compiler:
         return call
 
     def _meant(self, procedure: Node) -> Closure:
-        """Whether a function exists that a name without a dollar sign may have meant."""
+        """Return the test for a function named by a path: its dollar sign may be missing."""
         if procedure.type != "path":
             return NOTHING
         name = procedure.steps[0].value
@@ -363,7 +367,7 @@ class _Compiler:
 
 
 def _signature(parsed: Any) -> Signature:
-    """The signature of a function in the query, matched in linear time whatever it says."""
+    """Return the signature of a function in the query, matched in linear time."""
     return Signature(
         [
             Parameter(
@@ -388,7 +392,7 @@ _COMBINING: dict[str, Callable[..., Value]] = {
 
 
 def constant(value: Value) -> Closure:
-    """The closure that is always *value*."""
+    """Return the closure of a constant value."""
     return lambda item, scope: value
 
 
@@ -396,7 +400,7 @@ NOTHING = constant(UNDEFINED)
 
 
 def truth(value: Value, scope: Scope) -> bool:
-    """The truth of a value."""
+    """Return the truth of a value."""
     if value is True or value is False:
         return bool(value)
     if isinstance(value, list):
@@ -405,7 +409,7 @@ def truth(value: Value, scope: Scope) -> bool:
 
 
 def _kept(closure: Closure) -> Closure:
-    """`[]` behind an expression: a sequence of one item stays an array."""
+    """Return an expression followed by `[]`: a sequence of one item stays an array."""
 
     def keep(item: Value, scope: Scope) -> Value:
         value = closure(item, scope)
@@ -426,7 +430,7 @@ def _collapsing(closure: Closure) -> Closure:
 
 
 def _called(procedure: Node) -> Value:
-    """How a function is called in a message; UNDEFINED if it has no name."""
+    """Return the name of a called function for messages; UNDEFINED without a name."""
     name = procedure.steps[0].value if procedure.type == "path" else procedure.value
     return UNDEFINED if name is None else name
 
@@ -437,7 +441,7 @@ def _constant_key(node: Node) -> str | None:
 
 
 def _plain_names(node: Node) -> tuple[str, ...] | None:
-    """The names of a path that is nothing but names, after a variable perhaps; else None."""
+    """Return the names of a path without filters, perhaps after a variable; else None."""
     first, *rest = node.steps
     if node.keep_singleton_array or node.tuple or node.group is not None or node.keep_array:
         return None

@@ -1,8 +1,9 @@
-"""What a query reads of its context item, found in its syntax tree.
+"""Find the uses of the context item in a query.
 
-In a workflow there is no such item: the data comes as `$states`, variables as `$name`. AWS refuses
-expressions that read it anyway (recorded). Inside a path, a predicate or a grouping the context is
-what the step before has found, so names are right there; a function keeps that of its definition.
+A workflow has no context item: data comes as `$states`, variables as `$name`. AWS refuses
+expressions that use it (recorded). Inside a path, a predicate or a grouping the context is the
+result of the step before, so names are allowed there; a function keeps the context of its
+definition.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ _CONSTRUCTORS = {"[": "array", "{": "object"}
 
 
 def context_reads(tree: Any) -> tuple[tuple[str, int], ...]:
-    """Return `(what is read, offset)`: a field name, `$` for the item itself, `$$` for the root."""
+    """Return `(name, offset)` pairs: a field name, `$` for the item, `$$` for the root."""
     found: list[tuple[str, int]] = []
     _read(tree, True, found)
     return tuple(found)
@@ -31,7 +32,7 @@ def constant(tree: Any) -> str | None:
 
 
 def _read(node: Any, top: bool, found: list[tuple[str, int]]) -> None:
-    """Add what a node reads; *top* says whether the context is still that of the query."""
+    """Add the uses in a node; *top* says whether the context is still that of the query."""
     kind = node.type
     if kind == "name":
         if top:
@@ -61,7 +62,7 @@ def _read(node: Any, top: bool, found: list[tuple[str, int]]) -> None:
 
 
 def _parts(node: Any) -> Iterator[Any]:
-    """Yield the parts that are evaluated in the context of the whole."""
+    """Yield the children that are evaluated in the context of their parent."""
     match node.type:
         case "binary" | "apply":
             yield from (node.lhs, node.rhs)

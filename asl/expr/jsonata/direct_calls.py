@@ -1,7 +1,7 @@
-"""Queries that are calls of a dialect's functions on the data and constants: called at once.
+"""Call a dialect's function directly when a query consists of nothing but that call.
 
-What such a function gives is JSON. Where it takes the input and constants alone, these have been
-held against its signature before; otherwise all that it takes is, at each call.
+The arguments are data, constants or other such calls, and the result is JSON. Constant arguments
+are checked against the signature once, all others at each call.
 """
 
 from collections import defaultdict
@@ -20,21 +20,21 @@ __all__ = ["Direct", "Maker", "direct_call"]
 
 Node = Any
 Direct = Callable[[Json], "Json | Undefined"]
-"""`$states` to the result, UNDEFINED for what has to be evaluated as a query."""
+"""From `$states` to the result; UNDEFINED if the query must be evaluated."""
 Maker = Callable[[Sequence[str]], Direct]
-"""The texts that were lifted out of a query to how it is called."""
+"""From the lifted texts of a query to its call."""
 
 _BEYOND: Final = object()
 
 
 def direct_call(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
-    """Return how queries are called that are a call of a function, None for any others."""
+    """Return how to call the function that makes up a query, None for any other query."""
     native = _native(tree, natives)
     return None if native is None else _on_input(tree, native) or _on_data(tree, natives)
 
 
 def _native(tree: Node, natives: Mapping[str, Native]) -> Native | None:
-    """Return the function that a node calls, None if it does anything else."""
+    """Return the function called by a node, None for any other node."""
     if tree.type != "function" or tree.predicate or tree.group is not None or not tree.arguments:
         return None
     name = tree.procedure.value if tree.procedure.type == "variable" else None
@@ -42,7 +42,7 @@ def _native(tree: Node, natives: Mapping[str, Native]) -> Native | None:
 
 
 def _on_input(tree: Node, native: Native) -> Maker | None:
-    """Return how a function is called on the input and constants, None for any other call."""
+    """Return how to call a function on the input and constants, None for other arguments."""
     first, *rest = tree.arguments
     given: list[Any] = [{}, *(_constant(each, defaultdict(str)) for each in rest)]
     if _keys(first) != ["input"] or any(each is _BEYOND for each in given):
@@ -68,7 +68,7 @@ def _on_input(tree: Node, native: Native) -> Maker | None:
 
 
 def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
-    """Return how a function is called on parts of the data and on what others give."""
+    """Return how to call a function on parts of the data and results of other functions."""
     native = _native(tree, natives)
     if native is None:
         return None
@@ -99,7 +99,7 @@ def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
 
 
 def _argument(node: Node, natives: Mapping[str, Native]) -> Maker | None:
-    """Return how an argument is come by, None for one that only a query can say."""
+    """Return how to compute an argument, None if it needs the evaluator."""
     if node.type == "function":
         return _on_data(node, natives)
     keys = _keys(node)

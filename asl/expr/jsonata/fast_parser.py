@@ -1,10 +1,10 @@
-"""Sources of the usual forms, read without the library: calls, constants, names and operators.
+"""A fast parser of common queries: calls, constants, names and operators.
 
-Whatever is not of these forms, or is wrong, is left to the library, which has words for that. What
-is read here binds no names of its own.
+Any other query, and every syntax error, is left to the library's parser, which also has the
+messages. Queries parsed here bind no names.
 
-Queries that a reader of another language makes often differ in their texts alone. So these are
-lifted out of a source; what is left is its form, which has '' for each of them.
+Queries written by a dialect's reader often differ in their texts only. These texts are lifted out;
+the rest of the source is its form, with '' in place of each.
 """
 
 import re
@@ -19,14 +19,14 @@ __all__ = ["Node", "join_surrogates", "lift_texts", "parse_common", "source_offs
 
 
 class Node:
-    """A node as the library's are; what it does not say is that of the class."""
+    """A node like the library's; absent attributes are those of the class."""
 
     type: str
     value: Any = None
     position = 0
     called = False
     member: str | None = None
-    """How a variable is read, as in `Reference`."""
+    """The member taken from a variable, as in `Reference`."""
     keep_array = descending = keep_singleton_array = consarray = thunk = False
     lhs: Any = None
     rhs = expression = steps = procedure = arguments = lhs_object = expressions = lhs
@@ -39,7 +39,7 @@ class Node:
 
 
 _STOP: Final = r"(?=[ \t\r\n.\[\]{}(),@#;:?+\-*/%|=<>^&!~]|\Z)"
-"""What stands behind a name."""
+"""The characters that may follow a name."""
 _TOKEN: Final = re.compile(
     r"[ \t\r\n]*+(?:"
     rf"([A-Za-z_][A-Za-z0-9_]*){_STOP}"
@@ -57,14 +57,14 @@ _LITERAL: Final = re.compile(
     r"""|"(?:[^"\\]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+")"""
     r"""([ \t\r\n]*+:)?"""
 )
-"""A text, and the colon behind that of a key, which is never lifted."""
+"""A text, and the colon after an object key; keys are never lifted."""
 _QUOTE: Final = re.compile("['\"]")
 _COLON: Final = re.compile(r"[ \t\r\n]*+:")
 _LIFTED: Final = "''"
 _ESCAPE: Final = re.compile(r"\\(?:u(....)|(.))")
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _JSON: Final = JSONDecoder(strict=False)
-"""Has the same escapes."""
+"""A decoder with the same escapes."""
 _VALUES: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 _WORDS: Final = ("and", "or", "in")
 _POWERS: Final = {
@@ -77,17 +77,17 @@ _POWERS: Final = {
     "or": 25,
     "?": 20,
 }
-"""How strongly an operator binds what stands before it."""
+"""The binding power of each operator towards its left operand."""
 _SIGN: Final = 70
 _NOTHING: Final[frozenset[str]] = frozenset()
 _DEEPEST: Final = 60
-"""How many levels a tree may have here."""
+"""Levels that a tree may have here."""
 
 
 def lift_texts(source: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return the form of a source, and the texts that are lifted out of it; None if it has none.
+    """Return the form of a source and its lifted texts; None if it has no form.
 
-    Of the sources of one form either all are read here, or none is.
+    All sources of one form have the same result from `parse_common`.
     """
     form: list[str] = []
     texts: list[str] = []
@@ -108,10 +108,10 @@ def lift_texts(source: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _end(source: str, start: int, quote: str) -> int | None:
-    """Return where a text ends that starts there, None for one that the library has to judge.
+    """Return the end of a text that starts at an offset, None if the library must parse it.
 
-    To find the other quote is a tenth of what the pattern takes, and most texts are without escapes
-    or have those of lines alone.
+    Searching for the closing quote takes a tenth of the pattern's time, and most texts have no
+    escapes but line breaks.
     """
     end = source.find(quote, start + 1)
     text = source[start + 1 : end]
@@ -122,7 +122,7 @@ def _end(source: str, start: int, quote: str) -> int | None:
 
 
 def source_offset(source: str, offset: int) -> int:
-    """Return where that stands in a source which stands at an offset of its form."""
+    """Return the offset in a source for an offset in its form."""
     for match in _LITERAL.finditer(source):
         if match.start() >= offset:
             break
@@ -132,9 +132,11 @@ def source_offset(source: str, offset: int) -> int:
 
 
 def parse_common(source: str, form: bool = False) -> ParsedTree | None:
-    """Return a source as the library's tree, None for what is to be read by the library.
+    """Return the tree of a common source, None if the library must parse it.
 
-    In a *form* each text that was lifted is a node of type `text`, whose value is its number.
+    Args:
+        source: The source, or its form.
+        form: Whether each '' is a lifted text: a node of type `text` whose value is its number.
     """
     try:
         reader = _Reader(source, 0 if form else None)
@@ -147,11 +149,11 @@ def parse_common(source: str, form: bool = False) -> ParsedTree | None:
 
 
 class _Unusual(Exception):
-    """The library has to read this source."""
+    """The library must parse this source."""
 
 
 class _Reader:
-    """Top-down operator precedence, as the library does it; `id` is that of the token at hand."""
+    """Top-down operator precedence, as in the library; `id` is that of the current token."""
 
     __slots__ = (
         "context",
@@ -168,16 +170,16 @@ class _Reader:
 
     def __init__(self, source: str, texts: int | None) -> None:
         self.texts = texts
-        """How many lifted texts have been read so far, None where none is lifted."""
+        """The number of lifted texts read so far, None outside of forms."""
         self.next: Callable[[], re.Match[str] | None] = _TOKEN.scanner(source).match  # type: ignore[attr-defined]
         self.depth = 0
         self.variables: list[Node] = []
-        """The readings of variables so far."""
+        """The uses of variables so far."""
         self.context: list[tuple[str, int]] = []
-        """Those of the context item, as long as that is not *inside* of a path."""
+        """The uses of the context item, outside of paths."""
         self.inside = False
         self.id = ""
-        """An operator as it is written, empty for any other token."""
+        """The text of an operator, empty for any other token."""
         self.advance()
 
     def advance(self) -> None:
@@ -213,14 +215,14 @@ class _Reader:
         return left
 
     def deeper(self) -> int:
-        """Count a level; return how many there are around it."""
+        """Enter a level; return the number of levels around it."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise _Unusual
         return self.depth - 1
 
     def first(self) -> Node:
-        """Read what an expression begins with."""
+        """Read the start of an expression."""
         kind, value, position, operator = self.kind, self.value, self.position, self.id
         if kind == _END:
             raise _Unusual
@@ -255,7 +257,7 @@ class _Reader:
         return node
 
     def opened(self, operator: str, position: int) -> Node:
-        """Read what begins with an operator."""
+        """Read an expression that starts with an operator."""
         if operator == "-":
             operand = self.expression(_SIGN)
             if operand.type == "number":
@@ -273,14 +275,14 @@ class _Reader:
             return Node("unary", value="{", lhs_object=self.listed("}", self.pair))
         raise _Unusual
 
-    def listed(self, closing: str, parse_common: Callable[[int], Any]) -> list[Any]:
-        """Read what is parted by commas, and the closing bracket."""
+    def listed(self, closing: str, read: Callable[[int], Any]) -> list[Any]:
+        """Read comma-separated parts and the closing bracket."""
         found: list[Any] = []
         if self.id != closing:
-            found.append(parse_common(0))
+            found.append(read(0))
             while self.id == ",":
                 self.advance()
-                found.append(parse_common(0))
+                found.append(read(0))
         self.expect(closing)
         return found
 
@@ -290,7 +292,7 @@ class _Reader:
         return [key, self.expression(power)]
 
     def joined(self, left: Node, operator: str, position: int) -> Node:
-        """Read an operator behind an expression, and what belongs to it."""
+        """Read an operator after an expression, with its operands."""
         self.advance()
         if operator == "(":
             if left.type == "path" and left.steps[-1].value == "function":
@@ -352,7 +354,7 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def join_surrogates(text: str) -> str:
-    """A text whose halves of surrogate pairs, written `\\ud83d\\ude00`, are joined."""
+    r"""Return a text with its surrogate pairs, written `\ud83d\ude00`, joined."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -1,6 +1,6 @@
-"""How a query fails: the codes and words of JSONata's reference implementation.
+"""Errors of queries, with the codes and messages of JSONata's reference implementation.
 
-AWS prints them as they are: `T1006: Attempted to invoke a non-function`.
+AWS shows them unchanged: `T1006: Attempted to invoke a non-function`.
 """
 
 import re
@@ -11,14 +11,14 @@ from asl.expr.jsonata.serialization import stringify
 from asl.expr.jsonata.undefined import UNDEFINED
 
 LONGEST = 1000
-"""How much of a value a message shows, in characters."""
+"""Characters of a value shown in a message."""
 
 
 class QueryFault(Exception):
     """An evaluation failed; the text is AWS's, such as `T1006: Attempted to invoke ...`.
 
-    `fields` holds what the message has in its places; places that are not known where the fault
-    arises, such as the name of the function, are filled in on the way out.
+    `fields` are the values for the places of the message. Those unknown where the error arises,
+    such as the name of the function, are added by its callers.
     """
 
     def __init__(self, code: str, **fields: Any) -> None:
@@ -31,7 +31,7 @@ class QueryFault(Exception):
 
 
 def fault(code: str, **fields: Any) -> QueryFault:
-    """The fault with this code; *fields* fill the places of its message."""
+    """Return the error of a code; *fields* fill the places of its message."""
     return QueryFault(code, **fields)
 
 
@@ -44,7 +44,7 @@ OWN = {
     "D1016": "The result of the expression has no JSON form: a function",
     "D3150": "{{{message}}}",
 }
-"""What only this implementation says: its limits, and failures of AWS's functions."""
+"""Messages of this implementation: its limits, and failures of AWS's functions."""
 
 
 OF_AWS = {
@@ -55,18 +55,18 @@ OF_AWS = {
     "D1012": "Expression evaluation timeout: Check for infinite loop",
     "D1013": "Expression evaluation memory limit exceeded: Check for excessive memory usage",
 }
-"""How AWS words that a limit was reached, without a code."""
+"""AWS's messages for exceeded limits, which have no code."""
 
 INTERNAL = "D1015"
-"""What AWS calls an internal error."""
+"""The code of AWS's internal errors."""
 
 UNSUPPORTED = "D1016"
-"""What AWS calls an unsupported result type."""
+"""The code of AWS's unsupported result types."""
 
 
 @cache
 def _messages() -> dict[str, str]:
-    """The library's table, in the words of the JavaScript original that it was ported from."""
+    """Return the library's messages, restored to those of the JavaScript original."""
     from asl.expr.jsonata.library import MESSAGES
 
     ported = {
@@ -77,12 +77,12 @@ def _messages() -> dict[str, str]:
 
 
 def places(code: str) -> list[str]:
-    """The names of the places in the message of a code, in order."""
+    """Return the names of the places in the message of a code, in order."""
     return re.findall(r"\{\{(\w+)\}\}", _messages().get(code, ""))
 
 
 def message(code: str, fields: dict[str, Any]) -> str:
-    """The words for a code: `{{{x}}}` is a field as it is, `{{x}}` as JSON."""
+    """Return the message of a code: `{{{x}}}` is a field as text, `{{x}}` as JSON."""
     template = _messages().get(code, code)
     text = re.sub(r"\{\{\{(\w+)\}\}\}", lambda place: str(fields.get(place[1], "")), template)
     return re.sub(r"\{\{(\w+)\}\}", lambda place: _shown(fields, place[1]), text)

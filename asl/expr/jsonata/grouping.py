@@ -1,4 +1,4 @@
-"""Objects of a query: `{...}` on its own, and behind an expression, where it groups items."""
+"""Object constructors `{...}`: on their own, and after an expression, to group its items."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ from asl.expr.jsonata.values import ITEM, Closure, Sequence
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A key and a value of an object; `name` is the key if it is written out."""
+    """A key and a value of an object; `name` is the key if it is constant."""
 
     key: Closure
     value: Closure
     name: str | None
     weight: int
-    """What the key and the value cost, in steps."""
+    """Steps of the key and the value."""
 
 
 def object_of(pairs: list[Pair]) -> Closure:
-    """`{...}` on its own: an object of the context item, or a group of each of its items."""
+    """Return `{...}` on its own: an object of the context item, or a group of its items."""
     names = [pair.name for pair in pairs]
     if None in names or len(set(names)) < len(names):
         return lambda item, scope: group(pairs, item, scope)
@@ -40,16 +40,16 @@ def object_of(pairs: list[Pair]) -> Closure:
 
 
 PAIR = 3
-"""What it takes to put an item into a group, in steps."""
+"""Steps of adding an item to a group."""
 
 
 def group_by(closure: Closure, pairs: list[Pair]) -> Closure:
-    """An expression with `{...}` behind it."""
+    """Return an expression followed by `{...}`."""
     return lambda item, scope: group(pairs, closure(item, scope), scope)
 
 
 def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
-    """One object: items with the same key are put together before its value is computed."""
+    """Return one object: items with the same key are collected before its value is computed."""
     items: list[Value] = value if isinstance(value, list) else [value]
     tuples = type(value) is Sequence and value.tuples
     run = scope.run
@@ -82,7 +82,7 @@ def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
 
 
 def _together(items: list[Value], run: QueryRun) -> Value:
-    """Items of a group as the context of its value."""
+    """Return the items of a group as the context of its value."""
     if len(items) == 1:
         return items[0]
     together: list[Value] = []
@@ -96,7 +96,7 @@ def _together(items: list[Value], run: QueryRun) -> Value:
 
 
 def _merged(tuples: list[Value], run: QueryRun) -> dict[str, Value]:
-    """Tuples as one: what each variable holds, put together."""
+    """Return several tuples as one, with the values of each variable joined."""
     if len(tuples) == 1:
         return dict(tuples[0])
     return {

@@ -1,7 +1,7 @@
-"""What this package takes from the library jsonata-python: its parser and its picture strings.
+"""The parser and messages of the library jsonata-python.
 
-The evaluation is our own (see docs/notes/jsonata.md). This module is imported when the first query
-is parsed.
+The evaluator is our own (see docs/notes/jsonata.md). This module is imported for the first query
+that `fast_parser` does not parse.
 """
 
 import sys

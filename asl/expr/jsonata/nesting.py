@@ -1,8 +1,8 @@
-"""How deep the evaluation of a query nests, as AWS counts it: a level for each node in another.
+"""The nesting depth of an evaluation as AWS counts it: one level for each node within another.
 
-AWS bounds it, so a query that calls itself some thirty times fails there. What is written is known
-from the tree; what functions of the query add is counted while it runs, by `calls`. Where the tree
-leaves open which way is taken, the shorter one counts, so nothing is refused that AWS takes.
+AWS bounds it, so a query that calls itself some thirty times fails there. The depth of the tree is
+known in advance; `calls` adds that of the query's functions at run time. Where the tree leaves open
+which branch is taken, the shorter one counts, so nothing is refused that AWS accepts.
 """
 
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ Node = Any
 
 
 class Nesting(NamedTuple):
-    """How deep a node nests by itself, and where it calls functions of the query."""
+    """The depth of a node, and the level of its first call of a query's function."""
 
     height: int
-    """Levels of the node with all that is evaluated inside it, whatever happens."""
+    """Levels of the node and all that is always evaluated within it."""
     reach: int
-    """The level of the first call of such a function, 1 for the node itself; 0 for none."""
+    """Level of the first call of such a function, 1 for the node itself; 0 for none."""
 
 
 FLAT = Nesting(1, 0)
 
 
 def nesting(node: Node) -> Nesting:
-    """Return how a node nests."""
+    """Return the nesting of a node."""
     always = [nesting(each) for each in _always(node)]
     ways = [nesting(each) for each in _ways(node)]
     height = max((each.height for each in always), default=0)
@@ -40,7 +40,7 @@ def nesting(node: Node) -> Nesting:
 
 
 def _calls_own(node: Node) -> bool:
-    """Whether a node may call a function that the query has made."""
+    """Return whether a node may call a function defined in the query."""
     if node.type == "apply":
         return bool(node.rhs.type != "function")
     if node.type != "function":
@@ -53,11 +53,11 @@ _KNOWN = frozenset(
     {"count", "sum", "max", "min", "average", "string", "length", "number", "exists", "type"}
     | {"append", "keys", "lookup", "substring", "not", "boolean", "floor", "ceil", "round", "abs"}
 )
-"""Functions of JSONata that call no others, as long as nobody gives one of these names away."""
+"""JSONata functions that call no others, unless a query redefines their names."""
 
 
 def _always(node: Node) -> Iterator[Node]:
-    """Yield what is evaluated together with a node."""
+    """Yield the children that are always evaluated."""
     yield from (each.expr for each in node.predicate or ())
     match node.type:
         case "path":
@@ -93,7 +93,7 @@ def _always(node: Node) -> Iterator[Node]:
 
 
 def _ways(node: Node) -> Iterator[Node]:
-    """Yield those of which one is evaluated."""
+    """Yield the children of which one is evaluated."""
     if node.type == "condition" and node._else is not None:
         yield node.then
         yield node._else

@@ -1,4 +1,4 @@
-"""Numbers and JSON text as queries write them: as JavaScript does, or as AWS's Java."""
+"""Numbers and JSON text as queries print them: as in JavaScript, or as in AWS's Java."""
 
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context
@@ -12,25 +12,25 @@ from asl.expr.jsonata.undefined import Value
 from asl.expr.jsonata.values import is_number
 
 LONG = 2**63
-"""Up to here AWS keeps the digits of whole numbers that are not computed with."""
+"""Bound below which AWS keeps all digits of integers that are not computed with."""
 
 
 def normal(value: float) -> int | float:
-    """A result of arithmetic: whole numbers are integers, -0 is 0."""
+    """Return a result of arithmetic: whole numbers as integers, -0 as 0."""
     if value.is_integer() and -PLAIN < value < PLAIN:
         return int(value)
     return value
 
 
 def finite(value: int | float) -> int | float:
-    """The number itself; raises D1001 for one that JSON does not have."""
+    """Return the number; raises D1001 for NaN and infinities."""
     if type(value) is float and not isfinite(value):
         raise fault("D1001", value=value)
     return value
 
 
 def precise(value: int | float) -> str:
-    """A number rounded to 15 significant digits, as `$string` writes it."""
+    """Return a number rounded to 15 significant digits, as `$string` prints it."""
     if type(value) is int and -(10**15) < value < 10**15:
         return str(value)
     is_number(value)
@@ -38,10 +38,10 @@ def precise(value: int | float) -> str:
 
 
 def precise_in_java(value: int | float) -> str:
-    """A number as AWS's `$string` writes it (measured).
+    """Return a number as AWS's `$string` prints it (measured).
 
-    Whole numbers have all their digits, others fifteen significant ones, rounded down, and an
-    exponent wherever these end before the point.
+    Whole numbers have all of their digits, others fifteen significant ones, rounded down, with an
+    exponent if the digits end before the point.
     """
     if type(value) is int and -LONG <= value < LONG:
         return str(value)
@@ -58,7 +58,7 @@ _FIFTEEN = Context(prec=15, rounding=ROUND_FLOOR)
 
 
 def _quoted_in_java(value: str) -> str:
-    """A string literal as AWS writes it: few characters are escaped (measured)."""
+    """Return a string literal as AWS prints it: few characters are escaped (measured)."""
     for character in _ESCAPED:
         if character in value:
             value = value.replace(character, encode_basestring(character)[1:-1])
@@ -71,9 +71,17 @@ _ESCAPED = '\\"\b\f\n\r\t'
 def text(
     value: Value, room: int, pretty: bool, spend: Callable[[int], None], java: bool = False
 ) -> str:
-    """A value as `$string` writes it, AWS's with *java*; raises TooLong beyond *room* characters.
+    """Return a value as `$string` prints it.
 
-    The work is counted by *spend*.
+    Args:
+        value: The value.
+        room: The allowed number of characters.
+        pretty: Whether to indent.
+        spend: Counts the work.
+        java: Whether to print as AWS does.
+
+    Raises:
+        TooLong: The text has more characters.
     """
     number, literal = (precise_in_java, _quoted_in_java) if java else (precise, quote)
     writer = Writer(number, literal, room, "  " if pretty else "", spend)

@@ -19,7 +19,7 @@ from asl.expr.jsonata.values import (
 )
 
 MAX_RANGE = 1_000_000
-"""Items that a range may have, in the words of JSONata; the limits may allow fewer."""
+"""Items of a range in JSONata; the limits may allow fewer."""
 
 
 def _quotient(one: float, other: float) -> float:
@@ -54,9 +54,10 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 
 
 def arithmetic(operator: str, java: bool) -> Callable[[Value, Value], Value]:
-    """The arithmetic operator; undefined if a side is, raises T2001 and T2002 for non-numbers.
+    """Return an arithmetic operator.
 
-    For AWS (*java*) the remainder of a division by zero is a fault, unlike its quotient (measured).
+    It is undefined if an operand is, and raises T2001 and T2002 for non-numbers. On AWS (*java*)
+    the remainder of a division by zero is an error, unlike its quotient (measured).
     """
     compute = _remainder_of_java if java and operator == "%" else _ARITHMETIC[operator]
 
@@ -95,7 +96,7 @@ def _finite(value: float) -> bool:
 
 
 def negative(value: Value) -> Value:
-    """The value with the other sign; raises D1002 for a non-number."""
+    """Return the negated value; raises D1002 for a non-number."""
     if value is UNDEFINED:
         return UNDEFINED
     if not is_number(value):
@@ -112,9 +113,10 @@ _ORDER: dict[str, Callable[[Value, Value], bool]] = {
 
 
 def comparison(operator: str, java: bool) -> Callable[[Value, Value, QueryRun], Value]:
-    """The comparison; undefined if a side is, raises T2010 and T2009 for what has no order.
+    """Return a comparison operator.
 
-    AWS (*java*) compares numbers as doubles, and NaN is greater than all others (measured).
+    It is undefined if an operand is, and raises T2010 and T2009 for values without an order. AWS
+    (*java*) compares numbers as doubles, with NaN above all others (measured).
     """
     holds = _ORDER[operator]
 
@@ -137,7 +139,7 @@ def comparison(operator: str, java: bool) -> Callable[[Value, Value, QueryRun], 
 
 
 def _kind(value: Value) -> object:
-    """What a value is compared as; None for what has no order."""
+    """Return the type by which a value is compared; None for values without an order."""
     kind = type(value)
     if kind is str or value is UNDEFINED:
         return kind
@@ -145,7 +147,7 @@ def _kind(value: Value) -> object:
 
 
 def equality(one: Value, other: Value, run: QueryRun) -> bool:
-    """Deep equality; nothing is equal to undefined. AWS compares two numbers as doubles."""
+    """Return deep equality; undefined equals nothing. AWS compares two numbers as doubles."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
     if run.bounds.java and (type(one), type(other)) in _NUMBERS:
@@ -154,14 +156,14 @@ def equality(one: Value, other: Value, run: QueryRun) -> bool:
 
 
 def inequality(one: Value, other: Value, run: QueryRun) -> bool:
-    """The opposite of equality, except that nothing differs from undefined."""
+    """Return the negation of equality; undefined differs from nothing."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
     return not equality(one, other, run)
 
 
 def inclusion(one: Value, other: Value, run: QueryRun) -> bool:
-    """Whether the left side is an item of the right one."""
+    """Return whether the left operand is an item of the right one."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
     items = listed(other)
@@ -172,18 +174,18 @@ def inclusion(one: Value, other: Value, run: QueryRun) -> bool:
 
 
 def concatenation(one: Value, other: Value, run: QueryRun) -> str:
-    """Both as strings, in a row."""
+    """Return both operands as one string."""
     left, right = string(one, run), string(other, run)
     run.write(len(left) + len(right))
     return left + right
 
 
 TEXT = 6
-"""What it takes to write a text, besides its parts, in steps."""
+"""Steps of writing a text, besides its parts."""
 
 
 def string(value: Value, run: QueryRun, pretty: bool = False) -> str:
-    """The value as `$string` writes it; undefined is empty."""
+    """Return the value as `$string` prints it; undefined is empty."""
     if type(value) is str:
         return value
     if value is UNDEFINED or isinstance(value, Function):
@@ -200,7 +202,7 @@ def string(value: Value, run: QueryRun, pretty: bool = False) -> str:
 
 
 def interval(one: Value, other: Value, run: QueryRun) -> Value:
-    """The integers from one to the other; raises T2003, T2004 and D2014."""
+    """Return the integers from one to the other; raises T2003, T2004 and D2014."""
     if one is not UNDEFINED and not _is_integer(one):
         raise fault("T2003", token="..", value=one)
     if other is not UNDEFINED and not _is_integer(other):

@@ -1,4 +1,4 @@
-"""Parsing: a reader of the usual sources, and the library's parser behind limits for all others."""
+"""Parse queries: common ones by `fast_parser`, all others by the bounded parser of the library."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ LONGEST = 65_536
 """Characters of a source."""
 
 DEEPEST = 100
-"""How many brackets may be open at a place."""
+"""Brackets that may be open at once."""
 
 _TOKEN = re.compile(
     r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|["']|`[^`]*`|/\*.*?\*/|[][(){}]""", re.DOTALL
@@ -27,12 +27,15 @@ _BRACKET = re.compile(r"[][(){}]")
 
 
 def parse(source: str, java: bool = False) -> ParsedTree:
-    """The library's tree of a source and what it reads; *java* as in `Limits`.
+    """Return the tree of a source with its analysis.
 
-    AWS knows no operators of JSONata 2.1, and patterns as Java does.
+    Args:
+        source: The source.
+        java: As in `QueryLimits`: no operators of JSONata 2.1, and Java's patterns.
 
-    Raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong, and RecursionError for
-    operators that nest too deeply for the stack.
+    Raises:
+        ExpressionFault: V-JSONATA-01, with the offset of the syntax error.
+        RecursionError: Operators are nested too deeply for the stack.
     """
     check_length(source)
     return fast_parser.parse_common(source) or parse_with_library(source, java)
@@ -45,7 +48,7 @@ def check_length(source: str) -> None:
 
 
 def parse_with_library(source: str, java: bool = False) -> ParsedTree:
-    """The same of any source; raises ExpressionFault and RecursionError as `parse` does."""
+    """Parse any source with the library; raises as `parse` does."""
     from asl.expr.jsonata import library
 
     _check_depth(source)
@@ -100,13 +103,13 @@ def _idle(java: bool) -> Any:
 
 
 def _keep(parser: Any, java: bool) -> None:
-    """Let another source be read with a parser that has come to the end of one."""
+    """Store a parser for reuse."""
     parser.ancestor_label, parser.ancestor_index, parser.ancestry = 0, 0, []
     _IDLE[java].append(parser)
 
 
 def too_deep(offset: int) -> ExpressionFault:
-    """The fault of an expression that nests too deeply."""
+    """Return the error of an expression that nests too deeply."""
     return _refused("the expression is nested too deeply", offset)
 
 
@@ -119,14 +122,14 @@ def _pattern(java: bool, source: str, flags: Any) -> Pattern:
 
 
 def _reached(parser: Any) -> int:
-    """How far the tokenizer has read."""
+    """Return the position of the tokenizer."""
     position: int = parser.lexer.position
     end: int = parser.lexer.length
     return min(position, end)
 
 
 def _tokens(source: str) -> Iterator[re.Match[str]]:
-    """Yield texts, comments and brackets; behind a quote that is not closed, brackets alone."""
+    """Yield texts, comments and brackets; after an unclosed quote, brackets only."""
     for match in _TOKEN.finditer(source):
         if match[0] in ("'", '"'):  # the next one would be looked for up to the end again
             yield from _BRACKET.finditer(source, match.end())

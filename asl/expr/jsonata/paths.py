@@ -1,8 +1,8 @@
 """Paths: steps that map over items, filters, bound variables.
 
-A step is applied to every item of the sequence before it and the results are flattened into one.
-Once a step binds a variable (`@$v`, `#$i`) or is the parent of a later `%`, the path carries
-*tuples*: dicts with the item at `@` and the bound variables next to it.
+A step is applied to every item of the sequence before it, and the results are flattened into one
+sequence. Once a step binds a variable (`@$v`, `#$i`) or is the parent of a later `%`, the path
+carries *tuples*: dicts with the item at `@` and the bound variables next to it.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from asl.expr.jsonata.values import (
 
 @dataclass(frozen=True, slots=True)
 class PathFilter:
-    """`[...]` behind a step: an index that is known, or a predicate of the given weight."""
+    """`[...]` after a step: a constant index, or a predicate with its weight."""
 
     predicate: Closure
     weight: int
@@ -38,7 +38,7 @@ class PathFilter:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step of a path; stages are filters, or the name of a variable that counts."""
+    """One step of a path; stages are filters, or the name of an index variable."""
 
     closure: Closure
     weight: int
@@ -55,7 +55,7 @@ class PathStep:
 
 
 def member(value: Value, name: str, run: QueryRun) -> Value:
-    """What is found under a name: a member of an object, or those of the objects in an array."""
+    """Return a member of an object, or those of the objects in an array."""
     if type(value) is dict:
         return value.get(name, UNDEFINED)
     if not isinstance(value, list):
@@ -73,14 +73,14 @@ def member(value: Value, name: str, run: QueryRun) -> Value:
 
 
 def name_step(name: str) -> Closure:
-    """The step that looks up a name."""
+    """Return the step that looks up a name."""
     return lambda item, scope: collapsed(member(item, name, scope.run))
 
 
 def name_path(start: Closure | None, names: tuple[str, ...]) -> Closure:
-    """A path of names only, from a variable or from the context item.
+    """Return a path of names only, from a variable or from the context item.
 
-    As long as it meets objects it is a row of look-ups.
+    While it meets objects it is a series of look-ups.
     """
 
     def walk(item: Value, scope: Scope) -> Value:
@@ -98,7 +98,7 @@ def name_path(start: Closure | None, names: tuple[str, ...]) -> Closure:
 def _through_arrays(
     value: Value, names: tuple[str, ...], position: int, whole: bool, run: QueryRun
 ) -> Value:
-    """Go on from the first value that is no object; *whole* says that it is a step's result."""
+    """Continue from the first non-object; *whole* marks it as a step's result."""
     if not isinstance(value, list):
         return UNDEFINED
     items: list[Value] = [value] if type(value) is Constructed and whole else value
@@ -124,7 +124,7 @@ def _through_arrays(
 
 
 def _flat(found: list[Value], last: bool, run: QueryRun) -> list[Value]:
-    """The results of a step as one sequence; a single array at the end of a path stays itself."""
+    """Return the results of a step as one sequence; a single array at the end stays an array."""
     if last and len(found) == 1 and isinstance(found[0], list) and type(found[0]) is not Sequence:
         array: list[Value] = found[0]
         return array
@@ -159,7 +159,7 @@ def wildcard(item: Value, scope: Scope) -> Value:
 
 
 def _flattened(items: list[Value], run: QueryRun) -> Iterator[Value]:
-    """Yield what is in nested arrays, in order."""
+    """Yield the items of nested arrays, in order."""
     stack = [iter(items)]
     while stack:
         for item in stack[-1]:
@@ -173,7 +173,7 @@ def _flattened(items: list[Value], run: QueryRun) -> Iterator[Value]:
 
 
 def descendants(item: Value, scope: Scope) -> Value:
-    """`**`: the item and everything within it, except arrays themselves."""
+    """`**`: the item and all of its descendants, except arrays themselves."""
     if item is UNDEFINED:
         return UNDEFINED
     found = Sequence()
@@ -202,10 +202,10 @@ def path(
     pairs: list[Pair] | None,
     absolute: bool,
 ) -> Closure:
-    """A path with everything that a step can have.
+    """Return a path with all features of its steps.
 
-    `keep` is `[]` at one of its steps, `keep_result` behind it; `as_tuples` says that a `%` around
-    it needs the tuples, `absolute` that it begins with a variable.
+    `keep` is `[]` at one of its steps, `keep_result` after it; `as_tuples` says that an enclosing
+    `%` needs the tuples, `absolute` that it starts with a variable.
     """
     last = len(steps) - 1
 
@@ -263,7 +263,7 @@ def _step(step: PathStep, items: list[Value], scope: Scope, last: bool) -> Value
 
 
 SELECTION = 6
-"""What a filter of a step costs for each item besides its predicate, in steps."""
+"""Steps of a filter for each item, besides its predicate."""
 TUPLE, MEMBER = 64, 48
 """Bytes of a tuple, and of each of its members."""
 
@@ -321,12 +321,12 @@ def _tuple_step(step: PathStep, items: Value, tuples: Value, scope: Scope) -> Va
 
 
 def filter_by(closure: Closure, filter: PathFilter) -> Closure:
-    """An expression with a filter behind it."""
+    """Return an expression followed by a filter."""
     return lambda item, scope: select(filter, closure(item, scope), scope)
 
 
 def select(filter: PathFilter, value: Value, scope: Scope) -> Value:
-    """The items that a filter lets through: by truth of the predicate, or by index."""
+    """Return the items that pass a filter: by truth of the predicate, or by index."""
     items: list[Value] = value if isinstance(value, list) else Sequence([value])
     tuples = type(items) is Sequence and items.tuples
     chosen = Sequence(tuples=tuples)

@@ -1,7 +1,7 @@
 """Regular expressions of queries: JavaScript's syntax, matched in linear time.
 
-A pattern is translated for RE2. Look-around and back-references, which need unbounded time, are
-refused; everything else means what it means in JavaScript.
+A pattern is translated for RE2. Look-around and back-references need unbounded time and are
+refused; everything else has JavaScript's meaning.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Function
 
 BLANKS = r"\s\x0b\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
-"""The characters of `\\s`; RE2 knows those of ASCII only, and a vertical tab is none of them."""
+r"""The characters of `\s`; RE2 has ASCII only, without the vertical tab."""
 
 NO_BLANKS = (
     r"\x00-\x08\x0e-\x1f!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}"
     r"\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}"
 )
-"""All others, for `\\S` within brackets."""
+r"""All other characters, for `\S` within brackets."""
 
 _BLANKS_OF_JAVA = (r"\s\x0b", r"\x00-\x08\x0e-\x1f!-\x{10ffff}")
 """Both of Java, which takes nothing beyond ASCII for a blank."""
@@ -33,11 +33,11 @@ _KEPT = "dDwWbBtnvfr"
 
 
 class BadPattern(Exception):
-    """A pattern cannot be used; the text says why."""
+    """A pattern is not supported; the text gives the reason."""
 
 
 class Match(NamedTuple):
-    """One match: its text, its place and its groups, UNDEFINED where one took no part."""
+    """One match: its text, position and groups, UNDEFINED for groups that did not match."""
 
     text: str
     start: int
@@ -51,7 +51,7 @@ class Pattern(Function):
     __slots__ = ("compiled", "source")
 
     def __init__(self, source: str, ignore_case: bool, multiline: bool, java: bool = False) -> None:
-        """Compile a pattern; raises BadPattern. With *java* all blanks are of ASCII (measured)."""
+        """Compile a pattern; raises BadPattern. With *java* blanks are ASCII only (measured)."""
         super().__init__("", 1)
         self.source = source
         flags = ("i" if ignore_case else "") + ("m" if multiline else "")
@@ -62,7 +62,7 @@ class Pattern(Function):
             raise BadPattern(f"the regular expression cannot be used: {error}") from None
 
     def matches(self, text: str, run: QueryRun) -> Iterator[Match]:
-        """The matches in order; raises D1004 where an empty one would repeat without end."""
+        """Yield the matches in order; raises D1004 for an empty match."""
         cost = MATCH + GROUP * self.compiled.groups
         run.spend_bytes(2 * len(text))
         try:
@@ -85,7 +85,7 @@ class Pattern(Function):
             raise fault("D1014", what="half of a surrogate pair is no character") from None
 
     def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
-        """The first match as an object with a function for the next one."""
+        """Return the first match as an object with a function for the next one."""
         text = arguments[0] if arguments else UNDEFINED
         if type(text) is not str:
             return UNDEFINED
@@ -152,7 +152,7 @@ def _translated(source: str, java: bool) -> Iterator[str]:
 
 
 def _group(head: str) -> str:
-    """What stands for the beginning of a special group: of one that captures nothing, or a name."""
+    """Return the start of a special group for RE2: non-capturing or named."""
     if head.startswith(":"):
         return ":"
     if head.startswith(("=", "!")) or head in ("<=", "<!"):
@@ -163,7 +163,7 @@ def _group(head: str) -> str:
 
 
 def _escape(source: str, position: int, in_class: bool, java: bool) -> tuple[str, int]:
-    """The escape sequence whose backslash stands before *position*, and where it ends."""
+    """Return the escape sequence whose backslash precedes *position*, and its end."""
     letter = source[position : position + 1]
     if not letter:
         raise BadPattern("the pattern ends with a backslash")

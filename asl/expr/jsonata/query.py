@@ -1,4 +1,4 @@
-"""A parsed query: what it reads, and its evaluation."""
+"""Parsed queries: what they read, and their evaluation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What queries have in common that differ in constant texts alone; it is compiled once."""
+    """The compiled form that queries with different constant texts share."""
 
     variables: frozenset[str]
     shadowed: frozenset[str]
@@ -40,7 +40,7 @@ class Shape:
     context: tuple[tuple[str, int], ...]
     constant: str | None
     names: tuple[str, ...]
-    """What it takes of the workflow's variables, where they are there."""
+    """The workflow variables it reads, where they exist."""
     in_context: bool
     """Whether it reads the context object."""
     closure: Closure
@@ -51,17 +51,16 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed JSONata expression; threads may evaluate one at the same time."""
+    """A parsed JSONata expression; threads may evaluate it at the same time."""
 
     source: str
     shape: Shape
-    """What is known without its texts; of those of the same shape, what is right for one is so
-    for all."""
+    """Everything known without the texts."""
     texts: tuple[str, ...]
-    """The constant texts that its shape leaves out."""
+    """The constant texts that the shape leaves out."""
     _limits: QueryLimits
     direct: Direct | None = None
-    """How to call the function that it is, if it is nothing else."""
+    """The direct call of a dialect's function, if the query is nothing else."""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -70,7 +69,7 @@ class Query:
 
     @property
     def shadowed(self) -> frozenset[str]:
-        """The built-in functions whose names it reads, which variables of these would replace."""
+        """The built-in function names it reads, which workflow variables would replace."""
         return self.shape.shadowed
 
     @property
@@ -85,7 +84,7 @@ class Query:
 
     @property
     def references(self) -> tuple[Reference, ...]:
-        """Each reading of a variable, with its offset."""
+        """The uses of variables, with their offsets."""
         found = self.shape.references
         if not self.texts:
             return found
@@ -95,7 +94,7 @@ class Query:
 
     @property
     def context(self) -> tuple[tuple[str, int], ...]:
-        """What it reads of its context item, and where (`ParsedTree`)."""
+        """The uses of the context item, with their offsets (`ParsedTree`)."""
         return tuple(
             (name, source_offset(self.source, offset)) for name, offset in self.shape.context
         )
@@ -108,9 +107,15 @@ class Query:
     def __call__(
         self, bindings: Mapping[str, Json], frame: Frame, meter: WorkMeter | None = None
     ) -> Json | Undefined:
-        """Evaluate with `$name` for each name of *bindings*; raises QueryFault.
+        """Evaluate the query.
 
-        A *meter* that several evaluations share limits all of them together.
+        Args:
+            bindings: The values of variables by name.
+            frame: The running machine.
+            meter: A meter shared with other evaluations, to limit all of them together.
+
+        Raises:
+            QueryFault: The evaluation failed.
         """
         shape = self.shape
         run = QueryRun(bindings, frame, self._limits, self.texts)
@@ -129,17 +134,17 @@ class Query:
 
 
 def parse(source: str, limits: QueryLimits = LIMITS) -> Query:
-    """Parse a query; raises ExpressionFault(V-JSONATA-01) with the offset of what is wrong."""
+    """Parse a query; raises ExpressionFault(V-JSONATA-01) with the offset of the error."""
     return _with_room(lambda: _parsed(source, limits))
 
 
-def _with_room(parse_common: Callable[[], T]) -> T:
-    """Read a source where the stack has room; raises ExpressionFault where none is enough."""
+def _with_room(read: Callable[[], T]) -> T:
+    """Parse with enough stack; raises ExpressionFault if no stack is enough."""
     try:
-        return parse_common()
+        return read()
     except RecursionError:  # perhaps only because the caller's own stack is deep
         try:
-            return calls.run_on_new_stack(parse_common)
+            return calls.run_on_new_stack(read)
         except RecursionError:
             raise parser.too_deep(0) from None
 
@@ -156,13 +161,13 @@ def _parsed(source: str, limits: QueryLimits) -> Query:
 
 @lru_cache(maxsize=512)
 def _usual(form: str, limits: QueryLimits) -> Shape | None:
-    """Return the shape of the usual queries of a form, None where the library has to read them."""
+    """Return the shape of a form, None if the library must parse its queries."""
     parsed = parse_common(form, form=True)
     return None if parsed is None else _shape(parsed, limits)
 
 
 def _shape(parsed: ParsedTree, limits: QueryLimits) -> Shape:
-    """Return what is known of a query without its texts."""
+    """Return the shape of a parsed query."""
     tree, bound, found, context = parsed
     foreign = named_functions({each.name for each in found if each.called and "_" in each.name})
     natives = NATIVES | foreign if foreign else NATIVES

@@ -1,4 +1,4 @@
-"""What leaves a query: plain JSON, or UNDEFINED."""
+"""Results of queries: conversion to plain JSON, as far as a result may need it."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -14,25 +14,30 @@ from asl.expr.jsonata.serialization import double
 from asl.expr.jsonata.undefined import UNDEFINED, Undefined, Value
 
 EVERYWHERE = MAX_DEPTH + 1
-"""As many levels as a result can have."""
+"""The largest number of levels."""
 
 
-def result_json(value: Value, run: QueryRun, open_levels: int = EVERYWHERE) -> Json | Undefined:
-    """A result as JSON; raises D1016 for a function, D1014 for what nests too deeply.
+def result_json(value: Value, run: QueryRun, levels: int = EVERYWHERE) -> Json | Undefined:
+    """Return a result as JSON, or UNDEFINED.
 
-    A number that JSON does not have raises D1001. On AWS it is the text "Infinity" or "NaN", and
-    a whole number beyond 2^63 is that of a double (measured; what is within a container that is
-    handed through stays, which spares a walk over it).
+    Args:
+        value: The result.
+        run: The evaluation, which counts the work.
+        levels: Levels below the top that may hold anything but JSON, as known from the query.
 
-    Only so many *levels* below the top can hold anything but JSON, as is known from the query.
-    Containers that need no change, such as all of the input, stay the objects that they are.
+    Raises:
+        QueryFault: D1016 for a function, D1014 for too deep nesting, D1001 for NaN and infinities.
+            On AWS these are the texts "NaN" and "Infinity", and an integer beyond 2^63 is rounded
+            to a double (measured; in containers that are passed through it stays as it is).
+
+    Containers without changes, such as all of the input, stay the same objects.
     """
     if value is UNDEFINED:
         return value
     return (
         _scalar(value, run.bounds)
         if not isinstance(value, list | dict)
-        else _Plain(run).of(value, 0, open_levels)
+        else _Plain(run).of(value, 0, levels)
     )
 
 
@@ -66,12 +71,12 @@ class _Plain:
         self.run = run
         self.unchanged = _UNCHANGED if run.bounds.java else _UNCHANGED_WITH_INTEGERS
         self.known: dict[int, tuple[Value, Json]] = {}
-        """The containers seen so far: what is shared stays shared."""
+        """The converted containers by id: shared parts stay shared."""
 
-    def of(self, value: Value, depth: int, open_levels: int) -> Json:
-        """A container as JSON, *depth* levels below the top."""
+    def of(self, value: Value, depth: int, levels: int) -> Json:
+        """Return a container as JSON, *depth* levels below the top."""
         kind = type(value)
-        if not open_levels:
+        if not levels:
             if kind is dict or kind is list:
                 return value
             return [None if item is UNDEFINED else item for item in value]
@@ -86,7 +91,7 @@ class _Plain:
             if item_kind in self.unchanged or (item_kind is str and item.isascii()):
                 continue
             if isinstance(item, list | dict):
-                new = self.of(item, depth + 1, open_levels - 1)
+                new = self.of(item, depth + 1, levels - 1)
             else:
                 new = _scalar(item, self.run.bounds)
             if new is not item:
@@ -101,7 +106,7 @@ Node = Any
 """A node of the library's tree."""
 
 _SELECTING = {"name", "variable", "wildcard", "descendant", "sort"}
-"""Steps that give parts of what they are applied to."""
+"""Steps that select parts of their input."""
 
 _SCALAR = {
     *("string", "length", "substring", "substringBefore", "substringAfter", "lowercase", "trim"),
@@ -109,19 +114,19 @@ _SCALAR = {
     *("count", "abs", "floor", "ceil", "round", "power", "sqrt", "exists", "boolean", "not"),
     *("keys", "split", "type", "hash", "uuid", "random", "now", "millis", "fromMillis", "toMillis"),
 }
-"""Functions that give a scalar, or an array of texts."""
+"""Functions that return a scalar, or an array of texts."""
 
 _PASSING = {"filter", "distinct", "single", "lookup", "sift"}
-"""Functions that give parts of their first argument."""
+"""Functions that return parts of their first argument."""
 
 _WRAPPING = {"append", "reverse", "sort", "shuffle"}
-"""Functions that give an array, in which an argument may stand that is none itself."""
+"""Functions that return an array around arguments that may be scalars."""
 
 _CONSTANT = ("string", "text", "number", "value")
 
 
 def open_levels(tree: Node, bound: Container[str], natives: Container[str]) -> int:
-    """How many levels of a result, below the top, can hold anything but parts of the input.
+    """Return the levels of a result, below the top, that may hold anything but parts of the input.
 
     *bound* are the names that the query binds itself, *natives* those of the functions.
     """
@@ -134,7 +139,7 @@ class _Levels:
     natives: Container[str]
 
     def of(self, node: Node) -> int:
-        """The levels of what a node gives; whether the value itself is JSON, they do not tell."""
+        """Return the levels of a node's value; they do not cover the value itself."""
         if node.group is not None or (node.keep_array and node.type != "path"):
             return EVERYWHERE
         match node.type:
@@ -179,15 +184,15 @@ class _Levels:
             return max(inner[0] - 1, 0) if listed else inner[0]
         return EVERYWHERE
 
-    def _wrapped(self, node: Node, open_levels: int) -> int:
-        """The levels of an array around a value that is perhaps none; what was found is JSON."""
+    def _wrapped(self, node: Node, levels: int) -> int:
+        """Return the levels of an array around a value that may be a scalar."""
         found = node.type == "path" or (node.type == "variable" and node.value not in self.natives)
-        return open_levels if found and not open_levels else open_levels + 1
+        return levels if found and not levels else levels + 1
 
 
-def _made(node: Node, open_levels: int) -> bool:
-    """Whether a value may hold anything but JSON; constants do not."""
+def _made(node: Node, levels: int) -> bool:
+    """Return whether a value may hold anything but JSON; constants do not."""
     if node.type == "unary" and node.value == "{":
         values = [value for _, value in node.lhs_object]
         return node.group is not None or any(each.type not in _CONSTANT for each in values)
-    return open_levels > 0
+    return levels > 0

@@ -1,4 +1,4 @@
-"""What an evaluation carries along: its limits, what it has spent of them, and its variables."""
+"""The state of an evaluation: its limits, its work so far, and its variables."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryLimits:
-    """Where an evaluation ends with a fault; the same query and data always end alike."""
+    """The limits of an evaluation; the same query and data always end the same way."""
 
     work: WorkLimits = LIMITS_OF_WORK
     """Steps and bytes of one evaluation."""
     depth: int = 500
-    """Calls of the query's own functions within each other; tail calls do not count."""
+    """Nested calls of the query's own functions; tail calls do not count."""
     items: int = 1_000_000
     """Items of one sequence or array."""
     ranged: int = 1_000_000
-    """Items that `$range` may make."""
+    """Items of a `$range`."""
     characters: int = 10_000_000
     """Length of one string."""
     nesting: int | None = None
-    """Levels of nodes evaluated within each other (`nesting`), None for as many as may be."""
+    """Levels of nested nodes (`nesting`), None for no limit."""
     finite: bool = True
-    """Whether a number that JSON does not have is a fault, and no text such as `Infinity`."""
+    """Whether NaN and infinities are errors instead of texts such as `Infinity`."""
     java: bool = False
-    """Whether texts, numbers and patterns are read, written and compared as AWS was measured to."""
+    """Whether texts, numbers and patterns follow the behaviour measured on AWS."""
 
 
 LIMITS = QueryLimits()
@@ -45,16 +45,16 @@ AWS_LIMITS = QueryLimits(
     finite=False,
     java=True,
 )
-"""Those that AWS was observed to have."""
+"""The limits observed on AWS."""
 
 
 def limits(aws: bool) -> QueryLimits:
-    """The limits of the `aws` profile, or of any other."""
+    """Return the limits of the `aws` profile, or of any other."""
     return AWS_LIMITS if aws else LIMITS
 
 
 class QueryRun(WorkMeter):
-    """One evaluation of a query: the meter of its work, and what it reads."""
+    """One evaluation of a query: its work meter and its input."""
 
     __slots__ = ("bindings", "bounds", "depth", "frame", "level", "texts")
 
@@ -74,10 +74,10 @@ class QueryRun(WorkMeter):
         self.texts = texts
         self.depth = 0
         self.level = 0
-        """How deep the calls of the function under way are nested, as AWS counts it."""
+        """Nesting level of the current function call, as AWS counts it."""
 
     def nest(self, nesting: Nesting) -> None:
-        """Enter what nests so; raises D1011 where that is too deep."""
+        """Enter a nested node; raises D1011 if it is too deep."""
         most = self.bounds.nesting
         if most is not None:
             if self.level + nesting.height > most:
@@ -100,20 +100,20 @@ class QueryRun(WorkMeter):
             self.exceed("steps" if self.steps < 0 else "bytes")
 
     def hold(self, items: int, most: int | None = None) -> None:
-        """Count the making of an array; raises D1013 for too large a one."""
+        """Count the creation of an array; raises D1013 if it is too large."""
         most = most or self.bounds.items
         if items > most:
             raise fault("D1013", what="sequence", limit=f"{most} items")
         self.copy(items)
 
     def count(self, numbers: int, most: int | None = None) -> None:
-        """Count the making of an array of numbers; raises D1013 for too large a one."""
+        """Count the creation of an array of numbers; raises D1013 if it is too large."""
         self.hold(numbers, most)
         self.steps -= numbers >> 4
         self.spend_bytes(NUMBER * numbers)
 
     def write(self, characters: int) -> None:
-        """Count the making of a string; raises D1013 for too long a one."""
+        """Count the creation of a string; raises D1013 if it is too long."""
         if characters > self.bounds.characters:
             raise self.too_long()
         self.scan(characters)
@@ -124,16 +124,16 @@ class QueryRun(WorkMeter):
         self.spend(characters >> READ)
 
     def encode(self, texts: Iterable[str]) -> None:
-        """Count the writing of texts as bytes, to compare them."""
+        """Count the encoding of texts, to compare them."""
         self.spend_bytes(CHARACTER * sum(map(len, texts)))
 
     def too_long(self) -> QueryFault:
-        """The fault of a string that is too long."""
+        """Return the error of a string that is too long."""
         return fault("D1013", what="string", limit=f"{self.bounds.characters} characters")
 
     @property
     def millis(self) -> int:
-        """The time of this evaluation, in milliseconds since 1970."""
+        """Return the time of this evaluation, in milliseconds since 1970."""
         return floor(self.frame.now * 1000)
 
 
@@ -150,7 +150,7 @@ CHARACTER: Final = 2
 
 
 class Scope:
-    """The variables that a block, a function or a tuple binds; `outer` is what encloses it."""
+    """The variables of a block, a function or a tuple; `outer` is the enclosing scope."""
 
     __slots__ = ("names", "outer", "run")
 
@@ -160,7 +160,7 @@ class Scope:
         self.names = names
 
     def look_up(self, name: str, default: Value = UNDEFINED) -> Value:
-        """What the query itself has bound to a name, else the workflow, else *default*."""
+        """Return the value bound by the query, else by the workflow, else *default*."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:

@@ -1,4 +1,4 @@
-"""Numbers and JSON text as JavaScript writes them, whatever the value is."""
+"""Print numbers and values as JavaScript does, and as JSONata literals."""
 
 import json
 from collections.abc import Callable
@@ -26,14 +26,14 @@ __all__ = [
 INFINITY: Final = float("inf")
 
 SAFE = 2**53
-"""Up to here whole numbers are exact as doubles."""
+"""Bound of the integers that doubles represent exactly."""
 
 PLAIN = 10**21
-"""From here on JavaScript writes an exponent."""
+"""Bound from which JavaScript prints an exponent."""
 
 
 def double(value: int | float) -> float:
-    """The number as JavaScript computes with it; an integer beyond that is infinite."""
+    """Return the number as a JavaScript double; an integer beyond its range is infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -41,14 +41,14 @@ def double(value: int | float) -> float:
 
 
 def number_text(value: int | float) -> str:
-    """A number as `String(value)` gives it: `1e+21`, `1e-7`, `0.000001`, `100`."""
+    """Return a number as `String(value)` prints it: `1e+21`, `1e-7`, `0.000001`, `100`."""
     if type(value) is int and -SAFE <= value <= SAFE:
         return str(value)
     return with_exponent(double(value))
 
 
 def with_exponent(value: float) -> str:
-    """A number as JavaScript writes it, with an exponent where that is due."""
+    """Return a number as JavaScript prints it, with an exponent if it needs one."""
     if value in (INFINITY, -INFINITY) or value != value:
         return "null"
     digits, _, power = repr(abs(value)).partition("e")
@@ -69,7 +69,7 @@ def with_exponent(value: float) -> str:
 
 
 def quote(value: str) -> str:
-    """A string literal; half of a surrogate pair is escaped."""
+    """Return a string literal; lone surrogates are escaped."""
     literal = encode_basestring(value)
     if literal.isascii():
         return literal
@@ -77,11 +77,11 @@ def quote(value: str) -> str:
 
 
 class TooLong(Exception):
-    """The text is longer than the room for it."""
+    """The text is longer than allowed."""
 
 
 def stringify(value: Value, room: int) -> str:
-    """A value as `JSON.stringify` writes it, cut somewhere after *room* characters."""
+    """Return a value as `JSON.stringify` prints it, cut somewhere after *room* characters."""
     writer = Writer(number_text, quote, room, "", _free)
     with suppress(TooLong):
         writer.write(value, "\n")
@@ -89,13 +89,13 @@ def stringify(value: Value, room: int) -> str:
 
 
 def _free(steps: int) -> None:
-    """What a short text costs."""
+    """Count nothing: the work of a short text."""
 
 
 WRITTEN = 10
-"""What it takes to write a number with a fraction, in steps."""
+"""Steps of writing a number with a fraction."""
 SHORT = 16
-"""Characters of a string that costs nothing by itself."""
+"""Characters of a string that is free."""
 
 
 class Writer:
@@ -146,13 +146,13 @@ class Writer:
             self.put('""')
 
     def fits(self, characters: int) -> None:
-        """Count a long string before it is written; raises TooLong if there is no room for it."""
+        """Count a long string before it is written; raises TooLong if it does not fit."""
         if characters > self.room:
             raise TooLong
         self.spend(characters >> 4)
 
     def members(self, brackets: str, members: list[tuple[str, Value]], line: str) -> None:
-        """Write the members of a container, each with what stands before it."""
+        """Write the members of a container, each with its prefix."""
         inner = line + self.indent
         self.spend(6 * len(members))
         self.put(brackets[0])
@@ -163,10 +163,10 @@ class Writer:
 
 
 def literal(value: object) -> str:
-    """Return a JSON value as JSONata writes it."""
+    """Return a JSON value as a JSONata literal."""
     if isinstance(value, str):
-        number_text = encode_basestring(value)
-        return number_text if "'" in value else f"'{number_text[1:-1]}'".replace('\\"', '"')
+        written = encode_basestring(value)
+        return written if "'" in value else f"'{written[1:-1]}'".replace('\\"', '"')
     if isinstance(value, dict):
         pairs = ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items())
         return f"{{{pairs}}}"

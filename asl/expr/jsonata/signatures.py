@@ -1,7 +1,7 @@
-"""Signatures of functions: `<s-nn?:s>` checks the arguments of a call and completes them.
+"""Signatures of functions: `<s-nn?:s>` checks and completes the arguments of a call.
 
-The letters of all arguments are matched against a pattern made of the parameters; where a value
-is missing the context item may take its place (`-`), and a single value becomes an array (`a`).
+The type letters of all arguments are matched against a pattern made of the parameters. The context
+item may replace a missing value (`-`), and a single value may become an array (`a`).
 """
 
 import re
@@ -25,12 +25,12 @@ _ANY = {"a": "[asnblfom]", "x": "[asnblfom]", "j": "[asnblom]", "f": "f"}
 
 
 class Parameter(NamedTuple):
-    """One parameter: the letter of its type and the pattern of the letters it takes."""
+    """One parameter: its type letter, and the pattern of the accepted letters."""
 
     kind: str
     pattern: str
     context: re.Pattern[str] | None
-    """What a context item must be to stand in."""
+    """The type of a context item that may replace the argument."""
     inner: str | None
     """The type of an array's items."""
 
@@ -41,23 +41,26 @@ class Signature:
     def __init__(
         self, parameters: Sequence[Parameter], compile: Callable[[str], Any] = re.compile
     ) -> None:
-        """Of *parameters*; *compile* makes the pattern, that of a stranger in linear time."""
+        """Args:
+        parameters: The parameters.
+        compile: Compiles the pattern, in linear time for signatures in queries.
+        """
         self.parameters = parameters
         self.compile = compile
         self.plain: set[str] = set()
-        """Letters of arguments that are fine as they are."""
+        """Letters of arguments that need no change."""
         if compile is not re.compile:
             _ = self.pattern  # a stranger's may be none, which is to show now
 
     @cached_property
     def pattern(self) -> Any:
-        """What the letters of all arguments match; few functions are called in a process."""
+        """The pattern of the argument letters, compiled on first use."""
         return self.compile("".join(f"({each.pattern})" for each in self.parameters))
 
     def validate(self, arguments: list[Value], item: Value) -> list[Value]:
-        """The arguments as the function takes them; raises T0410, T0411 or T0412.
+        """Return the arguments for the function; raises T0410, T0411 or T0412.
 
-        Optional arguments that are missing at the end are missing in the answer.
+        Optional arguments missing at the end stay missing.
         """
         letters = "".join(map(symbol, arguments))
         if letters in self.plain:
@@ -115,7 +118,7 @@ def _check_items(parameter: Parameter, part: str, letter: str, value: Value, pos
 
 
 def parse_parameters(text: str) -> list[Parameter]:
-    """Parse what stands between `<` and `:`; raises S0401 and S0402."""
+    """Parse the text between `<` and `:`; raises S0401 and S0402."""
     found: list[Parameter] = []
     position = 1
     while position < len(text) and text[position] != ":":

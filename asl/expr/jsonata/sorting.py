@@ -1,4 +1,4 @@
-"""The order of items: `^(...)` behind a step, and the merge sort that `$sort` shares with it."""
+"""Sort items: `^(...)` after a step, and the merge sort shared with `$sort`."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ class Term:
 
 
 def sort_items(terms: list[Term], items: Value, scope: Scope) -> Value:
-    """The items in the order of the terms; equal ones keep theirs, undefined keys come last."""
+    """Return the items in the order of the terms: stable, with undefined keys last."""
     if len(items) <= 1:
         return items
     run = scope.run
@@ -58,7 +58,7 @@ def sort_items(terms: list[Term], items: Value, scope: Scope) -> Value:
 
 
 class _Row(NamedTuple):
-    """An item to be sorted, where its keys are evaluated, and those that have been."""
+    """An item to sort, with its scope and the keys evaluated so far."""
 
     item: Value
     context: Value
@@ -66,7 +66,7 @@ class _Row(NamedTuple):
     keys: list[Value]
 
     def key(self, terms: list[Term], place: int) -> Value:
-        """The key of a term, which is evaluated when it is first asked for."""
+        """Return the key of a term, evaluated on first use."""
         if place == len(self.keys):
             self.keys.append(terms[place].key(self.context, self.scope))
         return self.keys[place]
@@ -84,10 +84,11 @@ def _order(one: Value, other: Value) -> int:
 
 
 def merge_sorted(items: list[Any], after: Any, run: QueryRun) -> list[Any]:
-    """Merge sort; *after* says that its first argument belongs behind the second.
+    """Return the items sorted by merge sort; *after* returns whether its first argument comes
+    second.
 
     The comparisons are those of the reference implementation, in its order, so that a comparison
-    written in the query is called with the same arguments.
+    function of the query is called with the same arguments.
     """
     if len(items) <= 1:
         return items

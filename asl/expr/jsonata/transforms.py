@@ -10,7 +10,7 @@ _SIGNATURE = Signature(parse_parameters("<(oa):o>"))
 
 
 class Transform(Function):
-    """Copies its argument, then changes what the pattern finds in the copy."""
+    """Copies its argument, then changes the objects that the pattern finds in the copy."""
 
     __slots__ = ("clone", "delete", "pattern", "scope", "update")
 
@@ -59,7 +59,7 @@ class Transform(Function):
 
 
 def copy_tree(value: Value, run: QueryRun) -> Value:
-    """A copy that shares no container with the original."""
+    """Return a copy that shares no container with the original."""
     run.spend(6)
     if isinstance(value, list):
         return [copy_tree(item, run) for item in value]
@@ -69,7 +69,7 @@ def copy_tree(value: Value, run: QueryRun) -> Value:
 
 
 def _objects(value: Value, run: QueryRun) -> set[int]:
-    """The objects of the copy: nothing else may be changed, whatever the pattern finds."""
+    """Return the ids of the copy's objects: nothing else may be changed."""
     found: set[int] = set()
     todo = [value]
     while todo:

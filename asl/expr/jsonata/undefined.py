@@ -1,15 +1,15 @@
-"""What an expression gives that finds nothing, beside the values that it computes with."""
+"""The undefined value: the result of an expression that finds nothing."""
 
 from typing import Any, TypeAlias
 
 __all__ = ["UNDEFINED", "Undefined", "Value"]
 
 Value: TypeAlias = Any
-"""A JSON value, UNDEFINED, or what `asl.expr.jsonata.values` has beside these."""
+"""A JSON value, UNDEFINED, or a value of `asl.expr.jsonata.values`."""
 
 
 class Undefined:
-    """The type of `UNDEFINED`, what an expression gives that finds nothing."""
+    """The type of `UNDEFINED`, the result of an expression that finds nothing."""
 
     __slots__ = ()
 

@@ -1,12 +1,12 @@
-"""The values a query computes with: JSON, `UNDEFINED`, sequences and functions.
+"""The values of queries: JSON, `UNDEFINED`, sequences and functions.
 
-JSON values are what they are everywhere (null is None), and an input is used as it is, never
-copied and never changed. Two kinds of list exist besides the JSON array:
+JSON values are represented as everywhere (null is None); an input is used as it is, never copied or
+changed. Two kinds of list exist besides the JSON array:
 
-* a `Sequence` is the result of a step of a path. It vanishes when it is empty and collapses to its
-  only item, unless it is to be kept;
-* a `Constructed` array was written `[...]` as a step of a path; it does not melt into the sequence
-  around it.
+* a `Sequence` is the result of a path step. An empty one is undefined, and one of a single item
+  collapses to the item, unless it is marked to be kept;
+* a `Constructed` array was written `[...]` as a step of a path; it is not flattened into the
+  sequence around it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +34,7 @@ class Sequence(list[Value]):
 
 
 ITEM = "@"
-"""Where a tuple of a `Sequence` has its item; no variable can be called so."""
+"""Key of the item in a tuple of a `Sequence`; no variable can have this name."""
 
 
 class Constructed(list[Value]):
@@ -44,7 +44,7 @@ class Constructed(list[Value]):
 
 
 class Function:
-    """Something that can be called: `arity` is the number of arguments it would use."""
+    """A callable value: `arity` is the number of arguments that it uses."""
 
     __slots__ = ("arity", "name")
 
@@ -53,12 +53,12 @@ class Function:
         self.arity = arity
 
     def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
-        """Call it; *item* stands in for an argument that may come from the context."""
+        """Call the function; *item* may replace an argument taken from the context."""
         raise NotImplementedError
 
 
 def collapsed(value: Value) -> Value:
-    """The value of a sequence: nothing, its only item, or the sequence."""
+    """Return the value of a sequence: undefined, its only item, or the sequence."""
     if type(value) is Sequence and not value.tuples:
         if not value:
             return UNDEFINED
@@ -82,7 +82,7 @@ _SYMBOLS = {
 
 
 def symbol(value: Value) -> str:
-    """The letter of a value's type in a signature: s n b l a o f, m for undefined."""
+    """Return the type letter of a value in a signature: s n b l a o f, m for undefined."""
     return _SYMBOLS.get(type(value), "f")
 
 
@@ -90,12 +90,12 @@ _WORDS = {"s": "string", "n": "number", "b": "boolean", "l": "null", "a": "array
 
 
 def type_word(value: Value) -> str:
-    """The name of a value's type, as `$type` gives it."""
+    """Return the name of a value's type, as `$type` does."""
     return _WORDS.get(symbol(value), "object")
 
 
 def is_number(value: Value) -> bool:
-    """Whether the value is a number; raises D1001 for an infinite one."""
+    """Return whether the value is a number; raises D1001 for an infinite one."""
     kind = type(value)
     if kind is int:
         return True
@@ -117,7 +117,7 @@ def are_strings(values: Items[Value]) -> bool:
 
 
 def boolean(value: Value) -> bool:
-    """The truth of a value; undefined counts as false."""
+    """Return the truth of a value; undefined is false."""
     kind = type(value)
     if kind is bool:
         return bool(value)
@@ -133,7 +133,7 @@ def _leaf_is_true(value: Value) -> bool:
 
 
 def _leaves(items: list[Value]) -> Iterator[Value]:
-    """Yield what is in nested arrays; one that is there several times is looked at once."""
+    """Yield the items of nested arrays; shared arrays are visited once."""
     todo, seen = [items], {id(items)}
     while todo:
         for item in todo.pop():
@@ -145,7 +145,7 @@ def _leaves(items: list[Value]) -> Iterator[Value]:
 
 
 def equal(one: Value, other: Value, spend: Callable[[int], None]) -> bool:
-    """Deep equality: 1 equals 1.0, true differs from 1, the order of keys is free."""
+    """Return deep equality: 1 equals 1.0, true differs from 1, key order is ignored."""
     if not isinstance(one, list | dict):
         spend(_length(one))
         return identical(one, other)
@@ -172,12 +172,12 @@ def equal(one: Value, other: Value, spend: Callable[[int], None]) -> bool:
 
 
 def _length(value: Value) -> int:
-    """What it takes to compare a scalar, in steps."""
+    """Return the steps of comparing a scalar."""
     return len(value) >> COMPARED if type(value) is str else 0
 
 
 def identity(value: Value, run: QueryRun) -> Value:
-    """What two values have in common that are equal, as the key of a set or an object."""
+    """Return a hashable key that equal values share."""
     if isinstance(value, list):
         run.spend(2 + 2 * len(value))
         return "a", tuple([identity(item, run) for item in value])
@@ -196,14 +196,14 @@ COMPARED = 10
 
 
 def identical(one: Value, other: Value) -> bool:
-    """Whether two scalars are equal; containers and functions only if they are the same one."""
+    """Return whether two scalars are equal, or two containers or functions the same object."""
     if isinstance(one, list | dict | Function):
         return one is other
     return bool(one == other) and (type(one) is bool) is (type(other) is bool)
 
 
 def in_units(one: str, other: str) -> tuple[str | bytes, str | bytes]:
-    """What orders two texts as their code units in UTF-16, by which JavaScript and Java compare."""
+    """Return keys that order two texts by UTF-16 code units, as JavaScript and Java do."""
     return (one, other) if one.isascii() or other.isascii() else (units(one), units(other))
 
 
@@ -213,12 +213,12 @@ def units(text: str) -> bytes:
 
 
 def listed(value: Value) -> list[Value]:
-    """The value as items: an array itself, anything else alone."""
+    """Return the value as a list of items: an array itself, anything else alone."""
     return value if isinstance(value, list) else [value]
 
 
 def appended(one: Value, other: Value) -> Value:
-    """Both as one array; an undefined one counts for nothing."""
+    """Return both values as one array; undefined adds nothing."""
     if one is UNDEFINED:
         return other
     if other is UNDEFINED:

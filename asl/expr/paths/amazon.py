@@ -27,7 +27,7 @@ _ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
 
 
 def parse_amazon_path(text: str) -> Path:
-    """Parse a path as AWS does; raises ExpressionFault with the offset of the fault."""
+    """Parse a path as AWS does; raises ExpressionFault with the offset of the error."""
     bare = text.strip(JAVA_BLANKS)
     start = text.index(bare)
     found = _ROOT.match(bare)
@@ -44,7 +44,7 @@ def parse_amazon_path(text: str) -> Path:
 
 
 def concerns(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield what a path does on AWS that its author cannot mean, each with a hint."""
+    """Yield unexpected effects of a path on AWS, each with a hint."""
     for position, segment in enumerate(path.segments):
         if type(segment) is int and segment < 0:
             message = f"[{segment}] finds nothing on AWS, where an index counts from the beginning"
@@ -63,7 +63,7 @@ def concerns(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def is_past_end(path: Path, data: Json) -> bool:
-    """Whether nothing is missing but the last step, an index behind the end of an array."""
+    """Return whether only the last step is missing, an index beyond the end of an array."""
     *before, last = path.segments or (None,)
     if not path.plain or path.root != "$" or type(last) is not int:
         return False

@@ -1,4 +1,4 @@
-"""Compiling a path into a closure, and what happens when it finds nothing."""
+"""Compile paths into closures, with the handling of missing values."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -17,23 +17,23 @@ __all__ = ["Use", "compile_path", "whole_context"]
 
 
 class Use(NamedTuple):
-    """Where a path stands: the field that holds it, its state, and what missing means there."""
+    """The use of a path: its field, its state, and the behaviour for a missing value."""
 
     field: str
     state: str
     missing: Missing = Missing.RUNTIME
     effect: bool = False
-    """The state reaches the world, so it can be retried."""
+    """Whether the state performs an effect, so it can be retried."""
     token: bool = False
-    """The state hands out a task token."""
+    """Whether the state has a task token."""
     call: str | None = None
-    """The intrinsic call of which the path is an argument."""
+    """The intrinsic call that has the path as an argument."""
     aws: bool = False
-    """The path is evaluated as AWS does."""
+    """Whether the path is evaluated as on AWS."""
 
 
 def compile_path(path: Path, use: Use) -> Evaluate:
-    """Compile *path*; the closure raises StateError as `use.missing` says when nothing is found."""
+    """Compile *path*; a missing value is handled as `use.missing` says."""
     if (path.definite and not use.aws) or path.plain:
         return _look_up(path, use)
     return _searched(path, use, _amazon(path, use) if use.aws else _standard(path))
@@ -92,10 +92,10 @@ def _amazon(path: Path, use: Use) -> Search:
 
 
 def _definite(path: Path, use: Use) -> Evaluate:
-    """Direct look-ups for the paths that nearly all documents consist of.
+    """Compile direct look-ups for plain paths, the most common ones.
 
-    A string key works on objects only, so the look-up itself is the type check; an index would
-    also work on a string and needs the general walk.
+    A string key works on objects only, so the look-up itself is the type check; an index would also
+    work on a string and needs the general walk.
     """
     keys = path.keys
     if not keys:
@@ -167,7 +167,7 @@ CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map", "Checkpoint")
 
 
 def whole_context(frame: Frame, at: StateView) -> dict[str, Json]:
-    """Return the whole context object: every member that exists at this moment."""
+    """Return the whole context object with every member that exists now."""
     whole: dict[str, Json] = {}
     for root in (*CONTEXT_ROOTS, "Task") if at.token else CONTEXT_ROOTS:
         try:
@@ -193,7 +193,7 @@ def _from_variable(path: Path, use: Use) -> Evaluate:
 def not_found(
     path: Path, data: Json, frame: Frame, use: Use, failure: jayway.PathFailure | None = None
 ) -> Json:
-    """Do what a missing value means at this place: null, or a StateError (Specification 3.3)."""
+    """Handle a missing value: return null, or raise StateError (Specification 3.3)."""
     if use.missing is Missing.NULL or (_past_end_is_null(use) and is_past_end(path, data)):
         return None
     if use.call is not None and use.missing is Missing.RUNTIME:
@@ -229,13 +229,13 @@ def _past_end_is_null(use: Use) -> bool:
 
 
 def _document(path: Path, data: Json, frame: Frame, use: Use) -> Json:
-    """Return the document that a path is followed in."""
+    """Return the document that a path applies to."""
     if path.root == "$":
         return data
     return whole_context(frame, use) if path.root == "$$" else frame.variables.get(path.root)
 
 
 def _gap(path: Path, document: Json) -> str | jayway.PathFailure:
-    """Name the first step that is missing, the way AWS's path engine words it."""
+    """Return the first missing step, in the words of AWS's path engine."""
     failure = jayway.explain(path.segments, document) if path.plain else None
     return failure or f"No results for path: {path.text}"

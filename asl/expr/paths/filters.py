@@ -32,7 +32,7 @@ Matches: TypeAlias = Callable[[str, Spend], bool]
 
 
 class FilterLiteral(NamedTuple):
-    """A value that is written in the filter."""
+    """A literal value of a filter."""
 
     value: Json
 
@@ -47,7 +47,7 @@ class FilterQuery(NamedTuple):
     segments: tuple[Segment, ...]
 
     def nodes(self, node: Json, evaluation: Evaluation) -> list[Json]:
-        """Return the nodes of the query; those below the root are looked up once an evaluation."""
+        """Return the nodes of the query; those from the root are cached for an evaluation."""
         evaluation.meter.spend()
         if not self.from_root:
             return nodes_of(self.segments, node, evaluation)
@@ -63,7 +63,7 @@ class FilterQuery(NamedTuple):
         return found[0] if len(found) == 1 else (found or _NOTHING)
 
     def exists(self, node: Json, evaluation: Evaluation) -> bool:
-        """Whether the query has a node."""
+        """Return whether the query has a node."""
         return bool(self.nodes(node, evaluation))
 
 
@@ -80,13 +80,13 @@ def all_of(tests: list[Test]) -> Test:
     return lambda node, evaluation: all(test(node, evaluation) for test in tests)
 
 
-def _ordered(compare: Callable[[Json, Json], bool], or_equal: bool) -> Relation:
+def _ordered(holds_for: Callable[[Json, Json], bool], or_equal: bool) -> Relation:
     def holds(left: Json, right: Json, evaluation: Evaluation) -> bool:
         comparable = (is_number(left) and is_number(right)) or (
             type(left) is str and type(right) is str
         )
         if comparable:
-            return compare(left, right)
+            return holds_for(left, right)
         return or_equal and _same(left, right, evaluation)
 
     return holds
@@ -103,7 +103,7 @@ def _same(left: Json, right: Json, evaluation: Evaluation) -> bool:
 
 
 def _count(value: Json, evaluation: Evaluation) -> None:
-    """Count the parts of a value that is going to be compared."""
+    """Count the parts of a value before it is compared."""
     todo = [value]
     while todo:
         part = todo.pop()
@@ -123,14 +123,14 @@ RELATIONS: dict[str, Relation] = {
 
 
 def compare(left: Operand, holds: Relation, right: Operand) -> Test:
-    """Return the test whether a relation of `RELATIONS` holds between two operands."""
+    """Return the test of a relation of `RELATIONS` between two operands."""
     return lambda node, evaluation: holds(
         left.read(node, evaluation), right.read(node, evaluation), evaluation
     )
 
 
 def match_text(left: Operand, matches: Matches) -> Test:
-    """Return the test whether an operand is a text that an expression matches."""
+    """Return the test of an operand by a regular expression."""
 
     def test(node: Json, evaluation: Evaluation) -> bool:
         value = left.read(node, evaluation)
@@ -143,7 +143,7 @@ def match_text(left: Operand, matches: Matches) -> Test:
 
 
 def linear_regex(source: str, fail: Callable[[str], NoReturn]) -> Matches:
-    """Compile a regular expression of a document; *fail* is told why it is none."""
+    """Compile a regular expression; *fail* gets the reason if it is invalid."""
     try:
         compiled = linear(source)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where the nodes of a path lie: their steps from the root, and data without some of them."""
+"""Locate, replace and remove the nodes of a path."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
@@ -20,12 +20,12 @@ from asl.expr.paths.selection import too_much_work
 __all__ = ["Steps", "locate", "node_path", "remove_nodes", "replace_nodes"]
 
 Steps: TypeAlias = tuple[str | int, ...]
-"""The way from the root to one node."""
+"""The keys from the root to one node."""
 Located: TypeAlias = tuple[Steps, Json]
 
 
 def locate(path: Path, data: Json) -> list[Located]:
-    """Return the nodes of a path in *data*, each with its steps; none where nothing is there.
+    """Return the nodes of a path in *data*, each with its steps.
 
     Raises:
         StateError: "States.Runtime" for a path that takes too many steps.
@@ -86,7 +86,7 @@ def _descendants(node: Located, evaluation: Evaluation) -> Iterator[Located]:
 
 
 def node_path(steps: Steps) -> str:
-    """Write the path of one node."""
+    """Return the path of one node as text."""
     parts = []
     for step in steps:
         if type(step) is int:
@@ -100,7 +100,7 @@ def node_path(steps: Steps) -> str:
 
 
 def remove_nodes(data: Json, places: Iterable[Steps]) -> Json:
-    """Return *data* without the nodes at *places*; without its root it is an empty object."""
+    """Return *data* without the nodes at *places*; an empty object without its root."""
     tree: Json = {}
     for steps in places:
         if not steps:
@@ -116,7 +116,7 @@ def remove_nodes(data: Json, places: Iterable[Steps]) -> Json:
 
 
 def _pruned(node: Json, tree: Json) -> Json:
-    """Return a node without what the tree has None for."""
+    """Return a node without the parts marked by None in the tree."""
     if not tree:
         return node
     if type(node) is dict:
@@ -136,7 +136,7 @@ _WHOLE: Json = {}
 
 
 def replace_nodes(segments: tuple[Segment, ...], start: Json, by: Json) -> Json:
-    """Return *start* with *by* at every node that *segments* reach; raises WorkExceeded."""
+    """Return *start* with *by* at every node of *segments*; raises WorkExceeded."""
     return _Replacing(start, by).at(start, segments)
 
 
@@ -166,7 +166,7 @@ class _Replacing:
         return node if copy is None else copy
 
     def _reached(self, segment: Segment, node: Json) -> Iterator[str | int]:
-        """Yield the members of a node that a segment reaches."""
+        """Yield the keys of a node that a segment selects."""
         match segment:
             case str():
                 if type(node) is dict and segment in node:

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Evaluation:
-    """One evaluation of a path: its root document and the work it may still do.
+    """One evaluation of a path: its root document and its work meter.
 
     Args:
         root: The document that `$` names within filters.
@@ -35,7 +35,7 @@ class Evaluation:
         self.root = root
         self.meter = WorkMeter()
         self.found: dict[int, list[Json]] = {}
-        """Nodes of the queries of filters that begin at the root, by the identity of the query."""
+        """Cached nodes of filter queries from the root, by the identity of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ class Descend:
 
 
 class Pick(NamedTuple):
-    """`['a','b']` at the end of a path of AWS: an object of those members that exist."""
+    """`['a','b']` at the end of an AWS path: an object of those members that exist."""
 
     members: tuple[str, ...]
 
 
 class Computed(NamedTuple):
-    """`[(@.length-1)]` in a path of AWS: the element at the length plus an offset."""
+    """`[(@.length-1)]` in an AWS path: the element at the length plus an offset."""
 
     offset: int
 
@@ -93,7 +93,7 @@ class Path(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether the path has names and indices from 0 up only, which every engine reads alike."""
+        """Whether the path has names and indices from 0 up only, the same in every engine."""
         return all(type(s) is str or (type(s) is int and s >= 0) for s in self.segments)
 
     @property

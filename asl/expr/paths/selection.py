@@ -1,4 +1,4 @@
-"""Selecting the nodes of an indefinite path of RFC 9535, in document order."""
+"""Select the nodes of an indefinite path of RFC 9535, in document order."""
 
 from collections.abc import Iterator
 
@@ -11,11 +11,11 @@ __all__ = ["children", "nodes_of", "select", "too_much_work"]
 
 
 def select(segments: tuple[Segment, ...], start: Json, root: Json) -> list[Json]:
-    """Return the nodes that segments reach.
+    """Return the nodes of segments.
 
     Args:
         segments: The segments of a path.
-        start: Where the path begins.
+        start: The node where the path starts.
         root: The document that `$` names within filters.
 
     Raises:
@@ -28,12 +28,12 @@ def select(segments: tuple[Segment, ...], start: Json, root: Json) -> list[Json]
 
 
 def too_much_work(exceeded: WorkExceeded) -> StateError:
-    """Return the error of a path whose evaluation goes beyond a limit."""
+    """Return the error of a path whose evaluation exceeds a limit."""
     return StateError("States.Runtime", f"A path cannot be evaluated: {exceeded}")
 
 
 def nodes_of(segments: tuple[Segment, ...], start: Json, evaluation: Evaluation) -> list[Json]:
-    """Return the nodes that segments reach within an evaluation; raises WorkExceeded."""
+    """Return the nodes of segments within an evaluation; raises WorkExceeded."""
     nodes = [start]
     for segment in segments:
         nodes = _step(segment, nodes, evaluation)
@@ -69,7 +69,7 @@ def _step(segment: Segment, nodes: list[Json], evaluation: Evaluation) -> list[J
 
 
 def children(node: Json, evaluation: Evaluation) -> list[Json]:
-    """Return the members of a node after counting them."""
+    """Count and return the children of a node."""
     if type(node) is dict:
         evaluation.meter.spend(len(node))
         return list(node.values())

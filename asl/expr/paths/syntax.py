@@ -1,4 +1,4 @@
-"""Parsing a path; a fault tells its offset in the text."""
+"""Parse paths; errors have the offset in the text."""
 
 import re
 from collections.abc import Iterator
@@ -48,10 +48,10 @@ def parse_path(text: str, aws: bool = False) -> Path:
 
     Args:
         text: The path.
-        aws: Whether it is read as AWS does, else by RFC 9535 with a few additions.
+        aws: Whether to parse as AWS does, instead of by RFC 9535 with a few additions.
 
     Raises:
-        ExpressionFault: The text is no path; with the offset of the fault.
+        ExpressionFault: The text is no path; with the offset of the error.
     """
     plain = _PLAIN.match(text)
     if plain and len(text) <= MAX_LENGTH:
@@ -74,7 +74,7 @@ def parse_reference_path(text: str, aws: bool = False) -> Path:
 
 
 def parse_result_path(text: str, rule: str = "V-ST-05", aws: bool = False) -> Path:
-    """Parse a path to where something is put in the data; raises ExpressionFault otherwise."""
+    """Parse a path to a place for a result; raises ExpressionFault otherwise."""
     path = parse_reference_path(text, aws)
     if path.root != "$":
         raise ExpressionFault(

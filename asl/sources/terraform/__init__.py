@@ -1,4 +1,4 @@
-"""State machines in Terraform files: what HCL says, and what its expressions come to."""
+"""State machines in Terraform files: HCL and its expressions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -17,18 +17,18 @@ __all__ = ["TerraformTemplate"]
 
 KIND: Final = "aws_sfn_state_machine"
 MAX_STEPS: Final = 100
-"""How many names may stand between a definition and where it is written."""
+"""Names between a definition and its expression."""
 
 
 class Instance(NamedTuple):
-    """A block, and the values of `each` and `count` in one of its instances."""
+    """A block, with `each` and `count` of one of its instances."""
 
     block: syntax.Block
     names: Mapping[str, SourcePart]
 
 
 class TerraformTemplate:
-    """A Terraform file, and its state machines; a module that is given a definition is one, too."""
+    """A Terraform file with its state machines, including modules with a definition."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source = source
@@ -44,13 +44,13 @@ class TerraformTemplate:
         self.names = {name: self.others(name) for name in self.instances}
 
     def deployed_name(self, name: str, reading: ReadContext) -> str:
-        """The name of a state machine in ARNs, which is that of its block or module."""
+        """Return the name of a state machine in ARNs: that of its block or module."""
         return instance_name(name.removeprefix("module."))
 
     def repeated(
         self, block: syntax.Block, base: str, reading: ReadContext
     ) -> Iterator[tuple[str, Instance]]:
-        """Yield the state machines that a block makes: several by `for_each` or `count`."""
+        """Yield the state machines of a block: several by `for_each` or `count`."""
         evaluator, scope = Evaluator(self.folder, reading), Scope(self.source)
         instances = evaluator.instances(block.body.attributes, scope)
         if len(instances) == 1 and "for_each" not in block.body.attributes:
@@ -60,14 +60,14 @@ class TerraformTemplate:
             yield f"{base}{key}", Instance(block, names)
 
     def others(self, name: str) -> frozenset[str]:
-        """What else an instance may be called: its address, that of its block."""
+        """Return the other names of an instance: its address, and that of its block."""
         block = self.instances[name].block
         base = _name(block) or name
         address = ".".join(block.labels)
         return frozenset((base, address, f"{address}{name.removeprefix(base)}")) - {name}
 
     def document(self, name: str, reading: ReadContext) -> Document:
-        """The definition of a state machine; raises InvalidDocument."""
+        """Return the definition of a state machine; raises InvalidDocument."""
         block, names = self.instances[name]
         reading.deliberate = True  # Terraform writes $${ for what it is to leave alone
         definition = block.body.attributes.get("definition")
@@ -80,7 +80,7 @@ class TerraformTemplate:
 
 
 def _name(block: syntax.Block) -> str | None:
-    """The name of the state machine that a block declares, None if it is another one."""
+    """Return the name of the state machine that a block declares, None for other blocks."""
     if block.kind == "resource" and len(block.labels) == 2 and block.labels[0] == KIND:
         return block.labels[1]
     if block.kind == "module" and block.labels and "definition" in block.body.attributes:
@@ -89,7 +89,7 @@ def _name(block: syntax.Block) -> str | None:
 
 
 class _Machine:
-    """One state machine while it is read: from its definition to where that is written."""
+    """One state machine of a file."""
 
     def __init__(self, evaluator: Evaluator, name: str) -> None:
         self.evaluator = evaluator
@@ -113,7 +113,7 @@ class _Machine:
         return read(text, source, self.reading, self.name)
 
     def text(self, node: syntax.Node, scope: Scope) -> tuple[TrackedText, Source]:
-        """The text of an expression, and the file in which it is written."""
+        """Return the text of an expression, and the file that contains it."""
         match node:
             case syntax.Call(name="file" | "templatefile"):
                 return calls.file_of(self.evaluator, node, scope)
@@ -128,7 +128,7 @@ class _Machine:
         return self.evaluator.text(node, scope), scope.source
 
     def origin(self, node: syntax.Node, scope: Scope) -> tuple[syntax.Node, Scope]:
-        """Where an expression is written that is a name for another, or a choice of two."""
+        """Return the place of an expression behind names and conditions."""
         for _ in range(MAX_STEPS):
             match node:
                 case syntax.Template(quoted=True, parts=[syntax.Node() as only]):

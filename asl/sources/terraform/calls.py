@@ -1,4 +1,4 @@
-"""Calls of the functions of Terraform, with those that need more than values."""
+"""Calls of Terraform functions, including those that need the evaluator."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -19,18 +19,18 @@ from asl.sources.text import TrackedText
 OF_TEXTS: Final = frozenset(
     ("chomp", "format", "indent", "join", "replace", "trimprefix", "trimspace", "trimsuffix")
 )
-"""The functions that pass texts on: a stand-in within their result is as good as anywhere."""
+"""Functions that pass texts on: their results may contain stand-ins."""
 
 __all__ = ["arguments", "call", "file_of", "template_file"]
 
 COMPARED: Final = 32
-"""Items that are compared in the time of one step."""
+"""Items compared in one step."""
 REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopIteration)
-"""What a function says of arguments that it does not take."""
+"""Errors of functions for invalid arguments."""
 
 
 def call(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    """What a call comes to; raises Undecided for a function that is worked out nowhere here."""
+    """Return the result of a call; raises Undecided for an unsupported function."""
     name = node.name.removeprefix("core::")
     if name in OWN:
         return OWN[name](evaluator, node, scope)
@@ -59,7 +59,7 @@ def call(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
 
 
 def _items(value: Json) -> int:
-    """How many items there are in a list, or in the lists of an object."""
+    """Return the number of items in a list, or in the lists of an object."""
     if type(value) is dict:
         return sum(map(_items, value.values()))
     return len(value) if type(value) is list else 1
@@ -71,7 +71,7 @@ def _wrong(evaluator: Evaluation, node: syntax.Call, scope: Scope, reason: str) 
 
 
 def _parts(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Iterator[SourcePart]:
-    """Yield the values of the arguments; raises Undecided where one is not known."""
+    """Yield the values of the arguments; raises Undecided for an unknown one."""
     for index, argument in enumerate(node.arguments):
         part = evaluator.value(argument, scope)
         if isinstance(part.value, Unknown):
@@ -118,7 +118,7 @@ def _decode_yaml(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Sour
 
 
 def _attempt(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    """`try`: the first argument that can be worked out."""
+    """`try`: the first argument that can be evaluated."""
     for argument in node.arguments[:-1]:
         try:
             return evaluator.value(argument, scope)
@@ -128,7 +128,7 @@ def _attempt(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePa
 
 
 def _works(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    """`can`: whether the argument can be worked out."""
+    """`can`: whether the argument can be evaluated."""
     (argument,) = arguments(evaluator, node, scope, 1)
     try:
         evaluator.json(evaluator.value(argument, scope), scope)
@@ -149,7 +149,7 @@ def _exists(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePar
 
 
 def _filled(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    """`templatestring`: a text that is a template, with its variables filled in."""
+    """`templatestring`: a text used as a template."""
     template, values = arguments(evaluator, node, scope, 2)
     text = evaluator.json(evaluator.value(template, scope), scope)
     names = evaluator.value(values, scope)
@@ -163,14 +163,14 @@ def _filled(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePar
 def arguments(
     evaluator: Evaluation, node: syntax.Call, scope: Scope, *counts: int
 ) -> list[syntax.Node]:
-    """The arguments of a call, as many as are expected."""
+    """Return the arguments of a call, checked for their number."""
     if len(node.arguments) not in counts:
         raise _wrong(evaluator, node, scope, f"{counts[0]} are expected")
     return node.arguments
 
 
 def file_of(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> tuple[TrackedText, Source]:
-    """What `file` and `templatefile` give: the text of a file, with its variables filled in."""
+    """Return the text of `file` or `templatefile`, with its variables replaced."""
     path = evaluator.text(arguments(evaluator, node, scope, 1, 2)[0], scope).string
     file = evaluator.reading.file(path, scope.source, node.at)
     if node.name == "file":
@@ -186,7 +186,7 @@ def file_of(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> tuple[Tra
 def template_file(
     evaluator: Evaluation, block: syntax.Block, source: Source
 ) -> tuple[TrackedText, Source]:
-    """What the data source `template_file` gives."""
+    """Return the text of the data source `template_file`."""
     scope, attributes = Scope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
     for inner in block.body.blocks:  # Terraform 0.11 writes it as a block
@@ -208,7 +208,7 @@ def template_file(
 def _render(
     evaluator: Evaluation, file: Source, values: Mapping[str, SourcePart]
 ) -> tuple[TrackedText, Source]:
-    """A file as a template, with the names that its caller gives; those of ours win."""
+    """Return a file used as a template with the given names."""
     file = file._replace(format="json" if file.format == "json" else "yaml")
     names = dict(values)
     for name in names:
@@ -230,4 +230,4 @@ OWN: Final[Mapping[str, Callable[[Evaluation, syntax.Call, Scope], SourcePart]]]
     "try": _attempt,
     "yamldecode": _decode_yaml,
 }
-"""The functions that need more than values: places, files, what is not known."""
+"""Functions that need places, files, or unknown values."""

@@ -1,4 +1,4 @@
-"""What expressions of Terraform come to, as far as it can be known without a deployment."""
+"""Evaluate Terraform expressions as far as possible without a deployment."""
 
 import operator
 import re
@@ -22,10 +22,10 @@ from asl.sources.text import TrackedText, join_texts
 __all__ = ["Evaluator", "instance_name"]
 
 MAX_DEPTH: Final = 150
-"""How deep expressions may stand in each other or refer to each other."""
+"""Levels of nested expressions and references."""
 
 MAX_INSTANCES: Final = 100
-"""How many instances of a block are looked at."""
+"""Instances of a block that are read."""
 
 CALLED: Final = (
     (r"aws_lambda_(?:function|alias)\.(.+)\.(?:qualified_|invoke_)?arn", FUNCTION),
@@ -33,7 +33,7 @@ CALLED: Final = (
     (r"aws_sfn_state_machine\.(.+)\.(?:arn|id)", MACHINE),
     (r"aws_sfn_activity\.(.+)\.(?:arn|id)", ACTIVITY),
 )
-"""What a workflow calls: the name in the file completes what stands for it."""
+"""Stand-in prefixes of resources that workflows call; the name in the file completes them."""
 AROUND: Final = (
     (r"data\.aws_caller_identity\.[^.]+\.account_id", ACCOUNT),
     (r"data\.aws_partition\.[^.]+\.dns_suffix", "amazonaws.com"),
@@ -41,36 +41,36 @@ AROUND: Final = (
     (r"data\.aws_region\.[^.]+\.(?:id|name|region)", REGION),
     (r"terraform\.workspace", "default"),
 )
-"""Where a workflow is deployed."""
+"""Values of the deployment's environment."""
 _PARENTHESES: Final = str.maketrans("{}", "()")
 _INSTANCE = re.compile(r'\[(?:"([^"]*)"|[^\]]*)\]')
 
 
 def instance_name(address: str) -> str:
-    """The name that stands for an instance of a block: `flow["eu"]` is `flow-eu`."""
+    """Return the name for an instance of a block: `flow["eu"]` is `flow-eu`."""
     return _INSTANCE.sub(lambda key: f"-{key[1]}" if key[1] else "", address)
 
 
 class Evaluator:
-    """Works out the expressions of one folder."""
+    """Evaluates the expressions of one folder."""
 
     def __init__(self, folder: TerraformFolder, reading: ReadContext) -> None:
         self.folder = folder
         self.reading = reading
         self.depth = 0
         self.following: list[str] = []
-        """The names whose values are being worked out."""
+        """The names being evaluated."""
         self.known: dict[str, SourcePart] = {}
-        """Values by name."""
+        """Evaluated names."""
 
     def refused(
         self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
-        """The refusal of an expression."""
+        """Return the error of an expression."""
         return self.reading.refused(scope.source, node.at, "READ-16", message, hint)
 
     def value(self, node: syntax.Node, scope: Scope) -> SourcePart:
-        """What an expression comes to; raises InvalidDocument for one that cannot be meant."""
+        """Return the value of an expression; raises InvalidDocument for an invalid one."""
         self.reading.count(scope.source, node.at)
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -86,7 +86,7 @@ class Evaluator:
     # Values as texts, conditions and JSON --------------------------------------------------------
 
     def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
-        """What an expression comes to within a text; a stand-in if it is not known."""
+        """Return the value of an expression as text; a stand-in if it is unknown."""
         value = self.value(node, scope).value
         if isinstance(value, TrackedText):
             return value
@@ -98,7 +98,7 @@ class Evaluator:
         return self.reading.insert(text_of(value), scope.source, node.at)
 
     def stand_in(self, unknown: Unknown, scope: Scope, at: int) -> TrackedText:
-        """The text that takes the place of what is not known."""
+        """Return the text that stands in for an unknown value."""
         given = self.reading.value(unknown.text)
         if given is None:
             hint = None
@@ -109,7 +109,7 @@ class Evaluator:
         return self.reading.insert(given, scope.source, at)
 
     def settled(self, part: SourcePart, scope: Scope) -> SourcePart:
-        """The value with stand-ins for what is not known."""
+        """Return the value with stand-ins for its unknown parts."""
         self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
@@ -122,14 +122,14 @@ class Evaluator:
         return part
 
     def decide(self, node: syntax.Node, scope: Scope) -> bool:
-        """Whether a condition holds; raises Undecided if that is not known."""
+        """Return whether a condition holds; raises Undecided if that is unknown."""
         value = self.json(self.value(node, scope), scope)
         if type(value) is not bool and value not in ("true", "false"):
             raise self.refused(node, scope, "a condition is true or false")
         return value is True or value == "true"
 
     def json(self, part: SourcePart, scope: Scope) -> Json:
-        """The value as JSON; raises Undecided if a part of it is not known."""
+        """Return the value as JSON; raises Undecided if a part is unknown."""
         self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
@@ -144,7 +144,7 @@ class Evaluator:
         return value
 
     def constant(self, value: Json, scope: Scope, at: int) -> SourcePart:
-        """A value that is not written as such, for what stands at an offset."""
+        """Return a value without text of its own, at an offset."""
         self.reading.count(scope.source, at)
         if type(value) is dict:
             return SourcePart(
@@ -212,7 +212,7 @@ class Evaluator:
         return SourcePart(items if node.key is None else members, node.at)
 
     def rounds(self, node: syntax.For | syntax.Repeat, scope: Scope) -> Iterator[Scope]:
-        """Yield the scope of every round of a loop."""
+        """Yield the scope of every iteration of a loop."""
         over = self.value(node.over, scope).value
         if isinstance(over, Unknown):
             raise Undecided
@@ -231,9 +231,10 @@ class Evaluator:
     def instances(
         self, attributes: Mapping[str, syntax.Node], scope: Scope
     ) -> list[tuple[str, Mapping[str, SourcePart]]]:
-        """The instances of a block: `["key"]` or `[index]` of each, and what `each` or `count` is.
+        """Return the instances of a block: the suffix `["key"]` or `[index]` of each, and its
+        `each` or `count`.
 
-        There is one where their number is not known, or is none.
+        A block without repetition, or with an unknown one, has one instance.
         """
         over = attributes.get("for_each")
         number = attributes.get("count")
@@ -255,7 +256,7 @@ class Evaluator:
         return found or [("", {})]
 
     def text_or_empty(self, part: SourcePart) -> str:
-        """The text of a part, empty for anything else."""
+        """Return the text of a part, empty for anything else."""
         return part.value.string if isinstance(part.value, TrackedText) else ""
 
     def operation(self, node: syntax.Operation, scope: Scope) -> SourcePart:
@@ -290,7 +291,7 @@ class Evaluator:
     # References ----------------------------------------------------------------------------------
 
     def reference(self, node: syntax.Node, scope: Scope) -> SourcePart:
-        """A name with the attributes and indices that follow it."""
+        """Return the value of a name with attributes and indices."""
         steps: list[syntax.Attribute | syntax.Index] = []
         while isinstance(node, syntax.Attribute | syntax.Index):
             steps.append(node)
@@ -311,7 +312,7 @@ class Evaluator:
     def root(
         self, node: syntax.Name, steps: list[syntax.Attribute | syntax.Index], scope: Scope
     ) -> tuple[SourcePart, list[syntax.Attribute | syntax.Index]]:
-        """What a reference begins with, and the steps that are left."""
+        """Return the value of a reference's start, and the remaining steps."""
         names = [step.name for step in steps if isinstance(step, syntax.Attribute)]
         match [node.name, *names]:
             case ["var", name, *_]:
@@ -330,7 +331,7 @@ class Evaluator:
     def member(
         self, of: SourcePart, step: syntax.Attribute | syntax.Index, scope: Scope
     ) -> SourcePart:
-        """An attribute or an item of a value."""
+        """Return an attribute or an item of a value."""
         value = of.value
         if isinstance(value, Unknown):
             return self.deployed(value.text + self.suffix(step, scope), step, scope)
@@ -354,7 +355,7 @@ class Evaluator:
         return f"[{compact(self.json(SourcePart(key, step.at), scope))}]"
 
     def deployed(self, path: str, node: syntax.Node, scope: Scope) -> SourcePart:
-        """A value that a deployment makes: as given, by a stand-in, or unknown."""
+        """Return a value of the deployment: the given one, a stand-in, or unknown."""
         given = self.reading.given_for(path)
         if given is not None:
             return self.constant(given, scope, node.at)
@@ -368,7 +369,7 @@ class Evaluator:
         return SourcePart(Unknown(path), node.at)
 
     def local(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
-        """A local value."""
+        """Return a local value."""
         path = f"local.{name}"
         given = self.reading.given_for(path)
         if given is not None:
@@ -379,7 +380,7 @@ class Evaluator:
         return self.followed(path, *found, node, scope)
 
     def variable(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
-        """An input variable: as given, as a tfvars file says, or its default."""
+        """Return an input variable: the given value, that of a tfvars file, or its default."""
         path = f"var.{name}"
         block = self.folder.block("variable", name)
         kind = block[0].body.attributes.get("type") if block else None
@@ -403,7 +404,7 @@ class Evaluator:
     def followed(
         self, path: str, node: syntax.Node, source: Source, at: syntax.Node, scope: Scope
     ) -> SourcePart:
-        """The value of what a name stands for; it seems to stand here if that is another file."""
+        """Return the value of a name's expression, moved here from another file."""
         if path in self.following:
             raise self.refused(at, scope, f"{path} refers to itself")
         if path not in self.known:
@@ -416,7 +417,7 @@ class Evaluator:
         return part if source is scope.source else self.moved(part, at.at, scope)
 
     def moved(self, part: SourcePart, at: int, scope: Scope) -> SourcePart:
-        """A value of another file, as if it stood at an offset of this one."""
+        """Return a value of another file with the position of an offset of this one."""
         self.reading.count(scope.source, at)
         value = part.value
         if isinstance(value, TrackedText):
@@ -432,7 +433,7 @@ class Evaluator:
     def converted(
         self, value: Json, kind: syntax.Node | None, node: syntax.Node, scope: Scope
     ) -> Json:
-        """A given value as the type that is declared for it: texts may stand for other values."""
+        """Return a given value converted from text to its declared type."""
         if type(value) is not str or kind is None:
             return value
         convert, hint = FUNCTIONS["jsondecode"], "write it as JSON"
@@ -472,4 +473,4 @@ VALUES: Final[Mapping[type[syntax.Node], Callable[[Evaluator, Any, Scope], Sourc
     syntax.Template: Evaluator.template,
     syntax.Tuple: Evaluator.array,
 }
-"""How each kind of expression is worked out."""
+"""The evaluation of each kind of expression."""

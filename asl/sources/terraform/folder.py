@@ -1,4 +1,4 @@
-"""The files of a Terraform module: one folder, in which each may refer to what another declares."""
+"""The files of a Terraform module: the folder within which declarations are shared."""
 
 import os
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from asl.sources.terraform import parser, syntax
 __all__ = ["TerraformFolder", "read_hcl"]
 
 MAX_FILES: Final = 200
-"""How many other files of a folder are looked at."""
+"""Other files of a folder that are read."""
 
 
 def read_hcl(source: Source, limits: Limits) -> syntax.Body:
-    """What a file says; raises InvalidDocument. HCL has the bounds of YAML."""
+    """Parse a file; raises InvalidDocument. HCL has the limits of YAML."""
     text = source.text or ""
     if len(text) > limits.max_yaml_bytes:
         raise too_large(source.name, limits.max_yaml_bytes)
@@ -25,7 +25,7 @@ def read_hcl(source: Source, limits: Limits) -> syntax.Body:
 
 
 class TerraformFolder:
-    """One file of a folder, and the others as soon as it refers to something else."""
+    """One file, and the other files of its folder once they are needed."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.limits = limits
@@ -34,12 +34,12 @@ class TerraformFolder:
 
     @cached_property
     def files(self) -> list[tuple[Source, syntax.Body]]:
-        """The other files, in alphabetical order; none if the first one is no file itself."""
+        """The other files, in alphabetical order; none for a text without a file."""
         return [(each, read_hcl(each, self.limits)) for each in self.others((".tf",))]
 
     @cached_property
     def assigned(self) -> dict[str, tuple[syntax.Node, Source]]:
-        """What the files say that Terraform reads values from without being asked."""
+        """The values of files that Terraform loads automatically."""
         return {
             name: (node, source)
             for source in self.others(("terraform.tfvars", ".auto.tfvars"))
@@ -61,7 +61,7 @@ class TerraformFolder:
             yield open_source(os.path.join(folder, each), limits=self.limits)._replace(format="hcl")
 
     def blocks(self, *head: str) -> Iterator[tuple[syntax.Block, Source]]:
-        """Yield the blocks of a kind and with labels, the first file's before those of others."""
+        """Yield the blocks with a type and labels, those of the first file first."""
         for block in self.body.blocks:
             if (block.kind, *block.labels) == head:
                 yield block, self.source
@@ -71,11 +71,11 @@ class TerraformFolder:
                     yield block, source
 
     def block(self, *head: str) -> tuple[syntax.Block, Source] | None:
-        """The first of these blocks."""
+        """Return the first of these blocks."""
         return next(self.blocks(*head), None)
 
     def local(self, name: str) -> tuple[syntax.Node, Source] | None:
-        """What a local value is."""
+        """Return the expression of a local value."""
         for block, source in self.blocks("locals"):
             if name in block.body.attributes:
                 return block.body.attributes[name], source

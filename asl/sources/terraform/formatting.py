@@ -1,4 +1,4 @@
-"""Texts of Terraform that are made by a pattern: `format` with its verbs, regular expressions."""
+"""Formatting and regular expressions of Terraform: `format`, `regex`, `replace`."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,13 +13,13 @@ from asl.core.work import WorkMeter
 __all__ = ["format_text", "matched", "matches", "replaced", "text_of"]
 
 SCANNED: Final = 64
-"""Characters that a pattern looks at in the time of one step."""
+"""Characters that a pattern scans in one step."""
 MAX_LENGTH: Final = 4_000_000
-"""How many characters a replacement may make."""
+"""Characters that a replacement may produce."""
 
 
 def text_of(value: Json) -> str:
-    """The value as Terraform writes it into a string."""
+    """Return the value as Terraform converts it to a string."""
     if type(value) in (dict, list) or value is None:
         raise TypeError("a string is expected")
     return value if type(value) is str else compact(value)
@@ -59,7 +59,7 @@ _TEXTS: Final[Mapping[str, Callable[[Json], str]]] = {
 
 
 def format_text(template: str, *values: Json) -> str:
-    """`format(template, value, ...)`, with the flags, widths and places that verbs may have."""
+    """`format(template, value, ...)`, with flags, widths and positions of verbs."""
     following = count()
     used = set()
 
@@ -123,7 +123,7 @@ def _expression(pattern: str) -> Any:
 
 
 def _scanned(meter: WorkMeter, pattern: str, text: str) -> Iterator[Any]:
-    """Yield the matches as Go does: no empty one behind another match."""
+    """Yield the matches as Go does: no empty match directly after another."""
     meter.spend(1 + len(text) // SCANNED)
     end = -1
     for match in find_all(_expression(pattern), text, meter.spend):

@@ -1,6 +1,6 @@
-"""The functions of Terraform that need nothing but their arguments.
+"""The functions of Terraform that need their arguments only.
 
-Each takes and gives JSON values; ValueError and TypeError say that the arguments are wrong.
+Arguments and results are JSON values; ValueError and TypeError report invalid arguments.
 """
 
 import re
@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 _BLOCK = re.compile(r"\S(?:(?s:.*)\S)?\n?")
-"""A text that keeps its blanks when it is written line by line."""
+"""A text that is unchanged as a YAML block scalar."""
 
 
 def encode_yaml(value: Json) -> str:
-    """The text of a value, with the end of its last line."""
+    """`yamlencode`: block style, sorted keys, quoted strings."""
     return "".join(f"{line}\n" for line in _lines(value))
 
 
@@ -67,7 +67,7 @@ def _member(key: str, value: Json) -> Iterator[str]:
 
 
 MAX_ITEMS: Final = 10_000
-"""How many items a function may make of few."""
+"""Items that a function may create from few."""
 
 
 def _number(value: int | float | str) -> int | float:
@@ -84,7 +84,7 @@ def _bool(value: Json) -> bool:
 
 
 def _range(*limits: int) -> list[int]:
-    """Numbers up to a limit, or down to it where it lies below the first one."""
+    """Return numbers up to a limit, or down to a lower one."""
     start, stop = limits[:2] if len(limits) > 1 else (0, *limits)
     numbers = range(start, stop, *(limits[2:] or (1 if start <= stop else -1,)))
     if len(numbers) > MAX_ITEMS:
@@ -120,7 +120,7 @@ def _same(value: Json) -> Json:
 
 
 def _set(values: list[Json]) -> list[Json]:
-    """The values as a set is written: each once, in order."""
+    """Return the values of a set: each once, in order."""
     return sorted(_distinct(values), key=text_of)
 
 
@@ -131,7 +131,7 @@ def _chunks(values: list[Json], size: int) -> list[Json]:
 
 
 def _combined(template: str, *lists: Json) -> list[Json]:
-    """`formatlist`: one text for each place in the lists; what is no list is the same for all."""
+    """`formatlist`: one text for each index of the lists; scalars are repeated."""
     length = max((len(each) for each in lists if type(each) is list), default=1)
     each = [given if type(given) is list else [given] * length for given in lists]
     return [format_text(template, *values) for values in zip(*each, strict=True)]
@@ -161,7 +161,7 @@ def _titled(text: str) -> str:
 
 
 def _named_id(namespace: str, name: str) -> str:
-    """`uuidv5`: the id that a name has in a namespace."""
+    """`uuidv5`: the id of a name in a namespace."""
     import uuid
 
     known = {"dns", "url", "oid", "x500"}
@@ -198,7 +198,7 @@ def _transposed(lists: dict[str, list[str]]) -> dict[str, Json]:
 
 
 def _network(prefix: str) -> tuple[int, int, int]:
-    """The first address of a prefix, how many bits are given, and how many there are."""
+    """Return the first address of a prefix, its length, and the length of an address."""
     if "/" not in prefix:
         raise ValueError(f"{prefix!r} has no length")
     network = ip_interface(prefix).network
@@ -228,7 +228,7 @@ def cidr_netmask(prefix: str) -> str:
 
 
 def cidr_subnet(prefix: str, more: int, number: int) -> str:
-    """`cidrsubnet`: one of the networks whose prefixes have so many bits more."""
+    """`cidrsubnet`: one of the networks with a prefix longer by *more* bits."""
     first, length, bits = _network(prefix)
     longer = length + more
     if more < 0 or longer > bits or not 0 <= number < 1 << more:
@@ -237,7 +237,7 @@ def cidr_subnet(prefix: str, more: int, number: int) -> str:
 
 
 def cidr_subnets(prefix: str, *sizes: int) -> list[Json]:
-    """`cidrsubnets`: networks one behind the other, each with its own number of bits more."""
+    """`cidrsubnets`: consecutive networks, each with its own number of additional bits."""
     first, length, bits = _network(prefix)
     end = first + (1 << (bits - length))
     found: list[Json] = []
@@ -350,7 +350,7 @@ METERED: Final[Mapping[str, Callable[..., Json]]] = {
     "regexall": matches,
     "replace": replaced,
 }
-"""The functions that count their work; they take a WorkMeter before their arguments."""
+"""Functions that count their work; they take a WorkMeter first."""
 
 PAIRING: Final = frozenset(("matchkeys", "setintersection", "setsubtract", "transpose"))
-"""The functions that compare each item with each other one."""
+"""Functions that compare all pairs of items."""

@@ -1,6 +1,6 @@
-"""Texts of HCL, read into its parts.
+"""Parse HCL: the native syntax of Terraform.
 
-All of the native syntax is read: blocks, attributes, expressions, templates, heredocs, comments.
+It covers blocks, attributes, expressions, templates, heredocs and comments.
 """
 
 import re
@@ -34,7 +34,7 @@ from asl.sources.text import TrackedText, join_texts
 __all__ = ["parse", "parse_template"]
 
 MAX_NESTING: Final = 100
-"""How deep expressions, templates and blocks may be nested in each other."""
+"""Levels of nested expressions, templates and blocks."""
 
 _BLANKS = re.compile(r"(?:[ \t\r]+|(?:#|//)[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _LINES = re.compile(r"(?:\s+|(?:#|//)[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -63,12 +63,12 @@ _WORD = re.compile(r"[\w.-]+|\S")
 
 
 def parse(source: Source) -> Body:
-    """What a file says; raises InvalidDocument."""
+    """Parse a file; raises InvalidDocument."""
     return _Parser(source).body(closed=False)
 
 
 def parse_template(source: Source) -> Template:
-    """A file as the template that it is for `templatefile`; raises InvalidDocument."""
+    """Parse a file for `templatefile`; raises InvalidDocument."""
     parser = _Parser(source)
     return Template(0, len(parser.text), parser.parts(len(parser.text)))
 
@@ -81,13 +81,13 @@ class _Parser:
         self.at = 0
         self.nesting = 0
         self.bracketed = False
-        """Whether the end of a line is a blank, as between parentheses and brackets."""
+        """Whether line ends are blanks, as within brackets."""
         self.margin = 0
-        """How many blanks at the begin of a line do not count (`<<-`)."""
+        """Blanks at the start of a line that are removed (`<<-`)."""
         self.trimmed = False
-        """Whether the blanks that come next do not count (`~}`)."""
+        """Whether the next blanks are removed (`~}`)."""
         self.stopped = ""
-        """The directive at which `parts` has stopped."""
+        """The directive at which `parts` stopped."""
 
     # Words ---------------------------------------------------------------------------------------
 
@@ -101,13 +101,13 @@ class _Parser:
         return self.refused(f"{what} is expected, found {found}", self.at, hint)
 
     def skip(self, lines: bool = False) -> None:
-        """Skip blanks and comments, and ends of lines where they mean nothing."""
+        """Skip blanks and comments, and insignificant line ends."""
         found = (_LINES if lines or self.bracketed else _BLANKS).match(self.text, self.at)
         assert found is not None
         self.at = found.end()
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Skip blanks and go past what matches, if it does."""
+        """Skip blanks and consume a match, if there is one."""
         self.skip()
         found = pattern.match(self.text, self.at)
         if found is not None:
@@ -115,7 +115,7 @@ class _Parser:
         return found
 
     def take(self, word: str) -> bool:
-        """Skip blanks and go past a word, if it comes."""
+        """Skip blanks and consume a word, if it is next."""
         self.skip()
         if not self.text.startswith(word, self.at):
             return False
@@ -133,7 +133,7 @@ class _Parser:
         return found[0]
 
     def keyword(self, word: str) -> bool:
-        """Go past an identifier, if it is this one."""
+        """Consume an identifier if it is this one."""
         at = self.at
         found = self.match(_IDENTIFIER)
         if found is not None and found[0] == word:
@@ -150,7 +150,7 @@ class _Parser:
     # Blocks --------------------------------------------------------------------------------------
 
     def body(self, closed: bool) -> Body:
-        """Attributes and blocks, up to a closing brace or to the end of the text."""
+        """Read attributes and blocks, up to a closing brace or the end."""
         body = Body()
         while True:
             self.skip(lines=True)
@@ -198,7 +198,7 @@ class _Parser:
         return node
 
     def operation(self, rank: int) -> Node:
-        """Terms and the operators between them that bind at least as strongly as the rank."""
+        """Read terms and operators that bind at least as strongly as the rank."""
         self.skip()
         at = self.at
         if self.text.startswith(("!", "-"), at):
@@ -219,7 +219,7 @@ class _Parser:
             node = Operation(node.at, right.end, found[0], node, right)
 
     def term(self) -> Node:
-        """A value and what follows it: attributes, indices, splats."""
+        """Read a value with its attributes, indices and splats."""
         self.skip()
         at, first = self.at, self.text[self.at : self.at + 1]
         node: Node
@@ -259,7 +259,7 @@ class _Parser:
         return int(value) if value.is_integer() and value < 2**53 else value
 
     def bracket(self, at: int, opener: str) -> Node:
-        """What stands in brackets, after the opening one."""
+        """Read the rest of a bracketed expression."""
         outer, self.bracketed = self.bracketed, opener != "{"
         self.skip(lines=True)
         if opener == "(":
@@ -276,7 +276,7 @@ class _Parser:
         return node
 
     def followed(self, node: Node) -> Node:
-        """The value with the attributes and indices that follow it."""
+        """Read the attributes and indices after a value."""
         while True:
             self.skip()
             if self.text.startswith("...", self.at):
@@ -313,7 +313,7 @@ class _Parser:
         return Call(at, self.at, name, arguments, spread)
 
     def items(self, closer: str) -> tuple[list[Node], bool]:
-        """Expressions between commas up to a bracket, and whether dots follow the last."""
+        """Read comma-separated expressions up to a bracket, and whether dots follow the last."""
         items: list[Node] = []
         spread = False
         while not self.take(closer):
@@ -341,7 +341,7 @@ class _Parser:
                 raise self.expected("',' or the end of the line")
 
     def repeated(self, at: int, closer: str) -> Node:
-        """A for expression, after its first word."""
+        """Read a for expression after its first word."""
         self.bracketed = True
         names, over = self.loop()
         self.need(":")
@@ -356,7 +356,7 @@ class _Parser:
         return For(at, self.at, names, over, key, value, test, grouped)
 
     def loop(self) -> tuple[list[str], Node]:
-        """The names that a loop gives to items, and what it goes over."""
+        """Read the names and the collection of a loop."""
         names = [self.identifier()]
         if self.take(","):
             names.append(self.identifier())
@@ -389,9 +389,10 @@ class _Parser:
         return Template(at, self.at, parts)
 
     def parts(self, end: int | None, directive: str = "") -> list[TrackedText | Node]:
-        """The parts of a template up to an offset, to the closing quote if there is none.
+        """Read the parts of a template up to an offset, or to the closing quote.
 
-        Within a directive they end at the next one that belongs to it, which is `stopped` then.
+        Within a directive they end at the next one that belongs to it, which is stored in
+        `stopped`.
         """
         parts: list[TrackedText | Node] = []
         limit = len(self.text) if end is None else end
@@ -421,7 +422,7 @@ class _Parser:
         return parts
 
     def interpolation(self, opener: str, at: int, end: int | None, directive: str) -> Node | None:
-        """What stands in braces; None for a directive that ends what encloses it."""
+        """Read the contents of braces; None for a directive that ends the enclosing one."""
         outer, self.bracketed = self.bracketed, True
         node: Node | None = None
         self.deeper()
@@ -458,7 +459,7 @@ class _Parser:
         return Condition(at, self.at, test, yes, no)
 
     def part(self, end: int | None, directive: str) -> Template:
-        """What a directive encloses."""
+        """Read the body of a directive."""
         outer, self.bracketed = self.bracketed, False
         at = self.at
         parts = self.parts(end, directive)
@@ -466,7 +467,7 @@ class _Parser:
         return Template(at, self.at, parts)
 
     def literal(self, end: int | None, limit: int) -> TrackedText:
-        """The text up to the next expression, escape or end."""
+        """Read the text up to the next expression, escape or end."""
         at = self.at
         trimmed, self.trimmed = self.trimmed, False
         if found := (_QUOTED if end is None else _BARE).match(self.text, at, limit):
@@ -490,7 +491,7 @@ class _Parser:
         return TrackedText.written(character, at)
 
     def written(self, start: int, end: int) -> TrackedText:
-        """The text between two offsets, its lines without their margins."""
+        """Return the text between two offsets, its lines without their margins."""
         if not self.margin:
             return TrackedText.written(self.text[start:end], start)
         lines = []
@@ -504,7 +505,7 @@ class _Parser:
 
 
 def _indent(text: str, at: int = 0) -> int:
-    """How many blanks stand at the begin of a line."""
+    """Return the number of blanks at the start of a line."""
     blanks = _MARGIN.match(text, at)
     return blanks.end() - at if blanks else 0
 
@@ -514,6 +515,6 @@ def _lstrip(text: TrackedText) -> TrackedText:
 
 
 def _strip_end(parts: list[TrackedText | Node]) -> None:
-    """Take the blanks off the end of the last part, if it is a text."""
+    """Remove trailing blanks of the last part, if it is a text."""
     if parts and isinstance(parts[-1], TrackedText):
         parts[-1] = parts[-1].part(0, len(parts[-1].string.rstrip()))

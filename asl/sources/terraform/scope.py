@@ -1,4 +1,4 @@
-"""Where an expression of Terraform stands, and what its functions ask of who evaluates it."""
+"""The scope of a Terraform expression, and the evaluator's protocol for functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,46 +17,46 @@ __all__ = ["Evaluation", "Scope", "Undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: its file, and the names that are given by what is around it."""
+    """The place of an expression: its file, and the names bound around it."""
 
     source: Source
     names: Mapping[str, SourcePart] = field(default_factory=dict)
     called_with: Mapping[str, SourcePart] = field(default_factory=dict)
-    """Values for the names of a template, which are written in another file."""
+    """Values for the names of a template in another file."""
 
     def written(self, node: syntax.Node) -> str:
-        """An expression as it is written, on one line."""
+        """Return an expression as written, on one line."""
         return " ".join((self.source.text or "")[node.at : node.end].split())
 
     def having(self, names: Mapping[str, SourcePart]) -> "Scope":
-        """The scope with further names."""
+        """Return the scope with further names."""
         return replace(self, names={**self.names, **names})
 
 
 class Undecided(Exception):
-    """A value is needed that only a deployment knows."""
+    """A value is known only after deployment."""
 
 
 class Evaluation(Protocol):
-    """Works out the expressions of one folder."""
+    """Evaluates the expressions of one folder."""
 
     @property
     def reading(self) -> ReadContext:
-        """The values that are given, and the bounds of what is read."""
+        """The given values, and the limits of reading."""
 
     def refused(
         self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
-        """Return the refusal of an expression."""
+        """Return the error of an expression."""
 
     def value(self, node: syntax.Node, scope: Scope) -> SourcePart:
-        """Return what an expression comes to; raises InvalidDocument."""
+        """Return the value of an expression; raises InvalidDocument."""
 
     def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
-        """Return what an expression comes to within a text."""
+        """Return the value of an expression as text."""
 
     def settled(self, part: SourcePart, scope: Scope) -> SourcePart:
-        """Return the value with stand-ins for what is not known."""
+        """Return the value with stand-ins for its unknown parts."""
 
     def json(self, part: SourcePart, scope: Scope) -> Json:
         """Return the value as JSON."""

@@ -1,7 +1,4 @@
-"""HCL, the language of Terraform: the parts that a text consists of, with their places.
-
-Nothing is worked out here.
-"""
+"""The syntax tree of HCL, with positions."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -30,7 +27,7 @@ __all__ = [
 ]
 
 ITEM: Final = "*"
-"""What a splat calls the item; no variable has this name."""
+"""The name of a splat's item; no variable has this name."""
 
 
 @dataclass(slots=True)
@@ -50,9 +47,9 @@ class Literal(Node):
 
 @dataclass(slots=True)
 class Template(Node):
-    """A quoted text, a heredoc, or what a directive encloses: texts and expressions in turn.
+    """A quoted text, a heredoc, or the body of a directive: texts and expressions in turn.
 
-    A quoted text that is only one expression has the value of it, whatever that is.
+    A quoted text with a single expression has the value of that expression.
     """
 
     parts: list[TrackedText | Node]
@@ -84,7 +81,7 @@ class Index(Node):
 
 @dataclass(slots=True)
 class Splat(Node):
-    """`of[*].each`: what `each` is for every item, which it calls `ITEM`."""
+    """`of[*].each`: the value of `each` for every item, which is named `ITEM`."""
 
     of: Node
     each: Node
@@ -92,7 +89,7 @@ class Splat(Node):
 
 @dataclass(slots=True)
 class Call(Node):
-    """`name(arguments)`; if `spread`, the last one holds the rest of them."""
+    """`name(arguments)`; with `spread` the last one holds the remaining arguments."""
 
     name: str
     arguments: list[Node]
@@ -115,7 +112,7 @@ class Object(Node):
 
 @dataclass(slots=True)
 class For(Node):
-    """`[for names in over : value if test]`; in braces with a key, perhaps grouped by it."""
+    """`[for names in over : value if test]`; in braces with a key, optionally grouped by it."""
 
     names: list[str]
     over: Node

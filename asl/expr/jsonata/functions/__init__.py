@@ -1,5 +1,5 @@
-"""The built-in functions, by what they work on; `table` knows them all by name.
+"""The built-in functions by subject; `table` has all of them by name.
 
-Arguments have been checked against the signature, so a function only meets the types that it
-declares, and `UNDEFINED`.
+Arguments are checked against the signature before a call, so a function gets the declared types
+only, and `UNDEFINED`.
 """

@@ -1,4 +1,4 @@
-"""Functions on arrays, and those that call a function for their items."""
+"""Functions on arrays, including those that call a function for each item."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ from asl.expr.jsonata.values import (
 
 
 def count(values: Value = UNDEFINED) -> Value:
-    """`$count(array)`; of nothing it is 0."""
+    """`$count(array)`; 0 for undefined."""
     return 0 if values is UNDEFINED else len(values)
 
 
@@ -44,7 +44,7 @@ LIST = 88
 
 
 def zipped(scope: Scope, *arrays: Value) -> Value:
-    """`$zip(array, ...)`: the first items, the second ones, ..., as long as all have one."""
+    """`$zip(array, ...)`: the first items, the second ones, ..., up to the shortest array."""
     if not all(isinstance(array, list) for array in arrays):
         return []
     length = min(map(len, arrays), default=0)
@@ -81,7 +81,7 @@ def shuffle(scope: Scope, values: list[Value]) -> Value:
 
 
 def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Value:
-    """`$sort(array, function)`: the function says that its first argument belongs behind."""
+    """`$sort(array, function)`: the function returns whether its first argument comes second."""
     if len(values) <= 1:
         return values
     if function is UNDEFINED:
@@ -101,7 +101,7 @@ def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Valu
 
 
 def _is_truthy(value: Value) -> bool:
-    """What counts as true in JavaScript: every array and object does."""
+    """Return the truth of a value in JavaScript: every array and object is true."""
     return isinstance(value, list | dict | Function) or (bool(value) and value == value)
 
 
@@ -109,7 +109,7 @@ def _is_truthy(value: Value) -> bool:
 
 
 def call(scope: Scope, function: Function, value: Value, place: Value, whole: Value) -> Value:
-    """Call a function with as many of these arguments as it can use."""
+    """Call a function with as many of these arguments as it takes."""
     arity = function.arity
     if arity >= 3:
         return function.apply([value, place, whole], None, scope)

@@ -1,4 +1,4 @@
-"""The functions that AWS adds: partition, range, hash, random, uuid, parse."""
+"""The functions that AWS adds to JSONata: partition, range, hash, random, uuid, parse."""
 
 import json
 import re
@@ -27,7 +27,7 @@ ALGORITHMS = {
 def partition(scope: Scope, values: Value = UNDEFINED, size: Value = UNDEFINED) -> Value:
     """`$partition(array, size)`: chunks; the last may be shorter.
 
-    Nothing comes of no elements and of chunks of none; without a size there is one chunk.
+    Undefined for no elements or a size of 0; one chunk without a size.
     """
     if values is UNDEFINED:
         return UNDEFINED
@@ -50,7 +50,7 @@ def partition(scope: Scope, values: Value = UNDEFINED, size: Value = UNDEFINED) 
 def span(
     scope: Scope, first: Value = UNDEFINED, last: Value = UNDEFINED, step: Value = UNDEFINED
 ) -> Value:
-    """`$range(first, last, step)`: the last is inclusive; nothing if it cannot be reached.
+    """`$range(first, last, step)`: the last is inclusive; undefined if it cannot be reached.
 
     Fractions are cut off (observed on AWS).
     """
@@ -66,9 +66,9 @@ def span(
 
 
 def hashed(text: Value, *algorithms: Value) -> Value:
-    """`$hash(text, algorithm)` in lower-case hexadecimal; of no algorithm, nothing.
+    """`$hash(text, algorithm)` in lower-case hexadecimal; undefined without an algorithm.
 
-    One that is undefined is none that AWS knows (measured).
+    An undefined algorithm is an unknown one (measured).
     """
     if not algorithms:
         return UNDEFINED
@@ -106,9 +106,9 @@ def uuid(scope: Scope) -> Value:
 
 
 def parse(scope: Scope, text: str) -> Value:
-    """`$parse(text)`: the value of a JSON text that repeats no key.
+    """`$parse(text)`: the value of a JSON text without repeated keys.
 
-    AWS reads single quotes as double ones (measured).
+    AWS accepts single quotes for double ones (measured).
     """
     scope.run.spend(len(text) + (len(text) >> 1))
     if scope.run.bounds.java:
@@ -122,7 +122,7 @@ def parse(scope: Scope, text: str) -> Value:
 
 
 _TEXT = re.compile(r"""\"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|'((?:[^'\\]|\\.)*+)(?:(')|\\?\Z)""", re.DOTALL)
-"""A text in quotes, or all behind a quote that is not closed."""
+"""A quoted text, or the rest after an unclosed quote."""
 
 
 def _quoted(inner: str) -> str:

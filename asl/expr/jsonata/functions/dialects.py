@@ -1,6 +1,6 @@
-"""Functions that belong to a dialect: `$codemie_items`. A table is imported when it is asked for.
+"""Functions of dialects: `$codemie_items`. Each table is imported on first use.
 
-They are there for documents that a dialect was converted to; AWS knows none of them.
+Documents converted from a dialect use them; AWS does not have them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -32,31 +32,31 @@ TABLES: Mapping[str, str] = {
 """The module of each dialect's functions, by the prefix of their names."""
 
 PLAIN: frozenset[str] = frozenset(("contenox", "flujo"))
-"""The dialects whose functions make JSON of JSON: nobody has to look through what they give."""
+"""The dialects whose functions turn JSON into JSON: their results need no check."""
 
 _NONE: Mapping[str, Native] = {}
 
 
 def dialect_functions(name: str) -> Mapping[str, Native]:
-    """Return the functions of the dialect that a name belongs to; none for other names."""
+    """Return the functions of the dialect that a name belongs to, else none."""
     prefix, mark, _ = name.partition("_")
     return _table(prefix) if mark and prefix in TABLES else _NONE
 
 
 @cache
 def _table(prefix: str) -> Mapping[str, Native]:
-    function_table: Mapping[str, Native] = import_module(TABLES[prefix]).TABLE
-    return function_table
+    table: Mapping[str, Native] = import_module(TABLES[prefix]).TABLE
+    return table
 
 
 def named_functions(names: Iterable[str]) -> dict[str, Native]:
-    """Return those of the named functions that belong to a dialect."""
+    """Return the named functions that belong to a dialect."""
     tables = [(name, dialect_functions(name)) for name in names]
-    return {name: function_table[name] for name, function_table in tables if name in function_table}
+    return {name: table[name] for name, table in tables if name in table}
 
 
 def function_names(like: str) -> tuple[str, ...]:
-    """Return the built-in functions, and those of the dialect whose prefix a name has."""
+    """Return the built-in functions, and those of the dialect with the prefix of a name."""
     return (*NATIVES, *dialect_functions(like))
 
 
@@ -99,7 +99,7 @@ def _native(name: str, signature: str, call: Callable[..., Any], arity: int) -> 
 
 
 def _listed(value: Value) -> Value:
-    """Return the list of a sequence: what a path has found becomes part of a result."""
+    """Return a sequence as a list, since it becomes part of a result."""
     if isinstance(value, list) and type(value) is not list:
         return [None if each is UNDEFINED else each for each in value]
     return value

@@ -1,4 +1,4 @@
-"""Functions on numbers, and on arrays of them."""
+"""Functions on numbers and arrays of numbers."""
 
 import math
 import re
@@ -14,7 +14,7 @@ _PREFIXED = re.compile("0[xX][0-9A-Fa-f]+|0[oO][0-7]+|0[bB][01]+")
 
 
 def number(value: Value) -> Value:
-    """`$number(value)`; raises D3030 for what is no number."""
+    """`$number(value)`; raises D3030 for a value that is no number."""
     if type(value) is bool:
         return int(value)
     if type(value) is not str:
@@ -77,7 +77,7 @@ def ceil(value: Value) -> Value:
 
 
 def rounded(value: Value, precision: Value = UNDEFINED) -> Value:
-    """`$round(number, digits)`: halves to the even neighbour, as the number is written."""
+    """`$round(number, digits)`: half to even, on the decimal text of the number."""
     if precision is not UNDEFINED and not math.isfinite(precision):
         return math.nan
     places = 0 if precision is UNDEFINED else int(precision)
@@ -104,7 +104,7 @@ def square_root(value: Value) -> Value:
 
 
 def power(base: Value, exponent: Value) -> Value:
-    """`$power(base, exponent)`; raises D3061 for what is no number."""
+    """`$power(base, exponent)`; raises D3061 for a result that is no number."""
     try:
         result = math.pow(double(base), double(exponent))
     except (OverflowError, ValueError, TypeError):

@@ -9,7 +9,7 @@ from asl.expr.jsonata.values import Function, Sequence, boolean, type_word
 
 
 def keys(scope: Scope, value: Value) -> Value:
-    """`$keys(object)`: of an array, those of all its objects."""
+    """`$keys(object)`: for an array, those of all its objects."""
     return Sequence(_names(value, scope))
 
 
@@ -69,7 +69,7 @@ def each(scope: Scope, value: Value, function: Function) -> Value:
 
 
 def sift(scope: Scope, value: Value, function: Value = UNDEFINED) -> Value:
-    """`$sift(object, function)`: the members for which the function holds."""
+    """`$sift(object, function)`: the members for which the function is true."""
     if type(value) is not dict or not isinstance(function, Function):
         return UNDEFINED
     found = {
@@ -106,7 +106,7 @@ def error(message: Value = UNDEFINED) -> Value:
 
 
 def insist(condition: Value, message: Value = UNDEFINED) -> Value:
-    """`$assert(condition, message)`; raises D3141 unless the condition holds."""
+    """`$assert(condition, message)`; raises D3141 unless the condition is true."""
     if not condition:
         raise fault("D3141", message=message or "$assert() statement failed")
     return UNDEFINED

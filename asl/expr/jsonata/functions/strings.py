@@ -37,17 +37,17 @@ def substring(text: str, start: Value = UNDEFINED, length: Value = UNDEFINED) ->
 
 
 def _whole(position: int | float) -> int:
-    """A position within a string, rounded towards zero."""
+    """Return a position within a string, rounded towards zero."""
     return int(max(-(2**31), min(position, 2**31)))
 
 
 def substring_before(text: str, characters: Value) -> Value:
-    """`$substringBefore(text, characters)`; the whole text without them."""
+    """`$substringBefore(text, characters)`; the whole text if they are absent."""
     return text if characters is UNDEFINED else text.partition(characters)[0] if characters else ""
 
 
 def substring_after(text: str, characters: Value) -> Value:
-    """`$substringAfter(text, characters)`; the whole text without them."""
+    """`$substringAfter(text, characters)`; the whole text if they are absent."""
     if characters is UNDEFINED or characters not in text:
         return text
     return text[text.index(characters) + len(characters) :]
@@ -58,15 +58,15 @@ PART = 64
 
 
 def trim(scope: Scope, text: str) -> Value:
-    """`$trim(text)`: no blanks around, single ones within."""
+    """`$trim(text)`: remove outer blanks, and reduce inner ones to single spaces."""
     scope.run.spend(len(text) >> 2)
     return re.sub("[ \t\n\r]+", " ", text).strip(" ")
 
 
 def pad(scope: Scope, text: str, width: Value, characters: Value = UNDEFINED) -> Value:
-    """`$pad(text, width, characters)`: on the right, with a negative width on the left.
+    """`$pad(text, width, characters)`: on the right, or on the left for a negative width.
 
-    AWS takes the whole part of a width (measured by users).
+    AWS truncates a fractional width (measured by users).
     """
     if width is UNDEFINED:
         return text
@@ -153,9 +153,9 @@ INFINITE = float("inf")
 
 
 def _limit(scope: Scope, limit: Value, code: str) -> int | float:
-    """The largest number of matches: as many as there are if it is undefined.
+    """Return the largest number of matches: unlimited if undefined.
 
-    AWS takes the whole part of a number (measured by users).
+    AWS truncates a fractional limit (measured by users).
     """
     if limit is UNDEFINED:
         return INFINITE
@@ -166,7 +166,7 @@ def _limit(scope: Scope, limit: Value, code: str) -> int | float:
 
 
 def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
-    """So many matches at most; the one behind them is looked for, too, and may raise."""
+    """Yield at most this many matches; the next one is searched as well, and may raise."""
     for count, each in enumerate(matches):
         if count >= most:
             return
@@ -174,7 +174,7 @@ def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
 
 
 def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Match]:
-    """The matches of a pattern, or of a function that answers as one would."""
+    """Yield the matches of a pattern, or of a function with the same protocol."""
     if isinstance(matcher, Pattern):
         yield from matcher.matches(text, scope.run)
         return
@@ -201,7 +201,7 @@ def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Ma
 
 
 def _substitute(scope: Scope, replacement: Value) -> Callable[[Match], Value]:
-    """What replaces a match: `$1` in a string stands for a group, `$0` for the match."""
+    """Return the replacement for a match: `$1` in a string is a group, `$0` the match."""
     if isinstance(replacement, Function):
 
         def call(match: Match) -> Value:
@@ -253,7 +253,7 @@ def join(scope: Scope, texts: list[str], separator: Value = UNDEFINED) -> Value:
 
 
 def base64encode(scope: Scope, text: str) -> Value:
-    """`$base64encode(text)`: of the low bytes of its code units in UTF-16, of UTF-8 for AWS."""
+    """`$base64encode(text)`: of the low bytes of UTF-16 code units; on AWS of UTF-8."""
     scope.run.write(2 * len(text))
     if scope.run.bounds.java:
         return b64encode(text.encode("utf-8", "replace")).decode()
@@ -261,9 +261,9 @@ def base64encode(scope: Scope, text: str) -> Value:
 
 
 def base64decode(scope: Scope, text: str) -> Value:
-    """`$base64decode(text)`: every byte is a character, foreign characters are passed over.
+    """`$base64decode(text)`: every byte is a character, invalid characters are skipped.
 
-    For AWS the bytes are UTF-8, and foreign characters an internal error (measured).
+    On AWS the bytes are UTF-8, and invalid characters an internal error (measured).
     """
     java = scope.run.bounds.java
     scope.run.spend(len(text) >> 3)
@@ -286,7 +286,7 @@ _WHOLE = _COMPONENT + ";/?:@&=+$,#"
 
 
 def encoder(name: str, safe: str) -> Callable[[Scope, str], Value]:
-    """`$encodeUrl` or `$encodeUrlComponent`; raises D3140 for half a surrogate pair."""
+    """Return `$encodeUrl` or `$encodeUrlComponent`; raises D3140 for a lone surrogate."""
 
     def encode(scope: Scope, text: str) -> Value:
         scope.run.spend(len(text) >> 2)
@@ -300,7 +300,7 @@ def encoder(name: str, safe: str) -> Callable[[Scope, str], Value]:
 
 
 def decode_url_component(scope: Scope, text: str) -> Value:
-    """`$decodeUrlComponent(text)`; for AWS + is a blank, and no bytes are wrong (measured)."""
+    """`$decodeUrlComponent(text)`; on AWS + is a blank and all bytes are valid (measured)."""
     if not scope.run.bounds.java or _BROKEN.search(text):
         return _decoded_component(scope, text)
     scope.run.spend(text.count("%"))
@@ -308,7 +308,7 @@ def decode_url_component(scope: Scope, text: str) -> Value:
 
 
 def decoder(name: str, kept: str) -> Callable[[Scope, str], Value]:
-    """`$decodeUrl` or `$decodeUrlComponent`; raises D3140 for what is no URL."""
+    """Return `$decodeUrl` or `$decodeUrlComponent`; raises D3140 for an invalid URL."""
     reserved = re.compile("%(" + "|".join(f"{ord(each):02x}" for each in kept) + ")", re.I)
 
     def decode(scope: Scope, text: str) -> Value:

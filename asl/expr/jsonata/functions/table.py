@@ -1,6 +1,6 @@
 """All built-in functions by name, with their signatures.
 
-`arity` is the number of arguments that a function takes when another one calls it.
+`arity` is the number of arguments that a function takes as a callback.
 """
 
 from collections.abc import Callable, Iterator
@@ -91,7 +91,7 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "partition": ("<x?n?:a<a>>", aws.partition, 2),
     "parse": ("<s-:x>", aws.parse, 1),
 }
-"""Functions that call others, whose work is counted, or that depend on the limits."""
+"""Functions that call others, count their work, or depend on the limits."""
 
 _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
     "count": ("<a:n>", arrays.count, 1, False),
@@ -107,13 +107,13 @@ _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
     "random": ("<n?:n>", aws.random, 1, True),
     "uuid": ("<:s>", aws.uuid, 0, True),
 }
-"""Functions that give something even for undefined, and whether they are scoped."""
+"""Functions that accept undefined, and whether they are scoped."""
 
 
 _WALKING = frozenset(
     {"sum", "max", "min", "average", "join", "sort", "shuffle", "distinct", "boolean", "not"}
 )
-"""Functions that look at each item of an array by themselves."""
+"""Functions that visit each item of an array themselves."""
 
 
 _COSTS = {
@@ -130,7 +130,7 @@ _COSTS = {
     "power": 5,
     "number": 5,
 }
-"""What a call costs besides what its arguments do, in steps."""
+"""Steps of a call, besides the cost of its arguments."""
 
 
 def _natives() -> Iterator[Native]:
@@ -149,4 +149,4 @@ def _charged(natives: Iterator[Native]) -> Iterator[Native]:
 
 
 NATIVES: dict[str, Native] = {native.name: native for native in _charged(_natives())}
-"""Every function by name; `$eval` is none of them (AWS)."""
+"""Every function by name; without `$eval`, as on AWS."""

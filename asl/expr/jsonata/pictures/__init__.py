@@ -1,4 +1,4 @@
-"""Picture strings: how integers, decimals and moments are written and read."""
+"""Picture strings: formats of integers, decimals and datetimes."""
 
 LONGEST = 1000
-"""How many characters a picture may have; none that means something comes near."""
+"""Characters of a picture; meaningful ones are much shorter."""

@@ -1,4 +1,7 @@
-"""Moments by picture: `[Y0001]-[M01]-[D01]` (XPath 3.1, 9.8.4), and in ISO 8601."""
+"""Format and parse datetimes by pictures, and in ISO 8601.
+
+Pictures such as `[Y0001]-[M01]-[D01]` are those of XPath 3.1, 9.8.4.
+"""
 
 import re
 from collections.abc import Callable
@@ -15,7 +18,7 @@ from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 DAY = 86_400_000
 FURTHEST = 100_000_000 * DAY
-"""No moment is further from 1970, in milliseconds."""
+"""Milliseconds between 1970 and the earliest and latest datetimes."""
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -36,18 +39,18 @@ class Marker(NamedTuple):
 
     component: str
     names: str | None
-    """How a name is written: N, Nn or n."""
+    """Case of a name: N, Nn or n."""
     widest: int | None
     zulu: bool
-    """UTC is written as Z."""
+    """Whether UTC is written as Z."""
     integer: integers.Picture | None
     digits: int
-    """As how many digits a year, month or day is written; -1 for as many as it has."""
+    """Digits of a year, month or day; -1 for all."""
 
 
 @lru_cache(maxsize=64)
 def parse(picture: str) -> tuple[str | Marker, ...]:
-    """The literals and markers of a picture; raises D3132 and D3135."""
+    """Return the literals and markers of a picture; raises D3132 and D3135."""
     if len(picture) > LONGEST:
         raise fault("D1013", what="picture string", limit=f"{LONGEST} characters")
     parts: list[str | Marker] = []
@@ -113,7 +116,7 @@ def _width(text: str) -> int | None:
 
 
 def days_before(year: int, month: int, day: int = 1) -> int:
-    """Days from 1970-01-01 to a date of the Gregorian calendar; months from 1, or beyond 12."""
+    """Return the days from 1970-01-01 to a Gregorian date; months from 1, or beyond 12."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     year -= month <= 2
     era, of_era = divmod(year, 400)
@@ -122,7 +125,7 @@ def days_before(year: int, month: int, day: int = 1) -> int:
 
 
 def date_of(days: int) -> tuple[int, int, int]:
-    """The year, month and day that are so many days after 1970-01-01."""
+    """Return the year, month and day of a number of days after 1970-01-01."""
     era, of_era = divmod(days + 719468, 146097)
     years = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
     of_year = of_era - (365 * years + years // 4 - years // 100)
@@ -133,19 +136,19 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 
 def _first_week(year: int, month: int) -> int:
-    """The day on which the first week of a month begins: the one with its first Thursday."""
+    """Return the first day of the first week of a month: the week with its first Thursday."""
     first = days_before(year, month)
     weekday = _weekday(first)
     return first + 8 - weekday if weekday > 4 else first - weekday + 1
 
 
 def _weekday(days: int) -> int:
-    """1 for Monday to 7 for Sunday."""
+    """Return 1 for Monday to 7 for Sunday."""
     return (days + 3) % 7 + 1
 
 
 def _week(days: int, year: int, month: int, span: int) -> int:
-    """The week of a year (span 12) or of a month (span 1) that begins with this month."""
+    """Return the week number in a year (span 12) or month (span 1) that starts with this month."""
     week = (days - _first_week(year, month)) // 7 + 1
     if days >= _first_week(year, month + span):
         return 1
@@ -155,7 +158,7 @@ def _week(days: int, year: int, month: int, span: int) -> int:
 
 
 def fragment(millis: int, component: str) -> int | str:
-    """A component of a moment in UTC."""
+    """Return a component of a datetime in UTC."""
     days, time = divmod(millis, DAY)
     return _FRAGMENTS.get(component, _calendar)(days, time)
 
@@ -217,7 +220,7 @@ def from_millis(
 ) -> Value:
     """`$fromMillis(millis, picture, zone)`; raises D3133 and D3134.
 
-    AWS knows the zone by its name, `utc` (measured).
+    AWS accepts the zone name `utc` (measured).
     """
     hours = minutes = 0
     if zone is not UNDEFINED and not (scope.run.bounds.java and zone.lower() == "utc"):
@@ -282,9 +285,9 @@ _ISO_TEXT = re.compile(
 
 
 def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
-    """`$toMillis(text, picture)`; raises D3110 for what is no ISO 8601 timestamp.
+    """`$toMillis(text, picture)`; raises D3110 for an invalid ISO 8601 timestamp.
 
-    The 13th month, which has the form of one, is NaN on AWS.
+    A 13th month is NaN on AWS.
     """
     if picture is not UNDEFINED:
         moment = _read(text, picture, scope.run.millis)
@@ -329,11 +332,11 @@ _Reader = Callable[[str], Value]
 
 
 def _read(text: str, picture: str, now: int) -> Value:
-    """The moment that a text writes by its picture; nothing if it does not fit.
+    """Return the time of a text with a picture; undefined if the text does not match.
 
-    It is NaN where a part has the form of a number and is none, such as `ix` for `I`.
-    What is missing before the first component is that of now, what is missing after the last one
-    is the least; raises D3136 for a gap in between.
+    It is NaN for a part with the form of a number that is none, such as `ix` for `I`. Components
+    before the first given one are those of now, those after the last one minimal; raises D3136 for
+    a gap in between.
     """
     if len(text) > LONGEST:
         raise fault("D1013", what="timestamp", limit=f"{LONGEST} characters")
@@ -368,7 +371,7 @@ def _reading(picture: str) -> "tuple[re.Pattern[str], tuple[tuple[str, _Reader],
 
 
 def _reader(marker: Marker) -> tuple[str, _Reader]:
-    """The pattern of a component and what reads it."""
+    """Return the pattern of a component and its parser."""
     component, picture = marker.component, marker.integer
     if component in "Zz" and picture is not None:
         separator = picture.separators[0][1] if picture.regular else ""
@@ -446,7 +449,7 @@ def _assembled(found: dict[str, int], now: int) -> Value:
 
 
 def _fits(components: str, found: dict[str, int]) -> int:
-    """The components that were read and are not 0, as bits."""
+    """Return the components that were read and are not 0, as bits."""
     mask = 0
     for component in components:
         mask = mask << 1 | (1 if found.get(component) else 0)

@@ -1,4 +1,4 @@
-"""Decimals by picture: `#,##0.00`, `01%`, `0.0##e0` (XPath 3.1, 4.7)."""
+"""Format decimals by pictures such as `#,##0.00`, `01%`, `0.0##e0` (XPath 3.1, 4.7)."""
 
 from decimal import Decimal
 from functools import reduce
@@ -13,11 +13,11 @@ from asl.expr.jsonata.serialization import double
 from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 MOST_DECIMALS = 100
-"""How many decimals a number is written with at most."""
+"""The largest number of decimals."""
 
 
 class Signs(NamedTuple):
-    """The characters that mean something in a picture."""
+    """The special characters of a picture."""
 
     decimal: str = "."
     grouping: str = ","
@@ -36,7 +36,7 @@ class Signs(NamedTuple):
 
     @property
     def active(self) -> str:
-        """What belongs to the number rather than to the text around it."""
+        """The characters that belong to the number, not to the text around it."""
         return (
             self.digits + self.decimal + self.exponent + self.grouping + self.digit + self.pattern
         )
@@ -60,9 +60,9 @@ _LONGER = ("minus-sign", "percent", "per-mille")
 
 
 def format_number(scope: Scope, value: Value, picture: Value, options: Value = UNDEFINED) -> Value:
-    """`$formatNumber(number, picture, options)`; raises D3080 to D3093 for a bad picture.
+    """`$formatNumber(number, picture, options)`; raises D3080 to D3093 for an invalid picture.
 
-    AWS writes the digits of the number's text, no more of those that its double has (measured).
+    AWS prints the digits of the number's text, not the further ones of its double (measured).
     """
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
@@ -96,7 +96,7 @@ def _signs(options: dict[str, Value]) -> Signs:
 
 
 class _Part:
-    """One sub-picture, taken apart."""
+    """One parsed sub-picture."""
 
     def __init__(self, text: str, signs: Signs, exact: type[float] | type[Decimal]) -> None:
         self.text = text
@@ -119,7 +119,7 @@ class _Part:
         self.whole, _, self.fraction = self.mantissa.partition(signs.decimal)
 
     def check(self) -> None:
-        """Raise the fault of a picture that breaks a rule; the last of several counts."""
+        """Raise the error of an invalid picture; the last of several counts."""
         for code, broken in self._rules():
             if broken:
                 raise fault(code)
@@ -150,7 +150,7 @@ class _Part:
         ]
 
     def written(self, number: float) -> str:
-        """A number, without the sign of a negative one, by this sub-picture."""
+        """Return the formatted absolute value of a number."""
         signs = self.signs
         family = signs.digits
         least_whole = _count(self.whole, family)
@@ -185,7 +185,7 @@ class _Part:
         return self.prefix + text + self.suffix
 
     def _scaled(self, number: float, scale: int) -> tuple[float, int]:
-        """The mantissa with so many digits before the point, and the power of ten."""
+        """Return the mantissa with this many digits before the point, and the power of ten."""
         power = 0
         if self.exponent is not None and number:
             while number < 10.0 ** (scale - 1):

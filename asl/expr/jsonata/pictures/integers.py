@@ -1,4 +1,7 @@
-"""Integers by picture: `#,##0`, `A`, `i`, `w`, each perhaps with `;o` (XPath 3.1, 4.6)."""
+"""Format and parse integers by pictures (XPath 3.1, 4.6).
+
+Examples are `#,##0`, `A`, `i` and `w`, optionally followed by `;o`.
+"""
 
 import re
 from functools import reduce
@@ -39,7 +42,7 @@ ROMAN = {
     "i": 1,
 }
 LONGEST_ROMAN = 1_000_000
-"""The largest number written in Roman numerals: it already takes a thousand letters."""
+"""The largest number in Roman numerals: it already takes a thousand letters."""
 
 ZEROS = (
     *(0x30, 0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6),
@@ -59,12 +62,12 @@ class Picture(NamedTuple):
     mandatory: int = 0
     optional: int = 0
     regular: int = 0
-    """The width of groups, if they are all alike."""
+    """The width of groups if they are all equal."""
     separators: tuple[tuple[int, str], ...] = ()
     """Separators by the number of digits on their right."""
 
     def at_least(self, digits: int) -> "Picture":
-        """The picture with so many mandatory digits."""
+        """Return the picture with this many mandatory digits."""
         return self._replace(mandatory=digits)
 
 
@@ -115,7 +118,7 @@ def format_integer(value: Value, picture: Value) -> Value:
 
 
 def formatted(value: int, picture: Picture) -> str:
-    """An integer by its picture; raises D3130 for a sequence that is not supported."""
+    """Return a formatted integer; raises D3130 for an unsupported sequence."""
     size = abs(value)
     if picture.primary == "0":
         text = _digits(size, picture)
@@ -209,7 +212,7 @@ WORD_VALUES = _word_values()
 
 
 def parse_integer(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
-    """`$parseInteger(text, picture)`; nothing for a text that holds no such number, on AWS NaN."""
+    """`$parseInteger(text, picture)`; undefined for a text without such a number, on AWS NaN."""
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
     if len(text) > LONGEST:
@@ -219,7 +222,7 @@ def parse_integer(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
 
 
 def number(text: str, picture: Picture) -> int | float:
-    """The integer that a text writes; NaN if it writes none."""
+    """Return the integer of a text; NaN if it has none."""
     primary = picture.primary
     if primary == "0":
         return _read_digits(text, picture)

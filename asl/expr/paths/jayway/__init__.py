@@ -1,8 +1,8 @@
-"""Paths as Jayway JsonPath 2.0.0 reads and evaluates them, the engine that AWS's answers match.
+"""Paths as Jayway JsonPath 2.0.0 parses and evaluates them, the engine that AWS's answers match.
 
 `syntax` parses a path and `filters` its filters, `evaluation` compiles and evaluates them. The
-engine was measured, not copied: `tests/expr/paths` holds a table of its answers. Where AWS differs
-from it, `asl.expr.paths.amazon` decides.
+engine was measured, not copied: `tests/expr/paths` holds a table of its answers. Deviations of AWS
+are in `asl.expr.paths.amazon`.
 """
 
 from asl.expr.paths.jayway.evaluation import Find, compile_segments, explain

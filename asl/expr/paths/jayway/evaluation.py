@@ -1,8 +1,8 @@
-"""Evaluating segments as Jayway JsonPath 2.0.0 does: depth first, node by node.
+"""Evaluate segments as Jayway JsonPath 2.0.0 does: depth first, node by node.
 
-Unlike an RFC 9535 path, an indefinite one can fail: what an element lacks fails the path, unless a
-wildcard over an array stands before it. A segment is compiled into a closure that calls that of
-the next one; the last one collects.
+Unlike an RFC 9535 path, an indefinite one can fail: a member missing in an element fails the path,
+unless a wildcard over an array precedes it. A segment is compiled into a closure that calls the
+next one's; the last one collects.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ Raises PathNotFound, PathInvalid, or WorkExceeded."""
 
 
 class _Run(Evaluation):
-    """An evaluation that collects the nodes it finds."""
+    """An evaluation with the nodes found so far."""
 
     __slots__ = ("nodes",)
 
@@ -68,7 +68,7 @@ def compile_segments(segments: tuple[Segment, ...]) -> Find:
 
 
 def explain(segments: tuple[Segment, ...], document: Json) -> PathFailure | None:
-    """Return why names and indices from 0 up cannot be followed, None where they can."""
+    """Return why names and indices from 0 up cannot be followed, None if they can."""
     node, trail, run = document, ROOT, _Run(document)
     for position, key in enumerate(segments):
         assert isinstance(key, str | int)
@@ -87,7 +87,7 @@ def _collect(node: Json, trail: Trail, run: _Run) -> None:
 
 
 def _compiled(segments: tuple[Segment, ...]) -> _Step:
-    """Compile from the end: a segment knows what follows, `..` also what follows that."""
+    """Compile from the end: a segment knows its successor, `..` also the one after."""
     after: _Step = _collect
     follow: _Step = _collect
     for at in reversed(range(len(segments))):
@@ -171,7 +171,7 @@ def _each(follow: _Step) -> _Step:
 
 
 def _column(names: tuple[str, ...]) -> _Step:
-    """Read the same members of every element, the commonest of all wildcards."""
+    """Read the same members of every element, the most common wildcard."""
 
     def step(node: Json, trail: Trail, run: _Run) -> None:
         run.meter.spend(len(node) * len(names))
@@ -228,7 +228,7 @@ def _elements(segments: tuple[Segment, ...], follow: _Step) -> _Step:
 
 
 def _indices(segment: Segment, length: int) -> "range | tuple[int, ...]":
-    """Return the indices that a segment takes of an array, also those that it does not have."""
+    """Return the indices that a segment selects, including those beyond the array."""
     match segment:
         case int():
             return (segment,)
@@ -251,10 +251,10 @@ def _indices(segment: Segment, length: int) -> "range | tuple[int, ...]":
 
 
 def _scan(target: Segment, apply: _Step, after: _Step, *, leaf: bool) -> _Step:
-    """Apply the next segment at every node below, as the engine does.
+    """Apply the next segment at every descendant, as the engine does.
 
-    At an array it matters only whether the segment suits the array: if so, all its elements are
-    taken to the segment after the next.
+    At an array it only matters whether the segment suits the array: if so, all of its elements are
+    passed to the segment after the next.
     """
     suits = _suits(target)
 

@@ -1,4 +1,4 @@
-"""Failures of an evaluation, in the words of the engine."""
+"""Failures of an evaluation, with the engine's messages."""
 
 from typing import TypeAlias
 
@@ -36,9 +36,9 @@ class PathFailure(Exception):
     """A path cannot be followed.
 
     Args:
-        words: What is wrong, up to the place.
+        words: The message up to the place.
         place: The place; None for a failure without one.
-        rest: What follows the place.
+        rest: The message after the place.
     """
 
     def __init__(self, words: str, place: "Trail | None" = None, rest: str = "") -> None:
@@ -52,15 +52,15 @@ class PathFailure(Exception):
 
 
 class PathNotFound(PathFailure):
-    """Nothing is at the place that a path leads to; the engine's `PathNotFoundException`."""
+    """A path leads to no node; the engine's `PathNotFoundException`."""
 
 
 class PathInvalid(PathFailure):
-    """A step does not suit the value it is applied to; every other exception of the engine."""
+    """A step does not fit the value; all other exceptions of the engine."""
 
 
 def location(trail: Trail) -> str:
-    """Write the place at the end of a trail: `$['a'][0]`."""
+    """Return the place at the end of a trail: `$['a'][0]`."""
     steps: list[str] = []
     while trail:
         trail, key = trail
@@ -72,7 +72,7 @@ MULTIPLE = "Multi properties can only be used as path leafs: "
 
 
 def no_array(segments: tuple[Segment, ...], value: Json) -> str:
-    """Say that an index or a slice, and what follows it, is applied to a value that is no array."""
+    """Return the message for an index or a slice applied to a value that is no array."""
     return (
         f"Filter: {segments_text(segments)} can only be applied to arrays. "
         f"Current context is: {excerpt(value)}"
@@ -80,12 +80,12 @@ def no_array(segments: tuple[Segment, ...], value: Json) -> str:
 
 
 def name_list(names: tuple[str, ...]) -> str:
-    """Write several names: `['a', 'b']`."""
+    """Return several names in brackets: `['a', 'b']`."""
     return "[" + ", ".join(f"'{name}'" for name in names) + "]"
 
 
 def segments_text(segments: tuple[Segment, ...]) -> str:
-    """Write segments in the canonical form of the engine."""
+    """Return segments in the engine's canonical form."""
     return "".join(map(_fragment, segments))
 
 

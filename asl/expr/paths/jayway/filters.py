@@ -1,8 +1,8 @@
 """The filters of Jayway JsonPath 2.0.0: `[?(@.price < 10 && @.title)]`.
 
-The engine cuts a filter at `&&` and `||`, also within quotes, ignores parentheses, and takes what
-is no path, string in single quotes or `/pattern/` for text: `1`, `true` and `word` are texts that
-are compared with numbers, booleans and strings.
+The engine splits a filter at `&&` and `||`, also within quotes, and ignores parentheses. Anything
+but a path, a string in single quotes or a `/pattern/` is text: `1`, `true` and `word` are texts
+compared with numbers, booleans and strings.
 """
 
 import re
@@ -24,7 +24,7 @@ __all__ = ["ABSENT", "ParseDefinite", "Read", "compile_read", "parse_filter"]
 Read: TypeAlias = Callable[[Json, Evaluation], Json]
 """`(candidate, evaluation) -> value or ABSENT`; raises PathInvalid."""
 ABSENT: Json = object()
-"""No value is at the end of a path."""
+"""A path has no value."""
 
 
 def compile_read(
@@ -34,8 +34,8 @@ def compile_read(
 
     Args:
         segments: Names, indices, computed indices, and several names at the end.
-        from_root: Whether it begins at the root document instead of the candidate.
-        require: Whether all of several names must be there.
+        from_root: Whether it starts at the root document instead of the candidate.
+        require: Whether all of several names must exist.
     """
     if not segments and not from_root:
         return lambda candidate, evaluation: candidate
@@ -93,18 +93,21 @@ _LONE_EQUALS = re.compile(r"=(?![=~])")
 
 
 def parse_filter(fragment: str, offset: int, parse_definite: ParseDefinite) -> Test:
-    """Parse a filter; raises ExpressionFault.
+    """Parse a filter.
 
     Args:
         fragment: The text from `[` to `]`.
-        offset: Where the filter stands, for faults.
+        offset: The offset of the filter, for errors.
         parse_definite: Parses the paths within.
+
+    Raises:
+        ExpressionFault: The filter is malformed.
     """
     return _Parser(offset, parse_definite).filter(_bounded(fragment, offset))
 
 
 def _bounded(fragment: str, offset: int) -> str:
-    """Cut a fragment where its parentheses end, and take them off."""
+    """Cut a fragment at the end of its parentheses, and remove them."""
     depth, brackets, quoted, previous = 0, 0, False, " "
     start = fragment.rindex("[", 0, fragment.index("?"))
     for at, character in enumerate(fragment[start:], start):
@@ -148,7 +151,7 @@ class _Query(NamedTuple):
     """Whether it begins at the root, and its segments."""
 
     def is_same_node(self, other: "_Operand") -> bool:
-        """Whether another operand is the same node, so that even containers are equal."""
+        """Return whether another operand is the same node: then even containers are equal."""
         if any(isinstance(each, Pick) for each in self.source[1]):
             return False  # it is made anew each time
         return isinstance(other, _Query) and self.source == other.source
@@ -193,7 +196,7 @@ class _Parser:
         return partial(_exists, one.exists, not negated)
 
     def refuse_assignment(self, path: str) -> None:
-        """Refuse `@.a='x'`, which the engine takes for the member `a='x'` that nothing has."""
+        """Refuse `@.a='x'`, which the engine reads as a member named `a='x'`."""
         if _LONE_EQUALS.search(path):
             self.fail("a filter compares with '==', not with '='", "write == instead of =")
 

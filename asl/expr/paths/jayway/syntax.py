@@ -1,7 +1,7 @@
-"""The grammar of Jayway JsonPath 2.0.0: from the text of a path to its segments.
+r"""The grammar of Jayway JsonPath 2.0.0: from the text of a path to its segments.
 
-The engine cuts a path into fragments without regard to quotes, and takes of a fragment what it
-can use. So `[1.5]` is the element 1, and `['it\\'s']` the member `it\\`.
+The engine splits a path into fragments without regard to quotes, and ignores the unusable part of a
+fragment. So `[1.5]` is the element 1, and `['it\'s']` the member `it\`.
 """
 
 import re
@@ -24,9 +24,9 @@ from asl.expr.paths.segments import (
 __all__ = ["JAVA_BLANKS", "MAX_SEGMENTS", "is_definite", "parse_segments"]
 
 JAVA_BLANKS = "".join(map(chr, range(33)))
-"""What `String.trim` of Java takes off."""
+"""The characters that Java's `String.trim` removes."""
 MAX_SEGMENTS = 200
-"""Segments of a path that has more than names and indices; each is a call within a call."""
+"""Segments of a path with more than names and indices; each is a nested call."""
 SYNTAX = "V-ST-09"
 
 _NAME = re.compile(r"[^.\[ ]*")
@@ -39,10 +39,10 @@ _INTEGER = re.compile(r"[+-]?\d+")
 
 
 def parse_segments(text: str) -> tuple[Segment, ...]:
-    """Parse what follows the root of a path; raises ExpressionFault with the offset of the fault.
+    """Parse a path without its root; raises ExpressionFault with the offset of the error.
 
     Args:
-        text: The path without its root and the blanks around it: `.a[0]`.
+        text: The path without its root and outer blanks: `.a[0]`.
     """
     if text.endswith(".."):
         _fail("a path cannot end with '..'", len(text) - 2)
@@ -56,7 +56,7 @@ def parse_segments(text: str) -> tuple[Segment, ...]:
 
 
 def is_definite(segments: tuple[Segment, ...]) -> bool:
-    """Whether segments lead to one node at most."""
+    """Return whether segments lead to at most one node."""
     return all(isinstance(each, str | int | Computed | Pick) for each in segments)
 
 
@@ -106,7 +106,7 @@ def _bracket_end(text: str, start: int) -> int:
 
 
 def _bracket(fragment: str, offset: int) -> Segment:
-    """Read a fragment from `[` to `]`; the first character of use decides what it is."""
+    """Read a fragment from `[` to `]`; its first significant character decides its kind."""
     if fragment == "[*]":
         return Wildcard()
     first = _USED.search(fragment)
@@ -139,7 +139,7 @@ def _computed(rest: str, offset: int) -> Segment:
 
 
 def _indices(rest: str, offset: int) -> Segment:
-    """Read indices or a slice up to the first character that belongs to neither."""
+    """Read indices or a slice up to the first character of neither."""
     used = _taken(_NUMBERS, rest, 0)
     if used == rest:
         _fail("a bracket of the path is never closed", offset)
@@ -189,7 +189,7 @@ def _filter(fragment: str, offset: int) -> Segment:
 
 
 def parse_definite(text: str, offset: int) -> tuple[Segment, ...]:
-    """Parse the path of a filter, which begins with `@` or `$`; it leads to one node at most."""
+    """Parse the path of a filter, which starts with `@` or `$`, to at most one node."""
     path = text.strip(JAVA_BLANKS)
     try:
         segments = parse_segments(path[1:])
