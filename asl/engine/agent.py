@@ -1,4 +1,4 @@
-"""What an agent is to whoever calls it, and what it learns about the call (Specification 7)."""
+"""Agents, and the calls that they answer (Specification 7)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONGEST_MESSAGE: Final = 1000
 
 
 class TaskTokenApi(Protocol):
-    """The desk at which the answers to task tokens are given, by the names that AWS's API has."""
+    """Answers to task tokens, by the method names of AWS's API."""
 
     def send_task_success(self, taskToken: str, output: Json) -> object:  # noqa: N803
         """Answer the task of a token."""
@@ -52,12 +52,12 @@ class TaskTokenApi(Protocol):
         ...
 
     def send_task_heartbeat(self, taskToken: str) -> object:  # noqa: N803
-        """Say that the work on the task of a token goes on."""
+        """Report that the work on the task of a token continues."""
         ...
 
 
 class ToolBounds(Protocol):
-    """What a tool may reach while it answers one call."""
+    """The hosts that a tool may reach during one call."""
 
     limits_network: bool
     """Whether hosts are limited at all."""
@@ -74,14 +74,14 @@ class ToolBounds(Protocol):
 
 
 class CallSlot(Protocol):
-    """The place of a call among those that may be in threads at the same time."""
+    """The slot of a call among those that may run in threads at the same time."""
 
     async def take(self) -> None:
-        """Wait for a place, unless the call is over."""
+        """Wait for a free slot, unless the call has ended."""
         ...
 
     def give_back(self) -> None:
-        """Leave the place to another call."""
+        """Release the slot to another call."""
         ...
 
 
@@ -93,25 +93,25 @@ class ToolBroker(Protocol):
         ...
 
     def end(self) -> None:
-        """Cancel what is still under way: nobody waits for the agent any more."""
+        """Cancel the tool calls under way: the call of the agent has ended."""
         ...
 
 
 class Performer(Protocol):
-    """Whoever performs a call, as the agent that answers it sees it."""
+    """The part of the runtime that performs a call, as the agent sees it."""
 
     @property
     def limit(self) -> int:
-        """Bytes that an answer may have."""
+        """Maximum size of an answer in bytes."""
         ...
 
     @property
     def now(self) -> Callable[[], float]:
-        """Returns the epoch second that it is."""
+        """A function that returns the current time in epoch seconds."""
         ...
 
     def pause(self, seconds: float) -> Awaitable[None]:
-        """Let time pass on the clock of the execution."""
+        """Wait on the clock of the execution."""
         ...
 
     def desk(self) -> TaskTokenApi:
@@ -119,7 +119,7 @@ class Performer(Protocol):
         ...
 
     def remember(self, at: Frame, request: Json) -> Json:
-        """Carry out at once what an agent asks of the memory during its call; from any thread."""
+        """Perform a memory request of an agent during its call; safe from any thread."""
         ...
 
     def broker(self, call: Call) -> ToolBroker:
@@ -127,7 +127,7 @@ class Performer(Protocol):
         ...
 
     def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
-        """Have another agent answer, in the way that it needs."""
+        """Call another agent in the way that it needs: awaited, or in a thread."""
         ...
 
 
@@ -180,22 +180,22 @@ class Call:
 
     @property
     def state_name(self) -> str:
-        """The name of the state that calls."""
+        """Name of the calling state."""
         return self.target.state
 
     @property
     def resource(self) -> str | None:
-        """The `Resource` of the state as it is written, None for an agent."""
+        """`Resource` of the state as written, None for an agent."""
         return self.target.name if self.target.kind == "resource" else None
 
     @property
     def credentials(self) -> Json:
-        """What the state's `Credentials` came to, None without them."""
+        """Value of the state's `Credentials`, None without them."""
         return None if self._options is None else self._options.credentials
 
     @property
     def options(self) -> Options | None:
-        """The limits of the state and what its blocks hand over, None for neither."""
+        """Limits of the state and values of its blocks, None for neither."""
         return self._options
 
     @property
@@ -205,7 +205,7 @@ class Call:
 
     @property
     def token(self) -> str:
-        """The task token of this attempt: that of `$$.Task.Token`."""
+        """Task token of this attempt, as in `$$.Task.Token`."""
         return self.at.token
 
     @property
@@ -215,28 +215,28 @@ class Call:
 
     @property
     def model(self) -> str | None:
-        """The model to use, None where the document leaves it to the agent."""
+        """Model to use, None if the document names none."""
         model: str | None = self._block("model")
         return model
 
     @property
     def generation(self) -> Mapping[str, Json]:
-        """How the model is to answer: `temperature`, `top_p`, `max_tokens`, `stop_sequences`."""
+        """Model settings: `temperature`, `top_p`, `max_tokens`, `stop_sequences`."""
         return self._block("generation") or {}
 
     @property
     def reasoning(self) -> Mapping[str, Json]:
-        """What the document wants of the trace: its `Reasoning` block, empty without one."""
+        """The state's `Reasoning` block, empty without one."""
         return self._block("reasoning") or {}
 
     @property
     def metadata(self) -> Json:
-        """What the state's `Metadata` came to, None without it."""
+        """Value of the state's `Metadata`, None without it."""
         return self._block("metadata")
 
     @property
     def context(self) -> Json:
-        """What the state's `Context` has chosen to show, None without one; the agent's to keep.
+        """Copy of the data that the state's `Context` selects, None without one.
 
         `{"parts": [{"path", "value", "tokens", "truncated"}, ...], "tokens": n}`.
         """
@@ -245,7 +245,7 @@ class Call:
 
     @property
     def memory(self) -> MemoryView | None:
-        """What the state's `Memory` lets the agent read and write, None without the block."""
+        """Memory that the state's `Memory` block opens to the agent, None without one."""
         rights = self._block("memory")
         if self._memory is None and rights is not None:
             self._memory = MemoryView(rights, partial(self.performer.remember, self.at))
@@ -253,15 +253,15 @@ class Call:
 
     @property
     def quality(self) -> str | None:
-        """`reduced` where the budget asks for less, else None."""
+        """`reduced` if a budget asks for lower quality, else None."""
         quality: str | None = self._block("quality")
         return quality
 
     @property
     def budget(self) -> dict[str, dict[str, Json]]:
-        """What may still be spent: limits and what is left of them, by `workflow` and `state`.
+        """Limits and remaining amounts, by `workflow` and `state`.
 
-        Both are empty where nothing limits them.
+        Both are empty without limits.
         """
         return self.at.remaining()
 
@@ -275,15 +275,14 @@ class Call:
 
     @property
     def execution_id(self) -> str:
-        """The id of the execution."""
+        """Id of the execution."""
         return self.at.execution_id
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of one visit to a state, and for no other visit.
+        """Key that all attempts of one visit to a state share, and no other visit has.
 
-        Where a visit makes several calls, each of them has one of its own. Where the document says
-        `Idempotent`, it is the key that it gives.
+        Each of several calls in a visit has its own. The key of an `Idempotent` field wins.
         """
         key: str | None = self._block("idempotency_key")
         if key is None:
@@ -293,7 +292,7 @@ class Call:
 
     @property
     def attempt(self) -> int:
-        """1 for the first attempt of the visit, 2 for its first retry."""
+        """Number of the attempt in this visit: 1 for the first, 2 for its first retry."""
         return self.at.retries + 1 if self._part is None else self._part.attempt
 
     @property
@@ -301,16 +300,21 @@ class Call:
         return None if self._options is None else self._options.part
 
     def heartbeat(self) -> None:
-        """Say that the agent is alive: the heartbeat countdown starts anew."""
+        """Report that the agent is alive: restart the heartbeat timeout."""
         if self._beat is not None:
             self._beat()
 
     def report_progress(self, percent: float, message: str = "") -> None:
-        """Report how far the work is, 0 to 100.
+        """Report the progress of the work.
 
-        It counts as a sign of life, unless the state has a Progress block that does not say so.
-        Of a message the first `LONGEST_MESSAGE` characters are told. Raises TypeError for one that
-        is no text.
+        It counts as a heartbeat, unless the state's Progress block excludes that.
+
+        Args:
+            percent: Percentage done, 0 to 100.
+            message: Text for the history; cut after `LONGEST_MESSAGE` characters.
+
+        Raises:
+            TypeError: The message is not text.
         """
         if not isinstance(message, str):
             raise TypeError(f"a message is text, not {type(message).__name__}")
@@ -323,10 +327,14 @@ class Call:
             self.heartbeat()
 
     def report_chunk(self, text: str) -> None:
-        """Say a piece of the answer, for whoever listens; counts as a sign of life.
+        """Stream a piece of the answer to listeners; counts as a heartbeat.
 
-        Raises TypeError for anything but text, and StateError("States.DataLimitExceeded") for more
-        than an answer may have.
+        Args:
+            text: The next piece.
+
+        Raises:
+            TypeError: The piece is not text.
+            StateError: States.DataLimitExceeded; all pieces together exceed the size of an answer.
         """
         if not isinstance(text, str):
             raise TypeError(f"a piece of an answer is text, not {type(text).__name__}")
@@ -338,8 +346,8 @@ class Call:
     def tools(self) -> Any:
         """The tools that may be used: `tools.call(name, arguments)` and `tools.names()`.
 
-        A plain function gets the answer, any other agent awaits it. What goes wrong is a StateError
-        by the name that the specification has for it (8.9).
+        A plain function gets the answer, any other agent awaits it. A failure is a StateError with
+        the specification's error name (8.9).
         """
         if self._broker is None:
             self._broker = self.performer.broker(self)
@@ -350,22 +358,22 @@ class Call:
 
     @property
     def tool_rules(self) -> Rules | None:
-        """What the state says of its tools, None for nothing."""
+        """The state's rules for tools, None without any."""
         rules: Rules | None = self._block("tools")
         return rules
 
     @property
     def tool_depth(self) -> int:
-        """How many tools there are around this call."""
+        """Number of tool calls around this call."""
         return self._block("tool_depth") or 0
 
     @property
     def tool_keys(self) -> list[tuple[str, tuple[str, ...]]]:
-        """What the tools around this call count as."""
+        """Names and categories of the tool calls around this call, for limits of calls."""
         return self._block("tool_keys") or []
 
     def end(self) -> None:
-        """Say that nobody waits for the answer any more, and tell the history what was done."""
+        """End the call: cancel its tool calls and record its use of the memory."""
         self.cancelled = True
         if self._broker is not None:
             self._broker.end()
@@ -374,9 +382,13 @@ class Call:
                 self.at.note(event, {"keys": keys, "agent": self.target.name})
 
     def sleep(self, seconds: float) -> Awaitable[None]:
-        """Wait on the execution's own clock, virtual or real; raises AslError in a plain function.
+        """Wait on the execution's clock, virtual or real.
 
-        That cannot await it.
+        Args:
+            seconds: Time to wait in seconds.
+
+        Raises:
+            AslError: The agent is a plain function, which cannot await it.
         """
         if self.agent is not None and self.agent.blocking:
             raise AslError(
@@ -385,15 +397,15 @@ class Call:
         return self.performer.pause(seconds)
 
     def attach(self, performer: Performer, beat: Callable[[], object] | None = None) -> None:
-        """Connect the call to whoever performs it; *beat* takes its signs of life."""
+        """Connect the call to the runtime that performs it; *beat* takes its heartbeats."""
         self.performer = performer
         self._beat = beat
 
 
 class Agent:
-    """Something that answers calls; how it is reached is its own business, and its fields say it.
+    """An agent, which answers calls. Its attributes tell the runtime how to call it.
 
-    Unless they say otherwise it is awaited, needs nothing for it and holds nothing.
+    By default it is awaited, needs no event loop and holds no resources.
     """
 
     __slots__ = ()
@@ -427,32 +439,33 @@ class Agent:
     """Where relative paths begin, None for the folder of this process."""
 
     def answer(self, payload: Json, call: Call | None) -> Any:
-        """Return the raw result (or an awaitable of it), or raise StateError with a name."""
+        """Return the raw result or an awaitable of it; raise StateError for a failure."""
         raise NotImplementedError
 
     def bound_to(self, target: Target, *, aws: bool) -> Agent:
-        """Return the agent that answers for a target, under the rules of AWS or not."""
+        """Return the agent for one target; *aws* applies the rules of AWS."""
         return self
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
-        """Return the same in a sandbox (8.9), for the tool of this name.
+        """Return the agent in a sandbox (8.9) for the tool of this name.
 
-        Raises Raised("States.Permissions") for what cannot be run in one.
+        Raises:
+            Raised: States.Permissions; the agent cannot run in a sandbox.
         """
         raise Raised("States.Permissions", f"tool {tool!r}: it cannot be run in a sandbox")
 
     async def close(self) -> None:
-        """Release what the agent holds; called once at the end of the execution."""
+        """Release the agent's resources; called once at the end of the execution."""
 
 
 class ExternalAgent(Agent):
-    """An agent outside of this process: it answers over a connection or a pipe, which it holds."""
+    """An agent outside of this process, behind a connection or a pipe that it holds."""
 
     needs_loop = real = holds = True
 
 
 class AgentWrapper(Agent):
-    """An agent in front of another one: it is called as that is."""
+    """An agent around another one, called in the same way."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -460,7 +473,7 @@ class AgentWrapper(Agent):
             setattr(self, name, getattr(agent, name))
 
     async def close(self) -> None:
-        """Release what the agent holds."""
+        """Release the resources of the wrapped agent."""
         await self.agent.close()
 
 
@@ -484,15 +497,15 @@ OpenAgents: TypeAlias = "dict[object, Agent]"
 
 
 class Openable(Protocol):
-    """Something that keeps what it holds (processes, connections) apart for each run."""
+    """A factory of agents with resources (processes, connections) of their own in each run."""
 
     def open_agent(self, held: OpenAgents) -> Agent:
-        """Return the agent for one run; what it needs of others is opened in *held*, too."""
+        """Return the agent of one run; agents that it needs are opened in *held*, too."""
         ...
 
 
 def open_agent(agent: Agent | Openable, held: OpenAgents) -> Agent:
-    """Return an agent as one run sees it: the same wherever the run names it."""
+    """Return the agent of one run: the same one for every use in the run."""
     if not hasattr(agent, "open_agent"):
         return agent
     if agent not in held:
@@ -501,9 +514,9 @@ def open_agent(agent: Agent | Openable, held: OpenAgents) -> Agent:
 
 
 class CallbackHandler(AgentWrapper):
-    """A handler that only passes a request on: the answer comes by the task token of the call.
+    """A handler that passes a request on; the answer comes by the task token of the call.
 
-    It is the handler in every way; a host that knows the difference drops what it answers.
+    It is called like its handler; what that returns is ignored.
     """
 
     def __init__(self, handler: Agent) -> None:

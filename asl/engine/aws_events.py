@@ -1,7 +1,7 @@
-"""The names that a task's events have, and what all of them say (AWS, recorded).
+"""AWS's form of events: the names of a task's events, and `GetExecutionHistory` (AWS, recorded).
 
-AWS tells of a function, of an activity and of an integration in three ways. Outside the `aws`
-profile every kind of task is told of in one.
+AWS has three forms of task events: for functions, activities and integrations. Outside the `aws`
+profile all tasks have one.
 """
 
 import re
@@ -20,7 +20,7 @@ _INTEGRATION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:((?:aws-sdk:)?[^:]+):(.
 
 
 class TaskEvents(NamedTuple):
-    """How the events of one kind of task are told."""
+    """The event names and common details of one kind of task."""
 
     prefix: str = "Task"
     """What the names of all events begin with."""
@@ -38,7 +38,7 @@ NATIVE = TaskEvents()
 
 
 def task_events(resource: str, region: str) -> TaskEvents:
-    """Return how AWS tells of a task with this `Resource`."""
+    """Return AWS's event names of a task with this `Resource`."""
     if _FUNCTION.fullmatch(resource):
         return TaskEvents("LambdaFunction", "input", scheduled={"resource": resource})
     if _ACTIVITY.fullmatch(resource):
@@ -62,9 +62,9 @@ _WHOLE = {"truncated": False}
 
 
 def export_event(event: Event) -> dict[str, Json]:
-    """Return one event; JSON values in it are texts of compact JSON, as AWS has them.
+    """Return an event in the form of `GetExecutionHistory`; JSON values in it are compact text.
 
-    Types that AWS has not are written by the same rule.
+    Event types that AWS does not have follow the same rule.
     """
     written: dict[str, Json] = {
         "timestamp": format_timestamp(event.timestamp),

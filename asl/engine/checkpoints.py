@@ -1,7 +1,6 @@
-"""Checkpoints: what is kept of an execution that was saved, and whether it can go on from there.
+"""Checkpoints of executions, and the checks before an execution resumes from one.
 
-An execution saves itself under names of its choice. What is kept is plain JSON; where it is put is
-the business of a *storage*, anything that takes a value by its id and gives it back.
+A checkpoint is plain JSON. A *storage* holds it: any mapping from ids to JSON values.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ AUTOMATIC = re.compile(r"auto-([0-9]{1,15})")
 
 
 class CheckpointRefused(AslError):
-    """An execution cannot be resumed from the checkpoint; `error` is the name of the reason."""
+    """An execution cannot be resumed from the checkpoint; `error` is the error name."""
 
     error: str
 
 
 class CheckpointNotFound(CheckpointRefused):
-    """There is no such checkpoint."""
+    """The execution has no such checkpoint."""
 
     error = "States.CheckpointNotFound"
 
@@ -57,24 +56,24 @@ class CheckpointExpired(CheckpointRefused):
 
 
 class CheckpointIncompatible(CheckpointRefused):
-    """The document is another one now, or the checkpoint was saved inside of a Map or a branch."""
+    """The document has changed, or the checkpoint was saved in a Map or a branch."""
 
     error = "States.CheckpointIncompatible"
 
 
 class NotResumable(CheckpointRefused):
-    """The execution is running, is paused or has succeeded: nothing is to be resumed."""
+    """The execution is running, is paused or has succeeded."""
 
     error = "States.Runtime"
 
 
 class Storage(Protocol):
-    """Where checkpoints are put, by their ids: a dictionary, for example."""
+    """A storage of checkpoints by id, such as a dictionary."""
 
     def __setitem__(self, id: str, checkpoint: Json, /) -> object: ...
 
     def __getitem__(self, id: str, /) -> Json:
-        """Return what was put there; raises KeyError where nothing was."""
+        """Return the value of an id; raise KeyError without one."""
         ...
 
 
@@ -107,7 +106,7 @@ class Checkpoint:
 
     @property
     def record(self) -> dict[str, Json]:
-        """What the state that has saved it gives out."""
+        """The output of the state that saved the checkpoint."""
         return checkpoint_record(self.id, self.name, self.created)
 
     def to_json(self) -> dict[str, Json]:
@@ -132,30 +131,30 @@ class Checkpoint:
         }
 
     def budget(self, execution: SpendingExecution) -> dict[str, Json]:
-        """Return what the budgets of its execution had come to, as `budget`; {} without any."""
+        """Return the budget report of the execution as `budget`; {} without a budget."""
         if len(self.spent) <= LEDGER:
             return {}
         return {"budget": Ledger.read(execution, self.spent[LEDGER]).report()}
 
     def kept(self) -> Json:
-        """Return it as a JSON object from which `read` makes it again."""
+        """Return the checkpoint as a JSON object for `read`."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return {**fields, "variables": dict(self.variables), "path": list(self.path)}
 
     @classmethod
     def read(cls, kept: Json) -> Checkpoint:
-        """Return what `kept` was made of."""
+        """Return the checkpoint of a JSON object made by `kept`."""
         return cls(**{**kept, "path": tuple(kept["path"])})
 
 
 def checkpoint_record(id: str, name: str, created: float) -> dict[str, Json]:
-    """Return what a state that saves a checkpoint gives out."""
+    """Return the output of a state that saves a checkpoint."""
     made = format_timestamp(created)
     return {"checkpoint": {"name": name, "id": id, "createdAt": made}}
 
 
 class CheckpointNames:
-    """The names and ids of the checkpoints of one execution: no id is given twice."""
+    """The names and unique ids of the checkpoints of one execution."""
 
     def __init__(self, ids: Iterable[tuple[str, str]] = ()) -> None:
         self._ids: set[str] = set()
@@ -164,7 +163,7 @@ class CheckpointNames:
             self.take(id, name)
 
     def take(self, id: str, name: str) -> None:
-        """Know of a checkpoint that was saved."""
+        """Register a saved checkpoint."""
         self._ids.add(id)
         automatic = AUTOMATIC.fullmatch(name)
         if automatic:
@@ -192,7 +191,11 @@ def definition_hash(document: Mapping[str, Json]) -> str:
 
 
 def chosen(checkpoints: Iterable[Checkpoint], name: str) -> Checkpoint:
-    """Return the checkpoint of this id, or the latest of this name; raises CheckpointNotFound."""
+    """Return the checkpoint with this id or the latest with this name.
+
+    Raises:
+        CheckpointNotFound: There is none.
+    """
     known = list(checkpoints)
     found = [each for each in known if each.id == name]
     found = found or [each for each in known if each.name == name]
@@ -211,10 +214,18 @@ def _others(known: list[Checkpoint], name: str) -> str:
 def require_compatible(
     checkpoint: Checkpoint, now: float, definition: str, states: Iterable[str], force: bool
 ) -> None:
-    """Refuse a checkpoint from which an execution cannot go on (companion, 3.3).
+    """Check that an execution can be resumed from a checkpoint (companion, 3.3).
 
-    *definition* is the hash of the document with which it would, *states* are those of its top
-    machine. Raises CheckpointExpired or CheckpointIncompatible.
+    Args:
+        checkpoint: The checkpoint.
+        now: Current time in epoch seconds.
+        definition: Hash of the document to resume with.
+        states: Names of the states of its top machine.
+        force: Whether a changed document is accepted.
+
+    Raises:
+        CheckpointExpired: The checkpoint has expired.
+        CheckpointIncompatible: It was saved in a Map or a branch, or the document has changed.
     """
     name = checkpoint.name
     if checkpoint.expires is not None and now >= checkpoint.expires:

@@ -1,4 +1,4 @@
-"""What a document has told besides: events of its own, and questions about results (8.13, 8.9)."""
+"""Events that documents define: hooks of states, and feedback requests (8.13, 8.9)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ __all__ = ["events_after_error", "events_after_state"]
 
 
 def events_after_state(teller: EventSequencer, record: Record, event: Event) -> Iterator[Event]:
-    """Yield what a state emits where it is entered or left, by the event that tells of it."""
+    """Yield the events that a state emits on its entry or exit."""
     entered = event.type.endswith("StateEntered")
     if not entered and not event.type.endswith("StateExited"):
         return
@@ -38,7 +38,7 @@ def events_after_state(teller: EventSequencer, record: Record, event: Event) -> 
 
 
 def events_after_error(teller: EventSequencer, record: Record) -> Iterator[Event]:
-    """Yield what a state emits that fails, whether its error is caught or not."""
+    """Yield the events that a failing state emits, whether its error is caught or not."""
     _, time, frame, visit, step, error, *_ = record
     hook = None if step is None or step.hooks is None else step.hooks.get("error")
     if hook is not None:
@@ -78,7 +78,7 @@ def _asked(
     step: Step,
     rest: list[Any],
 ) -> Iterator[Event]:
-    """Yield what people are asked about a Task that has succeeded."""
+    """Yield the feedback request of a Task that succeeded."""
     answer, _, before, *_ = rest
     entry = teller.strand(frame).entered(visit)
     if answer is ABSENT or entry is None:

@@ -1,4 +1,4 @@
-"""The blocks of a document, as one execution of it reads them."""
+"""The blocks of a document with their computed fields, per execution."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,10 +12,10 @@ __all__ = ["computed_blocks", "document_block"]
 
 
 def computed_blocks(execution: Execution) -> Mapping[str, Mapping[str, Json]]:
-    """Return the blocks of the document with computed fields, which are computed once.
+    """Return the blocks of the document with computed fields; they are computed once.
 
     Raises:
-        StateError: A computed value does not fit.
+        StateError: A computed value is invalid.
     """
     program, known = execution.program, vars(execution)
     if program.settle is None:
@@ -35,9 +35,9 @@ def computed_blocks(execution: Execution) -> Mapping[str, Mapping[str, Json]]:
 
 
 def document_block(execution: Execution, name: str) -> Mapping[str, Json] | None:
-    """Return a block of the document, None if it has none.
+    """Return a block of the document, None without one.
 
-    A child execution reads that of the whole.
+    A child execution has the blocks of the whole execution.
     """
     whole = execution.whole
     try:

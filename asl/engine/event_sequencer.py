@@ -1,4 +1,4 @@
-"""Telling events: their numbers, what each of them follows, and what none of them may show."""
+"""Sequencing of events: their ids, their predecessors and the redaction of their details."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,9 @@ _ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
 
 
 class EventThread:
-    """What has been told of one machine, as far as its next events depend on it.
+    """The state of one machine that its next events depend on.
 
-    The top machine and the execution as a whole are one strand.
+    The top machine and the execution as a whole share one thread.
     """
 
     __slots__ = (
@@ -55,17 +55,17 @@ class EventThread:
         """The id of the event with which a fork succeeded."""
 
     def enter(self, visit: int) -> None:
-        """Begin a visit, of which nothing has been told."""
+        """Begin a visit without events."""
         self.visit = visit
         self._begin()
 
     def entered(self, visit: int) -> Event | None:
-        """Return the event with which a visit began, None if it is not the one under way."""
+        """Return the entry event of a visit, None if it is not the current one."""
         return self.entry if visit == self.visit else None
 
 
 class EventSequencer:
-    """Makes the events of one execution, in order."""
+    """Creates the events of one execution, in order."""
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
@@ -85,7 +85,7 @@ class EventSequencer:
         """The execution as expressions saw it at this point of the history."""
 
     def strand(self, frame: Frame | None) -> EventThread:
-        """Return the strand of a machine; one that is new follows the fork that it comes from."""
+        """Return the thread of a machine; a new one follows the fork of its machine."""
         if frame is None or frame.parent is None:
             return self.whole
         found = self.strands.get(frame)
@@ -103,8 +103,8 @@ class EventSequencer:
     ) -> Event:
         """Return the next event, which follows the latest one of its machine.
 
-        A timeout that comes while no process is at work, or a system time that was set back between
-        two processes, lies before events that are told already: it has the time of the latest.
+        A time before the latest event (a timeout while no process ran, a system clock set back)
+        becomes that of the latest event.
         """
         strand = self.strand(frame)
         if time > self.now:
@@ -120,7 +120,7 @@ class EventSequencer:
     def of_state(
         self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
     ) -> Event:
-        """Return the next event of a state, without what nobody may see."""
+        """Return the next event of a state, redacted."""
         if self.redacts and step.redact is not None:
             quoted = self.strand(frame).quoted
             for key in COPIES:
@@ -129,7 +129,7 @@ class EventSequencer:
         return self.event(frame, time, type, (*frame.place, step.name), details)
 
     def entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
-        """Return the event with which a visit begins."""
+        """Return the entry event of a visit."""
         strand = self.strand(frame)
         strand.enter(visit)
         strand.began = time
@@ -146,13 +146,13 @@ class EventSequencer:
         usage: Usage = NO_USAGE,
         retry: int = 0,
     ) -> Frame:
-        """Return a machine as it was at a visit, to evaluate again what is pure."""
+        """Return a machine as of a visit, to evaluate pure expressions again."""
         at = frame.replayed(visit, variables, time, usage, retry)
         at.execution = self.life
         return at
 
     def cause(self, error: StateError, frame: Frame, visit: int, state: str) -> str | None:
-        """Return an error's cause; one that the engine found names the state and its entry."""
+        """Return an error's cause; one of the engine names the state and its entry event."""
         if not found_by_engine(error):
             return error.cause
         entry = self.strand(frame).entered(visit)

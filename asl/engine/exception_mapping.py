@@ -1,4 +1,4 @@
-"""What foreign code raises, as an error of the state that asked it."""
+"""Mapping of exceptions of user code to errors of the calling state."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def is_control_flow(error: BaseException) -> bool:
-    """Whether an exception is how the engine, or the process, ends or pauses: it flies on."""
+    """Return whether the engine or the process ends or pauses by this exception."""
     return isinstance(error, _OWN) or (isinstance(error, GeneratorExit) and _closes(error))
 
 
 def _closes(error: GeneratorExit) -> bool:
-    """Whether an exception closes a coroutine of this package, and was not raised by an agent.
+    """Return whether an exception closes a coroutine of this package, not raised by an agent.
 
-    Closing a coroutine closes those that it awaits first, silently: the exception begins in the
+    Closing a coroutine first closes those that it awaits, silently: the traceback begins in the
     outer one.
     """
     trace = error.__traceback__
@@ -58,10 +58,10 @@ def _closes(error: GeneratorExit) -> bool:
 
 
 def make_portable(error: BaseException) -> BaseException:
-    """Return an exception of foreign code as futures and tasks can carry it.
+    """Return an exception of user code in a form that futures and tasks can carry.
 
-    They cannot carry StopIteration, close what awaits them for GeneratorExit, and end the event
-    loop for SystemExit.
+    They cannot carry StopIteration, close the awaiting coroutine for GeneratorExit, and end the
+    event loop for SystemExit.
     """
     if isinstance(error, StopIteration | GeneratorExit | SystemExit) and not is_control_flow(error):
         return Raised("States.TaskFailed", describe_exception(error))
@@ -69,25 +69,25 @@ def make_portable(error: BaseException) -> BaseException:
 
 
 def is_cancellation(error: BaseException) -> bool:
-    """Whether an exception is that of a task that was cancelled; asyncio is not loaded for it."""
+    """Return whether an exception is asyncio's CancelledError, without loading asyncio."""
     return type(error).__name__ == "CancelledError"
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether an exception is a fault of the code that raised it."""
+    """Return whether an exception is a bug of the code that raised it."""
     named = isinstance(error, StateError | NotJson)
     return not (named or is_control_flow(error) or is_cancellation(error))
 
 
 def alone(error: BaseException) -> BaseException:
-    """Return the exception that a group is about, if it holds a single one; any other as it is."""
+    """Return the only exception in a group; any other exception unchanged."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions in a group and its groups; any other by itself."""
+    """Yield the exceptions in a group and its subgroups; any other exception itself."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from leaves(each)
@@ -96,7 +96,7 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def named(error: StateError | NotJson, target: Target) -> StateError:
-    """Give an agent's error a name and a cause that are texts of a bearable length."""
+    """Return an agent's error with name and cause as text of bounded length."""
     if isinstance(error, NotJson):
         return Raised("States.TaskFailed", _text(f"{target.name} returned no JSON: {error}"))
     if isinstance(error, HeartbeatMissed):
@@ -107,7 +107,7 @@ def named(error: StateError | NotJson, target: Target) -> StateError:
 
 
 def bounded_error(error: StateError) -> Raised:
-    """Return an error of foreign code with a name and a cause that are texts of bearable length."""
+    """Return an error of user code with name and cause as text of bounded length."""
     name = _text(error.name) if error.name else "States.TaskFailed"
     blamed = Raised(name, _text(error.cause))
     blamed.usage, blamed.lost = error.usage, error.lost
@@ -121,14 +121,14 @@ def _text(value: object) -> str | None:
 
 
 def bounded_text(text: str) -> str:
-    """Return a text as a cause may be."""
+    """Cut a text to the length of a cause."""
     return replace_surrogates(text[:MAX_CAUSE])
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what an exception of foreign code says, in a bearable length.
+    """Return type and message of an exception of user code, in bounded length.
 
-    A group says what each exception in it does.
+    A group is described by all exceptions in it.
     """
     error = alone(error)
     if isinstance(error, BaseExceptionGroup):
@@ -139,7 +139,7 @@ def describe_exception(error: BaseException) -> str:
 
 
 def exception_message(error: BaseException) -> str:
-    """Return the message of an exception of foreign code, empty if it cannot be read."""
+    """Return the message of an exception of user code, empty if it cannot be read."""
     try:
         return str(error)
     except Exception:  # foreign code again: even the text of its error may fail

@@ -23,10 +23,10 @@ ENDS = 2
 
 
 class HistoryCounter:
-    """Counts the events that the records of an execution stand for.
+    """Counts the events that the records of an execution produce.
 
-    A record is counted by the most events that it can stand for, which costs little. Only when the
-    sum exceeds the quota, the events themselves are counted.
+    Each record counts as the maximum number of its events, which is cheap. The events themselves
+    are counted once that sum exceeds the quota.
     """
 
     __slots__ = ("count_events", "left", "most", "take")

@@ -1,9 +1,8 @@
-"""The one loop that runs every machine: the workflow, each branch, each iteration.
+"""The interpreter: one loop that runs every machine (the workflow, each branch, each iteration).
 
-It walks the longest stretch of pure states synchronously, awaits only where a state reaches the
-world, and owns Retry and Catch. It awaits nothing but effects (`asl.states.effects.Effects`), and
-agents that these have called for it; it knows no clock, no event loop and no randomness of its own,
-so that anything can drive it.
+It runs the longest stretch of pure states synchronously, awaits only effects
+(`asl.states.effects.Effects`) and the agents that these have called for it, and applies Retry and
+Catch. It has no clock, event loop or randomness of its own, so that any runtime can drive it.
 """
 
 from collections.abc import Callable
@@ -45,15 +44,15 @@ def begin(
     draw: Callable[[], str] = str,
     history: list[Any] | None = None,
 ) -> Frame:
-    """Return the top machine of a new execution, at its first state: `interpret` runs it.
+    """Return the top machine of a new execution at its first state, for `interpret`.
 
     Args:
         program: The compiled workflow.
-        data: The input; it is never changed.
-        effects: Performs what its states ask for, and takes its records.
-        identity: Who the execution is; its beginning is the present time of the runtime by default.
-        draw: Returns a name for an execution that has none.
-        history: Where the effects put the records, for a `Result`.
+        data: The input; never changed.
+        effects: Performs the effects of its states, and takes its records.
+        identity: Identity of the execution; it starts now by default.
+        draw: Returns a name for an execution without one.
+        history: The list to which the effects append records, for a `Result`.
     """
     began = identity.started
     if began is None:
@@ -67,8 +66,7 @@ def begin(
 def run_pure_states(frame: Frame) -> Json:
     """Run a machine of pure states without a coroutine and without records; return its output.
 
-    A machine that is not at its end after `TICK` states is UNFINISHED: `interpret` goes on from
-    where it stands.
+    Returns UNFINISHED after `TICK` states: `interpret` continues from there.
     """
     step, data = frame.step, frame.data
     execution = frame.execution
@@ -95,7 +93,7 @@ def run_pure_states(frame: Frame) -> Json:
 
 
 async def interpret(frame: Frame) -> Json:
-    """Run the machine of *frame* from where it stands; return its output or raise StateError."""
+    """Run a machine from its current state; return its output or raise StateError."""
     execution, data = frame.execution, frame.data
     step: Step | None = frame.step
     visit, visited = frame.visit, 0
@@ -204,7 +202,7 @@ async def interpret(frame: Frame) -> Json:
 
 
 def _broken(frame: Frame, step: Step | None, data: Json, error: StateError, visited: int) -> None:
-    """Let a machine stand where it has failed; *visited* counts the pure states just run."""
+    """Record the failure of a machine; *visited* counts the pure states just run."""
     if step is not None:
         frame.step, frame.data = step, data
         if visited and step.work is None:  # the state that failed is counted already
@@ -213,10 +211,10 @@ def _broken(frame: Frame, step: Step | None, data: Json, error: StateError, visi
 
 
 async def _next_pause(frame: Frame, performed: int) -> int:
-    """Let others run after so many effects; return after how many it is time again.
+    """Yield to other machines; return the number of effects after which to yield again.
 
     Raises:
-        StateError: States.Runtime, where a machine has performed as many as it may.
+        StateError: States.Runtime; the machine has reached its maximum number of effects.
     """
     most = frame.execution.program.profile.max_effects
     if performed >= most:
@@ -228,17 +226,17 @@ async def _next_pause(frame: Frame, performed: int) -> int:
 
 
 def _up_to(limit: int, visit: int, ahead: range) -> range:
-    """Return how many states may be visited in one go so near to the limit."""
+    """Return the states that may run in one go near the limit."""
     return range(1, 1 + min(len(ahead), limit - visit))
 
 
 async def _recovered(
     frame: Frame, step: Step, failure: StateError, answer: Json
 ) -> tuple[Json, Step | None] | None:
-    """Retry or catch a failed attempt of the frame's state; raise what neither takes.
+    """Retry or catch a failed attempt of the current state; raise the error if neither applies.
 
-    Returns None when the state is to run again (the back-off is over), else the output and the
-    next state that a catcher gives.
+    Returns None if the state runs again (the back-off is over), else the output and the next
+    state of a catcher.
     """
     emit, visit, data, variables = frame.execution.emit, frame.visit, frame.data, frame.variables
     emit((FAILED, frame.now, frame, visit, step, failure, answer))
@@ -262,14 +260,14 @@ async def _recovered(
 
 
 def _error_output(frame: Frame, failure: StateError) -> Json:
-    """Return what a catcher gets; AWS leaves null what a task token's failure lacks (recorded)."""
+    """Return a catcher's error output; AWS leaves missing parts of a callback null (recorded)."""
     if isinstance(failure, Reported) and frame.execution.program.profile.aws:
         return {"Error": failure.name, "Cause": failure.cause}
     return {"Error": failure.name or "", "Cause": _cause(frame, failure) or ""}
 
 
 def _cause(frame: Frame, failure: StateError) -> str | None:
-    """Return a cause as AWS gives it: one of ours names the state and the event of its entry."""
+    """Return a cause as AWS gives it: one of the engine names the state and its entry event."""
     if not (frame.execution.recorded and found_by_engine(failure)):
         return failure.cause
     return open_live_history(frame.execution).cause(failure)

@@ -1,4 +1,4 @@
-"""Errors, and what is spent, as they stand in a journal: plain JSON."""
+"""Errors and usage as JSON in a journal."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -52,7 +52,7 @@ def write_error(error: StateError) -> Json:
 
 
 def read_error(written: Json) -> StateError:
-    """Return the error again."""
+    """Return the error written by `write_error`."""
     kind, name, cause = written
     for text in (name, cause):
         if text is not None and type(text) is not str:
@@ -88,19 +88,19 @@ def check_position(written: Json) -> None:
 
 
 def write_usage(usage: Usage) -> Json:
-    """Return usage as JSON, money as text; without what may be spent where nothing limits it."""
+    """Return usage as JSON, money as text; the limit only if there is one."""
     written = [str(usage.cost), usage.tokens]
     return written if usage.max_cost is None else [*written, str(usage.max_cost)]
 
 
 def read_usage(written: Json) -> Usage:
-    """Return the usage again."""
+    """Return the usage written by `write_usage`."""
     cost, tokens, *most = written
     return Usage(Decimal(cost), read_tokens(tokens), Decimal(most[0]) if most else None)
 
 
 def write_spending(execution: Execution) -> Json:
-    """Return what an execution has spent so far as JSON: in all, by state, by model, its ledger."""
+    """Return the spending of an execution as JSON: total, by state, by model, its ledger."""
     tables = (execution.by_state, execution.by_model)
     written = [
         write_usage(execution.usage),
@@ -110,7 +110,7 @@ def write_spending(execution: Execution) -> Json:
 
 
 def read_spending(written: Json, execution: Execution) -> None:
-    """Let an execution have spent this already; its ledger is read when it is opened."""
+    """Restore the spending of an execution, without its ledger."""
     total, *tables = written[:3]
     execution.usage = read_usage(total)
     for table, found in zip((execution.by_state, execution.by_model), tables, strict=True):
@@ -118,11 +118,11 @@ def read_spending(written: Json, execution: Execution) -> None:
 
 
 def write_spent(spent: ExecutionSpending) -> Json:
-    """Return what an execution has spent as JSON: in all, by model, and what is assumed."""
+    """Return the spending of an execution as JSON: total, by model, assumed amounts."""
     return [write_usage(spent.usage), write_totals(spent.by_model), write_amounts(spent.assumed)]
 
 
 def read_spent(written: Json) -> ExecutionSpending:
-    """Return it again."""
+    """Return the spending written by `write_spent`."""
     total, models, *assumed = written  # older stores keep nothing of the last
     return ExecutionSpending(read_usage(total), read_totals(models), *map(read_amounts, assumed))

@@ -1,4 +1,4 @@
-"""The history of an execution that is still going on."""
+"""The history of a running execution, read while it grows."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +18,7 @@ RECENT: Final = 1000
 
 
 class LiveHistory:
-    """Reads a history that still grows."""
+    """Reads the growing history of an execution."""
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
@@ -27,7 +27,7 @@ class LiveHistory:
         """How much of the flat history has been read."""
 
     def news(self) -> Iterator[Event]:
-        """Yield the events since the last call, from the first one on."""
+        """Yield the events since the last call."""
         if not self.expander.count:
             yield self.expander.start()
         history = self.execution.history
@@ -37,20 +37,20 @@ class LiveHistory:
             yield from self.expander.feed(record)
 
     def skip(self, length: int) -> None:
-        """Go on at *length*: all before has been read, and some of it dropped since."""
+        """Continue at *length*: the records before it are read, and some are dropped."""
         self.read = length
         origins = self.expander.origins
         self.expander.origins = dict(list(origins.items())[-RECENT:])
 
     def cause(self, error: StateError) -> str | None:
-        """Return the cause as a catcher sees it: with the place of an error that we found."""
+        """Return the cause for a catcher; one of the engine names the state."""
         for _ in self.news():
             pass
         return self.expander.cause(error, *self.expander.origins[error])
 
 
 def open_live_history(execution: Execution) -> LiveHistory:
-    """Return the reader of an execution's history, the same one for every call."""
+    """Return the live history of an execution; the same one for every call."""
     follower = existing_live_history(execution)
     if follower is None:
         execution.complete(execution.history)
@@ -59,7 +59,7 @@ def open_live_history(execution: Execution) -> LiveHistory:
 
 
 def existing_live_history(execution: Execution) -> LiveHistory | None:
-    """Return the reader of an execution's history if it has one."""
+    """Return the live history of an execution if it was opened."""
     follower: LiveHistory | None = vars(execution).get("follower")
     return follower
 

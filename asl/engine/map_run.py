@@ -1,8 +1,8 @@
 """A run of a distributed Map: every iteration is an execution of its own (Specification 6.3).
 
-A child sees no variables and no history of its parent, has its own `$$.Execution`, and leaves no
-records behind: what becomes of it, its parent is told, and whoever listens to the executions that
-states start. What the blocks of its states tell stands in the history of the whole.
+A child has no variables and no history of its parent, its own `$$.Execution`, and no records.
+Its end is reported to the parent and to listeners of child executions. The events of the blocks
+of its states are part of the parent's history.
 """
 
 from collections.abc import Iterator

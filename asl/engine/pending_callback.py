@@ -1,4 +1,4 @@
-"""Requests whose answers come by task token, as a store keeps them."""
+"""Tasks that are answered by task token, as a store holds them."""
 
 from asl.core.values import Json
 from asl.expr.times import format_timestamp
@@ -14,8 +14,8 @@ ACTIVITY = "activity"
 class PendingCallback:
     """A task that is answered by its token; all times are epoch seconds.
 
-    It is open until it is `answered`, has `timeout`, or is `closed` because nobody wants its answer
-    any more.
+    It is open until it is `answered`, times out (`timeout`), or is `closed` because its answer is
+    no longer needed.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class PendingCallback:
 
     @property
     def due(self) -> float | None:
-        """When it times out without a sign of life or an answer, None for never."""
+        """When it times out without a heartbeat or an answer, None for never."""
         ends = []
         if self.timeout is not None:
             ends.append(self.created + self.timeout)
@@ -66,7 +66,7 @@ class PendingCallback:
 
     @property
     def missed(self) -> bool:
-        """Whether it is a sign of life that lacks when it times out."""
+        """Whether the timeout is one of the heartbeat."""
         return self.timeout is None or self.due != self.created + self.timeout
 
     @property
@@ -86,7 +86,7 @@ class PendingCallback:
         )
 
     def answer(self) -> Json:
-        """Return the output, or raise the failure, that has come."""
+        """Return the output of the answer, or raise its failure."""
         assert self.outcome is not None
         _, output, failure = self.outcome
         if failure is not None:
@@ -95,7 +95,7 @@ class PendingCallback:
 
     @property
     def shown(self) -> dict[str, Json]:
-        """The request as whoever can answer it sees it."""
+        """The request as workers see it."""
         shown: dict[str, Json] = {
             "type": self.kind,
             "taskToken": self.token,

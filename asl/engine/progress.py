@@ -1,7 +1,7 @@
 """The progress of Maps, Parallels and the workflow, derived from the history (8.13).
 
-It is never written: it follows from the records, so whoever expands them into events comes to the
-same, while the execution runs, after its end and in any other process.
+It is never stored: it is computed from the records, with the same result while the execution
+runs, after its end and in any other process.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The result of an execution: a value, whatever became of the workflow."""
+"""The result of an execution."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -25,7 +25,7 @@ __all__ = ["ExecutionFailed", "OpenRequests", "Result"]
 
 
 class ExecutionFailed(AslError):
-    """An execution has not succeeded; `result` is what it came to."""
+    """Raised for an execution that did not succeed; `result` is its result."""
 
     def __init__(self, result: "Result") -> None:
         both = " ".join(filter(None, (result.error, result.cause and f"({result.cause})")))
@@ -46,7 +46,7 @@ class ExecutionFailed(AslError):
 
 
 class OpenRequests(NamedTuple):
-    """Open requests to people, and tasks that wait for the answer to their token."""
+    """Open approval requests, and tasks that wait for the answer to their token."""
 
     asked: "Sequence[ApprovalRequest]" = ()
     tasks: "Sequence[PendingCallback]" = ()
@@ -56,12 +56,11 @@ NO_WAITS: Final = OpenRequests()
 
 
 class Result:
-    """What an execution came to (Specification 1.3). Events are expanded when they are read.
+    """The result of an execution (Specification 1.3); events are computed when they are read.
 
-    `status` is `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED` or `PAUSED`; `output` is there only
-    when it succeeded; `error` and `cause` are None where the workflow gave none. `started` are the
-    results of the executions that states have started, in the order of their starts; those that
-    were cut short have none.
+    `status` is `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED` or `PAUSED`. `output` is None unless
+    it succeeded. `error` and `cause` are None if the workflow gave none. `started` has the results
+    of executions that states started, in order; those that were cut off have none.
     """
 
     # As with an execution: slots for what every result has, and no `__init__`.
@@ -94,7 +93,7 @@ class Result:
         output: Json = None,
         failure: StateError | None = None,
     ) -> Self:
-        """Set what every result has, and return it."""
+        """Set the attributes that every result has, and return it."""
         self.execution = execution
         self._flat = records
         self.status = status
@@ -126,17 +125,17 @@ class Result:
 
     @property
     def pending(self) -> list[dict[str, Json]]:
-        """The requests that people have to answer, where it is `PAUSED`, as they see them."""
+        """Open approval requests of a `PAUSED` execution, as approvers see them."""
         return [asked.shown for asked in self.waits.asked]
 
     @property
     def awaited(self) -> list[dict[str, Json]]:
-        """The tasks whose tokens have to be answered, where it is `PAUSED` in a store."""
+        """Tasks of a `PAUSED` execution in a store that wait for the answer to their token."""
         return [task.shown for task in self.waits.tasks]
 
     @cached_property
     def output(self) -> Json:
-        """The output, None where there is none; a copy, so whoever reads it may change it."""
+        """A copy of the output, None without one."""
         return deep_copy(self.value)
 
     @property
@@ -146,7 +145,7 @@ class Result:
 
     @cached_property
     def cause(self) -> str | None:
-        """The cause; one that the engine found names the state and the event of its entry."""
+        """The cause; one of the engine names the state and the event of its entry."""
         failure = self._failure
         if failure is None or not found_by_engine(failure):
             return None if failure is None else failure.cause
@@ -158,7 +157,7 @@ class Result:
 
     @property
     def origin(self) -> Record | None:
-        """The record of the state in which the error that ended everything came up."""
+        """The record of the state that raised the error of the execution."""
         return next(
             (
                 record
@@ -170,14 +169,14 @@ class Result:
 
     @cached_property
     def visited(self) -> list[str]:
-        """The names of the top machine's states in the order they were entered."""
+        """Names of the visited states of the top machine, in order."""
         return visited(self.execution, self.records)
 
     def checkpoints_to_json(self) -> list[dict[str, Json]]:
         """Return the checkpoints as JSON objects, by the names of the specification.
 
-        Beside what each of them keeps, what had been `visited` by then and, with a budget, what it
-        had come to. What was saved by an item of a distributed Map does not tell what was visited.
+        Each also has the states `visited` before it (except in an item of a distributed Map) and,
+        with a budget, its report.
         """
         before = visited_before(self.execution, self.records)
         return [
@@ -227,15 +226,15 @@ class Result:
 
     @property
     def progress(self) -> dict[str, Json]:
-        """How far it is: `percentage` of the workflow, and the latest progress of `states`."""
+        """The `percentage` of the workflow, and the latest progress of `states`."""
         return status(self.events)
 
     @property
     def failed_items(self) -> list[dict[str, Json]]:
-        """The distributed Maps with failed items, in the order in which they ended.
+        """The distributed Maps with failed items, in the order of their ends.
 
-        Each has `state`, `path`, `failed` (the number of items), `total` where it is known, and
-        `failures`: index, error and cause of the first ones.
+        Each has `state`, `path`, `failed` (number of items), `total` if known, and `failures`:
+        index, error and cause of the first ones.
         """
         return [
             {
@@ -250,15 +249,15 @@ class Result:
 
     @property
     def feedback(self) -> list[dict[str, Json]]:
-        """What people are asked about results; `asl.give_feedback` takes what they say."""
+        """Feedback requests; answer them with `asl.give_feedback`."""
         asked = (event for event in self.events if event.type == "FeedbackRequested")
         return [event.details for event in asked]
 
     def raise_for_status(self) -> Self:
-        """Return the result of an execution that succeeded.
+        """Return the result itself if the execution succeeded.
 
         Raises:
-            ExecutionFailed: It failed, timed out, was aborted, or is paused.
+            ExecutionFailed: The execution failed, timed out, was aborted or is paused.
         """
         if self.ok:
             return self

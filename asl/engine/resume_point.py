@@ -1,4 +1,4 @@
-"""What an execution goes on from when it is resumed from a checkpoint in the same process."""
+"""The point from which an execution resumes: a result in memory and its checkpoint."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ RESUMABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
 class ResumePoint(NamedTuple):
-    """An execution that has ended, and the checkpoint from which it goes on."""
+    """A finished execution and the checkpoint to resume from."""
 
     result: Result
     checkpoint: Checkpoint
@@ -39,17 +39,17 @@ class ResumePoint(NamedTuple):
 
     @property
     def checkpoints(self) -> Sequence[Checkpoint]:
-        """What it has saved before."""
+        """The checkpoints saved before."""
         return self.result.checkpoints
 
     @property
     def ledger(self) -> Json:
-        """What its budgets had come to (`Ledger.written`), None where it has none."""
+        """The ledger of its budgets (`Ledger.written`), None without one."""
         ledger = self.result.execution.ledger
         return None if ledger is None else ledger.written()
 
     def resume(self, frame: Frame, history: list[Any]) -> None:
-        """Put a top machine where it goes on, and what was before into its flat history."""
+        """Restore a top machine, and put the earlier records into its flat history."""
         result, execution = self.result, frame.execution
         read_spending(write_spending(result.execution), execution)
         visit = 0
@@ -67,9 +67,10 @@ class ResumePoint(NamedTuple):
 def find_resume_point(
     result: Result, name: str, program: Program, time: float, force: bool
 ) -> ResumePoint:
-    """Return the past of an execution that goes on from a checkpoint of *result* with *program*.
+    """Return the resume point at a checkpoint of *result*, to continue with *program*.
 
-    Raises CheckpointRefused where it cannot.
+    Raises:
+        CheckpointRefused: The execution cannot be resumed there.
     """
     require_resumable(result.name, result.status)
     checkpoint = chosen(result.checkpoints, name)
@@ -79,7 +80,7 @@ def find_resume_point(
 
 
 def require_resumable(name: str, status: str) -> None:
-    """Refuse to resume an execution from a checkpoint that did not end without success."""
+    """Raise NotResumable unless an execution with this status can be resumed."""
     if status not in RESUMABLE:
         raise NotResumable(
             f"the execution {name!r} is {status}: one that failed, timed out or was aborted can be "
@@ -88,13 +89,13 @@ def require_resumable(name: str, status: str) -> None:
 
 
 def resumption_details(checkpoint: Checkpoint, redrives: int) -> dict[str, Json]:
-    """Return what the history tells of going on from a checkpoint."""
+    """Return the details of the event of a resumption from a checkpoint."""
     named = {"name": checkpoint.name, "id": checkpoint.id}
     return {"checkpoint": named, "redriveCount": redrives}
 
 
 def checkpoint_position(checkpoint: Checkpoint, visit: int, time: float) -> dict[str, Json]:
-    """Return the position (`Frame.restore`) of a top machine that goes on from a checkpoint."""
+    """Return the position (`Frame.restore`) of a top machine at a checkpoint."""
     return {
         "state": checkpoint.next,
         "visit": visit,

@@ -1,4 +1,4 @@
-"""What tools are to agents and to runs: offered by a toolbox, used through a broker (8.9)."""
+"""Tools: listed by a toolbox, used by agents through a dispatcher (8.9)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ListTools: TypeAlias = Callable[[Call], Awaitable[list[ToolOffer]]]
 
 
 class Toolbox(Protocol):
-    """Something that has tools."""
+    """A provider of tools."""
 
     def offers(self, held: OpenAgents) -> ListTools:
-        """Return what tells of its tools in one run."""
+        """Return the function that lists its tools in one run."""
         ...
 
 
@@ -90,5 +90,5 @@ class CallTools(Protocol):
         ...
 
     def refuse(self, tool: str, arguments: Json, error: str, cause: str) -> None:
-        """Put it into the history that a tool was asked for and not used."""
+        """Record that a tool was requested and not used."""
         ...

@@ -40,7 +40,7 @@ class ValueSizes:
         self._seen: set[int] = set()
 
     def add(self, values: Iterable[Any]) -> bool:
-        """Add values; anything else among them is passed over. Return whether all are within."""
+        """Add values, ignoring others among them; return whether the total is within the limit."""
         todo, seen = [values], self._seen
         while todo and self.total <= self.most:
             for each in todo.pop():

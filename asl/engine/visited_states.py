@@ -1,4 +1,4 @@
-"""The states that a machine has entered, one at a time, out of flat records."""
+"""The visited states of a machine, computed from flat records."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
@@ -17,7 +17,7 @@ __all__ = ["advance", "execution_after", "visited", "visited_before"]
 
 
 def execution_after(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
-    """Return the execution as expressions see it after an event of the whole."""
+    """Return the execution as expressions see it after an event of the whole execution."""
     count = details.get("redriveCount")
     return life if count is None else execution.as_of(count, time)
 
@@ -29,13 +29,13 @@ Trail: TypeAlias = "tuple[Trail, str] | None"
 def visited(execution: Execution, records: Iterable[Record]) -> list[str]:
     """Return the names of the top machine's states in the order they were entered.
 
-    What was entered after a checkpoint and before the execution was resumed there is left out.
+    States between a checkpoint and a resumption from it are left out.
     """
     return _names(_walked(execution, records)[0])
 
 
 def visited_before(execution: Execution, records: Iterable[Record]) -> dict[str, list[str]]:
-    """Return what had been `visited` when each checkpoint was saved, by its id."""
+    """Return the `visited` states before each checkpoint, by its id."""
     return {id: _names(trail) for id, trail in _walked(execution, records)[1].items()}
 
 
@@ -49,7 +49,7 @@ def _names(trail: Trail) -> list[str]:
 
 
 def _walked(execution: Execution, records: Iterable[Record]) -> tuple[Trail, dict[str, Trail]]:
-    """Return the way to the end, and to each checkpoint by its id."""
+    """Return the states up to the end, and up to each checkpoint by its id."""
     trail: Trail = None
     saved: dict[str, Trail] = {}
     latest, life = -1, execution.as_of(0, None)
@@ -81,7 +81,7 @@ def _entered(
     length: int,
     *_: Json,
 ) -> Iterator[tuple[int, str]]:
-    """Yield visit and name of the states that a stretch has entered."""
+    """Yield visit and name of the states that a stretch entered."""
     at = frame.replayed(visit - length, variables, time, usage)
     at.execution = life
     for entered in range(visit - length, visit):
