@@ -65,8 +65,8 @@ class DiskFiles:
     def find(self, source: str, importing: str | None) -> tuple[str, str]:
         """Return the real path of a file, and its path as the caller would write it."""
         if self.root is None:
-            message = "a document that is no file imports nothing"
-            raise ImportRefused(message, "say with root= where its imports lie")
+            message = "a document without a file cannot import files"
+            raise ImportRefused(message, "set root= to the folder of its imports")
         folder = self.shown if importing is None else os.path.dirname(importing)
         if os.path.isabs(source) and not self.given:
             raise ImportRefused(f"an absolute path is not read: {BESIDE}", _ALLOW)
@@ -74,7 +74,7 @@ class DiskFiles:
         try:
             key = os.path.realpath(name)
         except ValueError:
-            raise ImportRefused("this is no path") from None
+            raise ImportRefused("the source is not a path") from None
         if key != self.root and not key.startswith(os.path.join(self.root, "")):
             raise ImportRefused(f"{source!r} leads out of {self.root!r}: {BESIDE}", _ALLOW)
         return key, name

@@ -114,7 +114,7 @@ class _Linker:
         found = self.documents[key]
         if one.pin is not None and one.pin.digest not in (None, digest(found)):
             message = f"{one.source!r} has changed since it was locked"
-            hint = "see what has changed, then write the lock again with asl lock"
+            hint = "review the change, then run asl lock"
             self._found("V-IMP-04", one.locked_at, message, hint)
         return found
 
@@ -129,7 +129,7 @@ class _Linker:
             if is_registry(source):
                 self._check_registry(one)
         elif at is None and one.place.count("/") > 2:
-            raise ImportRefused("what was not read from a file imports no file")
+            raise ImportRefused("a document without a file cannot import files")
         else:
             key, name = self.files.find(source, at)
         if key in around:
@@ -142,7 +142,7 @@ class _Linker:
         if len(around) > MAX_NESTED:
             raise ImportRefused(
                 f"imports are nested more than {MAX_NESTED} deep",
-                "import the innermost ones here, or start them by Workflow states",
+                "import the innermost ones here, or run them with Workflow states",
             )
         document = self._document(key, name, one)
         self.characters += len(document.source.text or "")
@@ -174,7 +174,7 @@ class _Linker:
             return read(self.fetch(source), name=source)
         except (LookupError, OSError) as error:
             raise ImportRefused(
-                f"{source!r} cannot be had: {error or type(error).__name__}"
+                f"{source!r} cannot be fetched: {error or type(error).__name__}"
             ) from None
 
     # Findings

@@ -57,7 +57,9 @@ def check_points(
         message = f"the module has no state {exit!r}"
         yield Finding("V-INC-04", message, f"{pointer}/ExitPoint", did_you_mean(str(exit), known))
     elif type(known[exit]) is dict and known[exit].get("Type") == "Choice":
-        message = f"{exit!r} is a Choice: it goes on where it decides, so it cannot be the exit"
+        message = (
+            f"{exit!r} is a Choice: it selects the next state itself, so it cannot be the exit"
+        )
         yield Finding("V-INC-04", message, f"{pointer}/ExitPoint")
 
 

@@ -52,7 +52,7 @@ def check(states: Json, patch: Mapping[str, Json], pointer: str) -> Iterator[Fin
     for key in _NEEDED:
         if key in patch and patch[key] is None:
             message = f"without {key!r} the template is no machine"
-            hint = "null takes it away: say what it shall be, or leave it out"
+            hint = "null removes it: set a value, or leave it out"
             yield Finding("V-OVR-01", message, f"{pointer}/{key}", hint, at_key=True)
     named = patch.get("States")
     known = states if type(states) is dict else {}

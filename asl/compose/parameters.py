@@ -79,7 +79,7 @@ def check(template: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
             for key in ("Min", "Max"):
                 if key in template["Parameters"][name]:
                     message = f"{key!r} bounds numbers, and {name!r} is of type {parameter.type}"
-                    hint = "take it out: nothing is held to it"
+                    hint = "remove it: it has no effect"
                     yield Finding(
                         "V-TPL-01",
                         message,

@@ -241,7 +241,7 @@ def omitted_findings(file: str | None, counts: Mapping[Severity, int]) -> Iterat
     if number:
         kinds = ", ".join(f"{counts[each]} of severity {each}" for each in Severity if counts[each])
         message = f"{number} more findings are not listed: {kinds}"
-        hint = "mend those that are listed and check again"
+        hint = "fix the listed ones and check again"
         yield Diagnostic("READ-20", Severity.INFO, message, "", file, hint=hint)
 
 

@@ -337,7 +337,7 @@ def _handed_over(value: Json, limit: int, state: str) -> Json:
     try:
         return copy_result(value, limit, state)
     except NotJson as error:  # only its depth can be wrong: it was made of JSON
-        raise StateError("States.Runtime", f"what the agent is to get: {error}") from None
+        raise StateError("States.Runtime", f"the input of the agent: {error}") from None
 
 
 class _Foreign(Exception):
@@ -478,7 +478,7 @@ def _check_key(key: object) -> None:
     _scalar(key)
 
 
-AWAITS: Final = "it has to be awaited first, in an async function"
+AWAITS: Final = "await it first, in an async function"
 
 
 def _scalar(value: Json) -> Json:

@@ -39,9 +39,9 @@ def parse_python(text: str, code: str) -> tuple[ast.expr, int]:
     """
     if len(text) > MAX_LENGTH:
         message = f"the expression is longer than {MAX_LENGTH} characters"
-        raise ExpressionFault(message, 0, code, "let a step before it work out a part")
+        raise ExpressionFault(message, 0, code, "compute a part of it in an earlier step")
     if "\0" in text or not text.strip():
-        raise ExpressionFault("there is no expression", 0, code, "write what must hold")
+        raise ExpressionFault("the expression is empty", 0, code, "write what must hold")
     lead = len(text) - len(text.lstrip())
     try:
         with warnings.catch_warnings():

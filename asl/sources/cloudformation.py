@@ -173,7 +173,7 @@ class _Machine:
         place = self.span.member("DefinitionSubstitutions") or self.span
         span = place.member(name) or place
         if name in self.expanding:
-            message = f"the substitutions {' and '.join(self.expanding)} hold each other"
+            message = f"the substitutions {' and '.join(self.expanding)} refer to each other"
             raise self.resolver.refused(span, message)
         self.expanding.append(name)
         text = self.resolver.text(self.substitutions[name], span)

@@ -92,7 +92,7 @@ class ReadContext:
         """Count composed characters against the limits."""
         self.characters += characters
         if self.characters > self.limits.max_bytes:
-            limit = f"more than {self.limits.max_bytes} characters are put together"
+            limit = f"more than {self.limits.max_bytes} characters are composed"
             raise self.refused(source, origin, "READ-04", limit)
 
     def count(self, source: Source, origin: int, values: int = 1) -> None:

@@ -86,7 +86,7 @@ def read_values(path: str | os.PathLike[str]) -> dict[str, Json]:
     if type(value) is list and all(map(_is_pair, value)):
         return {pair["ParameterKey"]: pair["ParameterValue"] for pair in value}
     if type(value) is not dict:
-        message = "values are an object: names with what they stand for"
+        message = "values must be an object of names and values"
         raise invalid(document.source, [Fault("READ-01", message, 0)])
     return value
 

@@ -215,7 +215,7 @@ def test_what_nobody_has_awaited_is_named_as_that(shape: Any) -> None:
     answer.close()
     assert (result.error, result.status) == ("States.TaskFailed", "FAILED")
     assert result.cause is not None
-    assert "it has to be awaited first, in an async function (coroutine)" in result.cause
+    assert "await it first, in an async function (coroutine)" in result.cause
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])

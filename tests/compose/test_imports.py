@@ -105,7 +105,7 @@ def test_other_sources_are_what_the_host_makes_of_them(source: str) -> None:
         assert asl.run(asl.load({**importing(source), **lock}, imports=imports)).output == "part"
     assert asked == [source]
     ((code, message, _),) = faults({**importing(source), **lock}, imports={})
-    assert (code, "cannot be had" in message) == ("V-IMP-01", True)
+    assert (code, "cannot be fetched" in message) == ("V-IMP-01", True)
 
 
 def test_the_lock_says_which_version_is_read() -> None:

@@ -131,7 +131,7 @@ SELF = {"p0": "{{p0}}" * 50_000}
 
 @pytest.mark.parametrize("scope", [DOUBLED, ALL, SELF], ids=["doubled", "all", "self"])
 def test_placeholders_within_placeholders_are_bounded(scope: Made) -> None:
-    """Values that hold each other's placeholders grow up to a length, and no further."""
+    """Values that refer to each other's placeholders grow up to a length, and no further."""
     meter = WorkMeter()
     try:
         length = len(filled("{{p0}}", scope, deep=True, meter=meter))

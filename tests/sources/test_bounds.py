@@ -136,7 +136,7 @@ def test_what_grows_without_bounds_is_refused(case: str) -> None:
 
 
 def test_substitutions_that_double_are_refused() -> None:
-    """Values of DefinitionSubstitutions may hold each other, within limits."""
+    """Values of DefinitionSubstitutions may refer to each other, within limits."""
     names = {f"X{n}": f"${{X{n + 1}}}${{X{n + 1}}}" for n in range(60)}
     machine = {"DefinitionString": '{"a": "${X0}"}', "DefinitionSubstitutions": names}
     resource = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}

@@ -200,7 +200,7 @@ def test_a_condition_follows_the_values() -> None:
 
 
 def test_substitutions_are_filled_in() -> None:
-    """DefinitionSubstitutions stand for placeholders, in keys as well, and may hold each other."""
+    """DefinitionSubstitutions replace placeholders, also in keys, and may refer to each other."""
     machine = {
         "Definition": passing({"${Key}": "${Arn}/${Count}/${On}"}),
         "DefinitionSubstitutions": {
@@ -316,7 +316,7 @@ CIRCLES = {
             "DefinitionSubstitutions": {"X": "a${Y}", "Y": "b${X}"},
         },
         {},
-        "the substitutions X and Y hold each other",
+        "the substitutions X and Y refer to each other",
     ),
 }
 

@@ -93,7 +93,7 @@ class Evaluator:
         if isinstance(value, Unknown):
             return self.stand_in(value, scope, node.at)
         if isinstance(value, dict | list) or value is None:
-            hint = "jsonencode makes one of it" if value is not None else None
+            hint = "convert it with jsonencode" if value is not None else None
             raise self.refused(node, scope, "a string is expected here", hint)
         return self.reading.insert(text_of(value), scope.source, node.at)
 
