@@ -1,4 +1,4 @@
-"""`asl answer`: answer the task token of an execution that waits for it."""
+"""Commands that answer task tokens, activities and feedback requests."""
 
 import click
 
@@ -15,10 +15,15 @@ __all__ = ["activity_command", "answer_command", "feedback_command"]
 @click.command("answer")
 @click.argument("token", metavar="TOKEN")
 @STORE
-@click.option("-o", "--output", metavar="JSON", help="The result: JSON, @FILE, or - (stdin).")
-@click.option("--error", metavar="NAME", help="Fail the task with this error.")
-@click.option("--cause", metavar="TEXT", help="And with this cause.")
-@click.option("--heartbeat", is_flag=True, help="Say only that the work goes on.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="JSON",
+    help="Result of the task as JSON, @FILE, or - for standard input.",
+)
+@click.option("--error", metavar="NAME", help="Fail the task with this error name.")
+@click.option("--cause", metavar="TEXT", help="Fail the task with this cause.")
+@click.option("--heartbeat", is_flag=True, help="Send a heartbeat; the task stays open.")
 def answer_command(
     token: str,
     store_file: str | None,
@@ -27,9 +32,9 @@ def answer_command(
     cause: str | None,
     heartbeat: bool,
 ) -> Exit:
-    """Answer a task token, which a task with .waitForTaskToken or of an activity waits for.
+    """Answer the task token of a .waitForTaskToken task or an activity.
 
-    'asl inbox' lists the tokens that are waited for, 'asl resume' goes on with the execution.
+    'asl inbox' lists the open tokens; 'asl resume' continues the execution.
 
     \b
         asl answer 5f3c... --output '{"approved": true}'
@@ -61,21 +66,22 @@ def answer_command(
 @click.command("activity")
 @click.argument("activity", metavar="ARN")
 @STORE
-@click.option("--worker", metavar="NAME", help="Who takes it; stands in the history.")
+@click.option("--worker", metavar="NAME", help="Name of the worker, recorded in the history.")
 @click.option(
     "--wait",
     metavar="SECONDS",
     default=0.0,
     show_default=True,
     type=click.FloatRange(0),
-    help="How long to wait for one.",
+    help="Maximum time to wait for a task.",
 )
 def activity_command(
     activity: str, store_file: str | None, worker: str | None, wait: float
 ) -> Exit:
-    """Take the next task of an activity; print its taskToken and its input, both as text.
+    """Get the next task of an activity and print its taskToken and input.
 
-    'asl answer' gives what came of it. Without a task within --wait seconds both are null.
+    'asl answer' reports the result. Both fields are null if no task is scheduled within --wait
+    seconds.
     """
     with open_store(store_file) as store:
         task = store.tokens.get_activity_task(activity, worker, wait=wait)
@@ -91,8 +97,10 @@ def activity_command(
 @click.argument("feedback_id", metavar="[ID]", required=False)
 @click.argument("answer", metavar="[ANSWER]", required=False)
 @STORE
-@click.option("--memory", metavar="WHERE", help="Where to keep the answer: a file, redis://...")
-@click.option("--as", "user", metavar="USER", default="anonymous", help="Who answers.")
+@click.option(
+    "--memory", metavar="WHERE", help="Memory that stores the answer: a file, redis://..."
+)
+@click.option("--as", "user", metavar="USER", default="anonymous", help="User who answers.")
 def feedback_command(
     execution: str,
     feedback_id: str | None,
@@ -101,9 +109,9 @@ def feedback_command(
     memory: str | None,
     user: str,
 ) -> Exit:
-    """List what people are asked about the results of an execution, or answer it.
+    """List the feedback requests of an execution, or answer one.
 
-    ANSWER is JSON, or a text. The end of an ID is enough.
+    ID may be the end of a request id. ANSWER is JSON or text.
 
     \b
         asl feedback order-17

@@ -48,25 +48,35 @@ def _digits(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 @click.argument("execution", metavar="EXECUTION")
 @click.argument("misplaced", nargs=-1, metavar="")
 @STORE
-@click.option("--request", "request_id", metavar="ID", help="Which one, where several are open.")
 @click.option(
-    "--option", metavar="OPTION", help="The decision; by default the first, which approves."
+    "--request", "request_id", metavar="ID", help="Id of the request, if several are open."
 )
-@click.option("--comment", metavar="TEXT", help="Why.")
-@click.option("--edit", "edits", metavar="KEY=VALUE", multiple=True, help="Change a value.")
-@click.option("--set", "extras", metavar="KEY=VALUE", multiple=True, help="Add to the record.")
-@click.option("--approved", metavar="INDEX,...", help="Of a batch, the items to approve.")
-@click.option("--rejected", metavar="INDEX,...", help="Of a batch, the items to reject.")
 @click.option(
-    "--as", "user", metavar="USER", help="Who decides; the user of the operating system if absent."
+    "--option", metavar="OPTION", help="Decision; by default the first option, which approves."
+)
+@click.option("--comment", metavar="TEXT", help="Reason for the decision.")
+@click.option(
+    "--edit", "edits", metavar="KEY=VALUE", multiple=True, help="Change an editable value."
+)
+@click.option(
+    "--set",
+    "extras",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Add a field to the approval record.",
+)
+@click.option("--approved", metavar="INDEX,...", help="Items of a batch to approve.")
+@click.option("--rejected", metavar="INDEX,...", help="Items of a batch to reject.")
+@click.option(
+    "--as", "user", metavar="USER", help="Approver; by default the user of the operating system."
 )
 @click.option(
     "--digest",
     metavar="DIGITS",
     callback=_digits,
-    help="What 'asl inbox' showed with the request: refused if it asks something else now.",
+    help="Digest from 'asl inbox'; the answer is refused if the request has changed.",
 )
-@click.option("--role", "roles", metavar="ROLE", multiple=True, help="A role of whoever decides.")
+@click.option("--role", "roles", metavar="ROLE", multiple=True, help="Role of the approver.")
 def approve_command(
     execution: str,
     misplaced: tuple[str, ...],
@@ -82,7 +92,7 @@ def approve_command(
     digest: str | None,
     roles: tuple[str, ...],
 ) -> Exit:
-    """Decide on what a paused execution asks; `asl resume` goes on with it.
+    """Answer an approval request of a paused execution; 'asl resume' continues it.
 
     \b
         asl approve order-17 --as ann --comment "fine by me"

@@ -51,7 +51,7 @@ PROFILE = click.option(
     type=click.Choice(list(PROFILES)),
     default="default",
     show_default=True,
-    help="How to read the language.",
+    help="The rules to apply: those of asl, of AWS, or lenient ones.",
 )
 
 
@@ -60,7 +60,7 @@ QUOTA = click.option(
     "quotas",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Another quota or bound of the profile, or none: history_events=none, max_effects=100000.",
+    help="Change a quota of the profile, such as max_effects=100000 or history_events=none.",
 )
 
 
@@ -134,26 +134,34 @@ ROOT = click.option(
     "--root",
     metavar="FOLDER",
     callback=_folder,
-    help="Where files lie that may be imported or named.",
+    help="Folder that contains all files that the document may import or name.",
 )
 
 _ORIGIN = (
     click.option(
-        "--dialect", metavar="NAME", help="Language of the document, if not by its shape."
+        "--dialect", metavar="NAME", help="Language of the document; detected by default."
     ),
     click.option(
         "--reading",
         "options",
         metavar="NAME",
         multiple=True,
-        help="Option of its language: NAME, NAME=TEXT or NAME:=JSON.",
+        help="Option of the dialect: NAME, NAME=TEXT or NAME:=JSON.",
     ),
-    click.option("--resource", metavar="NAME", help="State machine of a template."),
+    click.option("--resource", metavar="NAME", help="Select the state machine of a template."),
     click.option(
-        "--var", "pairs", metavar="NAME=VALUE", multiple=True, help="Value of a placeholder."
+        "--var",
+        "pairs",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Set a placeholder of the document.",
     ),
     click.option(
-        "--vars", "files", metavar="FILE", multiple=True, help="Values from a JSON or YAML file."
+        "--vars",
+        "files",
+        metavar="FILE",
+        multiple=True,
+        help="Read placeholders from a JSON or YAML file.",
     ),
     ROOT,
     click.option(
@@ -161,7 +169,7 @@ _ORIGIN = (
         "values",
         metavar="NAME=TEXT",
         multiple=True,
-        help="Value of a parameter; NAME:=JSON for what is no text.",
+        help="Set a parameter to a text, or to JSON with NAME:=JSON.",
     ),
 )
 
@@ -356,7 +364,7 @@ AGENTS = click.option(
     "agent_files",
     metavar="FILE",
     multiple=True,
-    help="Agents file: who answers for the names in the document.",
+    help="Agents file that binds the names of the document.",
 )
 
 

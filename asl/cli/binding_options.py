@@ -1,4 +1,4 @@
-"""Who answers for the names of a document, as the command line says it."""
+"""Options that bind the names of a document to implementations."""
 
 import os
 import re
@@ -46,7 +46,7 @@ AGENT = click.option(
     "agent_pairs",
     metavar="NAME=MODULE:FUNCTION",
     multiple=True,
-    help="Bind one agent to a Python function.",
+    help="Bind an agent to a Python function.",
 )
 _OPTIONS = (
     AGENTS,
@@ -56,56 +56,56 @@ _OPTIONS = (
         "bucket_pairs",
         metavar="NAME=FOLDER",
         multiple=True,
-        help="Where a distributed Map finds a bucket: a folder, or the URL of an object store.",
+        help="Bind a bucket of a distributed Map to a folder or the URL of an object store.",
     ),
     click.option(
         "--mock",
         "mock_cases",
         metavar="FILE#CASE",
         multiple=True,
-        help="Answer Tasks from a test case of a mock file of Step Functions Local.",
+        help="Mock Tasks by a test case of a mock file of Step Functions Local.",
     ),
     click.option(
         "--workflow",
         "workflow_pairs",
         metavar="NAME=FILE",
         multiple=True,
-        help="A workflow that the document may start, by name or ARN.",
+        help="Bind a workflow that the document may start, by name or ARN.",
     ),
     click.option(
         "--notify",
         "channels",
         metavar="CHANNEL",
         multiple=True,
-        help="Tell people what they are asked: console, jsonl:FILE or apprise:URL.",
+        help="Send approval requests to console, jsonl:FILE or apprise:URL.",
     ),
     click.option(
         "--request-link",
         "request_links",
         metavar="URL",
         multiple=True,
-        help="The page of a request, for notifications: https://host/requests/{request}.",
+        help="Link to a request in notifications: https://host/requests/{request}.",
     ),
     click.option(
         "--memory",
         "memory_places",
         metavar="[BACKEND=]WHERE",
         multiple=True,
-        help="Where Memory blocks keep their values: a file, redis://..., dynamodb://TABLE.",
+        help="Storage of Memory blocks: a file, redis://... or dynamodb://TABLE.",
     ),
     click.option(
         "--pool",
         "pool_pairs",
         metavar="NAME=AMOUNT",
         multiple=True,
-        help="How much money there is in a pool that budgets name.",
+        help="Set the amount of money in a budget pool.",
     ),
     click.option(
         "--sink",
         "sink_pairs",
         metavar="CHANNEL=WHERE",
         multiple=True,
-        help="Take the events of a channel, by name or type: stdout, jsonl:FILE, module:function.",
+        help="Send the events of a channel to stdout, jsonl:FILE or module:function.",
     ),
     click.option(
         "--policy",
@@ -114,7 +114,7 @@ _OPTIONS = (
         envvar="ASL_POLICY",
         type=click.Path(),
         multiple=True,
-        help="What the operator allows every document: tools, hosts, files, images.",
+        help="Operator policy: the tools, hosts, files and images that documents may use.",
     ),
 )
 

@@ -54,31 +54,31 @@ class Settings(TypedDict):
 @PROFILE
 @QUOTA
 @origin_options
-@click.option("--strict", is_flag=True, help="Make every warning an error.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(list(RENDERERS)),
     default="text",
     show_default=True,
-    help="How to write the findings; github makes annotations.",
+    help="Output format; github prints workflow annotations.",
 )
 @click.option(
     "--agents",
     "agent_files",
     metavar="FILE",
     multiple=True,
-    help="Agents file: check it, too, and warn about names that it does not bind.",
+    help="Check this agents file too, and warn about names that it does not bind.",
 )
 @click.option(
     "--workflow",
     "workflow_pairs",
     metavar="NAME=FILE",
     multiple=True,
-    help="A workflow that may be started: warn about others.",
+    help="Declare a workflow that may be started; warn about others.",
 )
-@click.option("--express", is_flag=True, help="Check for an express execution (--profile aws).")
-@click.option("-q", "--quiet", is_flag=True, help="Show only errors, if there are any.")
+@click.option("--express", is_flag=True, help="Check as an Express Workflow (with --profile aws).")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def check_command(
     documents: tuple[str, ...],
     profile: str,
@@ -91,12 +91,12 @@ def check_command(
     express: bool,
     quiet: bool,
 ) -> Exit:
-    """Say what is wrong with documents, and where.
+    """Check documents and report errors and warnings.
 
-    DOC is a JSON or YAML file, or - for standard input; of a template, every state machine is
-    checked unless --resource names one. It may also be an agents file, or a folder: then every
-    template, definition and agents file below it is checked, a definition that a template uses with
-    the values that it has there. Exits with 3 if a document has errors.
+    DOC is a JSON or YAML file, an agents file, a folder, or - for standard input. Every state
+    machine of a template is checked unless --resource selects one. In a folder all templates,
+    documents and agents files are checked; a definition that a template uses is checked with the
+    values of the template. Exits with 3 if a document has errors.
     """
     chosen = select_profile(profile, quotas)
     if format_ == "aws" and not chosen.aws:

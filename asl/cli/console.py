@@ -1,4 +1,4 @@
-"""Results go to standard output; everything that is said about them goes to standard error."""
+"""Standard output for results, standard error for messages, and the exit codes."""
 
 import json
 import os
@@ -47,19 +47,19 @@ __all__ = [
 
 
 def on_terminal(stream: TextIO) -> bool:
-    """Whether somebody looks at this stream."""
+    """Return whether a stream is a terminal that understands control sequences."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Whether to write colours to this stream; see no-color.org."""
+    """Return whether to write colours to a stream (no-color.org)."""
     return on_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
 def reserve_stdout() -> None:
-    """Keep standard output for results, for the rest of this process.
+    """Reserve standard output for results, for the rest of the process.
 
-    Programs, and whatever else writes to the file of this number, write to standard error.
+    Child processes and libraries that write to file descriptor 1 then write to standard error.
     """
     try:
         if (sys.stdout.fileno(), sys.stderr.fileno()) != (1, 2):
@@ -73,13 +73,13 @@ def reserve_stdout() -> None:
 
 @contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """Write to standard error what agents print meanwhile: it is not the result."""
+    """Redirect what agents print to standard error."""
     with redirect_stdout(sys.stderr):
         yield
 
 
 def write_result(text: str, stream: TextIO | None = None) -> None:
-    """Write a result to standard output (or *stream*), at once; raises AslError if that fails."""
+    """Write a result to standard output or *stream* and flush; raises AslError on failure."""
     stream = stream or sys.stdout
     with _faults_told():
         stream.write(text if text.endswith("\n") else f"{text}\n")
@@ -87,7 +87,7 @@ def write_result(text: str, stream: TextIO | None = None) -> None:
 
 
 def write_line(text: str, *, style: str | None = None, fold: bool = False) -> None:
-    """Write one line of data to standard output, with what a terminal would obey replaced.
+    """Write one line of data to standard output, with control characters replaced.
 
     Args:
         text: The line; line breaks within it are shown as symbols.
@@ -99,12 +99,12 @@ def write_line(text: str, *, style: str | None = None, fold: bool = False) -> No
 
 
 def write_document(text: str) -> None:
-    """Write a document to standard output: exactly, but on a terminal safe to look at."""
+    """Write a document to standard output; on a terminal with control characters replaced."""
     write_result(printable(text, lines=True) if sys.stdout.isatty() else text)
 
 
 def flush() -> None:
-    """Write what is held back for standard output; raises AslError if that fails."""
+    """Flush standard output; raises AslError on failure."""
     with _faults_told():
         sys.stdout.flush()
 
@@ -120,13 +120,13 @@ def _faults_told() -> Iterator[None]:
 
 
 def write_error(error: OSError) -> AslError:
-    """Return what is told of a result that cannot be written; what is left of it is dropped."""
+    """Return the error for a failed write to standard output, and discard the rest."""
     discard_stdout()
     return AslError(f"cannot write to standard output: {_why(error)}")
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return a number of things in words: `1 fault`, `2 faults`."""
+    """Return a number with its noun: `1 fault`, `2 faults`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -179,19 +179,19 @@ def say_styled(text: str) -> None:
 
 
 def report(found: Report | list[Report], *, end: str = "") -> None:
-    """Show what was found on standard error."""
+    """Write findings to standard error."""
     from asl.core.render.text import render_text
 
     say_styled(render_text(found, color=has_colour(sys.stderr)) + end)
 
 
 def warn(found: Report) -> None:
-    """Show what was found, and stops nothing: a blank line parts it from what follows."""
+    """Write warnings to standard error, with a blank line after them."""
     report(found, end="\n")
 
 
 def item_failures(counts: Mapping[str, Json], failures: Sequence[Json]) -> Iterator[str]:
-    """Yield lines that tell which items of a distributed Map failed, and why."""
+    """Yield lines with the failed items of a distributed Map and their errors."""
     of = f" of {counts['total']}" if "total" in counts else ""
     yield f"{counts['failed']}{of} items failed"
     for each in failures:
@@ -202,18 +202,18 @@ def item_failures(counts: Mapping[str, Json], failures: Sequence[Json]) -> Itera
 
 
 def reason(error: str | None, cause: str | None) -> str:
-    """Return the name of an error with its cause, as far as there are any."""
+    """Return an error name with its cause; empty without either."""
     return ": ".join(printable(each) for each in (error, cause) if each)
 
 
 def clip(value: Json, limit: int) -> str:
-    """Return a value as JSON, cut off behind *limit* characters."""
+    """Return a value as JSON, truncated after *limit* characters."""
     text = excerpt(value, 1_000_000)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def discard_stdout() -> None:
-    """Drop what is left for standard output: nobody reads it any more."""
+    """Discard all further standard output: its reader is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

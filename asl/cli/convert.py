@@ -35,38 +35,40 @@ WRITTEN: Final[Mapping[str, str]] = {
 
 @click.command("convert")
 @DOCUMENTS
-@click.option("--to", "to", metavar="DIALECT", required=True, help="The language to write.")
-@click.option(
-    "-o", "--output", metavar="FILE|FOLDER/", help="Write to this file, or into this folder."
-)
-@click.option("--force", is_flag=True, help="Replace files in a folder that say something else.")
+@click.option("--to", "to", metavar="DIALECT", required=True, help="Target language.")
+@click.option("-o", "--output", metavar="FILE|FOLDER/", help="Write to this file or folder.")
+@click.option("--force", is_flag=True, help="Overwrite existing files in a folder.")
 @click.option(
     "--report",
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to tell what is lost, on standard error.",
+    help="Format of the report of losses on standard error.",
 )
-@click.option("--strict", is_flag=True, help="Write nothing if behaviour is lost or approximated.")
+@click.option("--strict", is_flag=True, help="Write nothing if the conversion changes behaviour.")
 @click.option(
-    "--no-implicit-retry", is_flag=True, help="Leave out retries that a platform makes unasked."
+    "--no-implicit-retry", is_flag=True, help="Omit the retries that a platform makes by default."
 )
 @click.option(
     "--as",
     "renamed",
     metavar="NAME=NAME",
     multiple=True,
-    help="What an agent is called at Amazon, or a resource here.",
+    help="Rename an agent to a resource of AWS, or a resource to an agent.",
 )
-@click.option("--names", metavar="FILE", help="The same from a JSON or YAML file.")
+@click.option("--names", metavar="FILE", help="Read the names of --as from a JSON or YAML file.")
 @click.option(
-    "--tool", "tools", metavar="NAME", multiple=True, help="An agent that is a tool there."
+    "--tool",
+    "tools",
+    metavar="NAME",
+    multiple=True,
+    help="Write this agent as a tool of the target language.",
 )
 @click.option(
     "--chain",
     type=click.Choice(["seed", "union"]),
-    help="Write a chain of Contenox in the words of its documentation, or of its engines.",
+    help="Format of a Contenox chain: as documented (seed), or as engines read it (union).",
 )
 @origin_options
 def convert_command(
@@ -83,7 +85,7 @@ def convert_command(
     chain: str | None,
     origin: Origin,
 ) -> Exit:
-    """Write documents in another language, and tell what is lost.
+    """Convert documents to another workflow language and report losses.
 
     \b
         asl convert flow.yaml --to asl -o flow.asl.json
@@ -91,8 +93,8 @@ def convert_command(
         asl convert flows/*.yaml --to asl -o converted/
         asl convert flow.asl.json --to amazon --as Judge=arn:aws:lambda:eu-west-1:1:function:judge
 
-    Several documents are written into a folder, each under its own name. Exits with 3 if a DOC has
-    errors, or with --strict if something is lost; the other ones are written all the same.
+    Several documents need a folder as --output. Exits with 3 if a DOC has errors or, with --strict,
+    losses; the others are written nevertheless.
     """
     if no_implicit_retry:
         origin["reading"] = {**origin["reading"], "implicit_retry": False}

@@ -1,4 +1,4 @@
-"""`asl lock`: pin what a document imports."""
+"""Commands that rewrite documents: fmt, expand and lock."""
 
 import json
 import sys
@@ -21,13 +21,14 @@ __all__ = ["expand_command", "fmt_command", "lock_command"]
 
 @click.command("lock")
 @click.argument("document", metavar="DOC")
-@click.option("--check", is_flag=True, help="Only say whether the lock is current.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit with 3 if the lock is out of date."
+)
 @ROOT
 def lock_command(document: str, check: bool, root: str | None) -> Exit:
-    """Pin what a document imports: write the digest of every file into its _lock.
+    """Write the digests of all imported files to the _lock of a document.
 
-    From then on the document is refused while a file that it imports, or one that those import,
-    differs from what was locked. With --check, exits with 3 if the lock is not current.
+    A locked document is refused if a file that it imports, directly or not, has changed.
     """
     read, given = load_unlocked(document, root)
     report = place(read, read.findings)
@@ -97,10 +98,10 @@ def _in_yaml(text: str, key: str, value: Json) -> str:
 @click.argument("document", metavar="DOC")
 @origin_options
 def expand_command(document: str, origin: Origin) -> Exit:
-    """Print a document with all that it imports put in its place.
+    """Print a document with its imports inlined.
 
-    Every Include holds its machine, with the parameters filled in that are known before a run. What
-    is printed runs like DOC and needs no other file. Exits with 3 if something cannot be included.
+    Every Include state contains its machine, with known parameters filled in. The result runs like
+    DOC and needs no other file. Exits with 3 if an import fails.
     """
     read = read_document(document, origin)
     composing = () if read.composition is None else read.composition.findings
@@ -114,15 +115,13 @@ def expand_command(document: str, origin: Origin) -> Exit:
 
 @click.command("fmt")
 @DOCUMENTS
-@click.option(
-    "--check", is_flag=True, help="Change nothing; exit with 1 if something would change."
-)
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
 def fmt_command(documents: tuple[str, ...], check: bool) -> Exit:
-    """Write documents in their usual layout; what they say stays the same.
+    """Format documents in place.
 
-    DOC is a file in JSON or YAML, which is changed in its place, or a folder: then what is named
-    *.asl.json or *.agents.yaml (or the other way) below it. - is standard input, which is written
-    to standard output. JSON is indented by two; YAML keeps its comments, quotes and styles.
+    DOC is a JSON or YAML file, a folder, or - to format standard input to standard output. In a
+    folder the files *.asl.json, *.asl.yaml, *.agents.json and *.agents.yaml are formatted. JSON is
+    indented by two spaces; YAML keeps comments, quotes and styles.
     """
     changed = []
     for name in [file for each in documents for file in list_files(each)]:

@@ -1,4 +1,4 @@
-"""Say why a workflow did not succeed, and where in the document."""
+"""Descriptions of failed executions for the terminal."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ __all__ = ["describe_failure"]
 
 
 def describe_failure(result: Result, document: Document) -> str:
-    """Return error and cause, the failing state with its place, and what may help."""
+    """Return error, cause, the failed state with its place, and a hint."""
     lines = [f"asl: workflow {_ending(result)}"]
     if result.origin is not None:
         _, _, frame, _, step, error, *_ = result.origin
@@ -34,7 +34,7 @@ def describe_failure(result: Result, document: Document) -> str:
 
 
 def describe_item_failures(failed: Sequence[Json]) -> list[str]:
-    """Return lines that tell which items of the last distributed Map failed, and why.
+    """Return lines with the failed items of the last distributed Map and their errors.
 
     Args:
         failed: Maps with failed items, as `Result.failed_items`.
@@ -71,7 +71,7 @@ def _how_to_bind(step: Step) -> str:
 
 
 def _below(error: StateError) -> str:
-    """Return the way from a state to the field whose expression failed, as a JSON Pointer."""
+    """Return the JSON Pointer from a state to the field whose expression failed."""
     if not isinstance(error, EvaluationFailed) or error.location is None:
         return ""
     return "/" + error.location.replace("[", "/").replace("]", "")

@@ -1,4 +1,4 @@
-"""`asl plan`: what a document may do before anything runs."""
+"""Commands that analyse the graph of a document: plan, graph and diff."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,11 +25,11 @@ SHOWN = 10
 @click.argument("document", metavar="DOC")
 @PROFILE
 @origin_options
-@click.option("--json", "as_json", is_flag=True, help="Print it as a JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as a JSON object.")
 def plan_command(document: str, profile: str, origin: Origin, as_json: bool) -> Exit:
-    """Say what a document may do, and what it may cost at most.
+    """Show the paths, agents and maximum cost of a document without running it.
 
-    Nothing is run and nobody is asked. Exits with 3 if the document has errors.
+    Exits with 3 if the document has errors.
     """
     plan = asl.plan(read_document(document, origin), profile=profile)
     if as_json:
@@ -92,14 +92,14 @@ _SUFFIXES = {
     "--format",
     "chosen",
     type=click.Choice(FORMATS),
-    help="What to write; by the name of --output, otherwise mermaid.",
+    help="Output format; by default that of the --output file, or mermaid.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write to this file.")
+@click.option("-o", "--output", metavar="FILE", help="Write the drawing to this file.")
 @origin_options
 def graph_command(document: str, chosen: str | None, output: str | None, origin: Origin) -> Exit:
-    """Draw a document: its states, the machines within, and its transitions.
+    """Draw the states and transitions of a document.
 
-    SVG needs no other program. A document with errors is drawn as far as it goes.
+    A document with errors is drawn as far as possible. SVG needs no other program.
     """
     suffix = Path(output or "").suffix.lower()
     format = chosen or _SUFFIXES.get(suffix)
@@ -122,12 +122,12 @@ _MARKS = {"added": ("+", "green"), "removed": ("-", "red")}
 @click.command("diff")
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each change.")
+@click.option("--json", "as_json", is_flag=True, help="Print each change as a line of JSON.")
 @origin_options
 def diff_command(before: str, after: str, as_json: bool, origin: Origin) -> Exit:
-    """Say what two documents differ in, as graphs: states, transitions, data flow, behaviour.
+    """Compare the states, transitions, data flow and behaviour of two documents.
 
-    Exits with 1 if they differ in anything but remarks.
+    Exits with 1 if they differ in more than comments.
     """
     if before == after == "-":
         raise click.UsageError("standard input can be read only once: name - once")

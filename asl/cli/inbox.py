@@ -39,18 +39,16 @@ SHOWN = 400
     type=click.IntRange(1),
     default=PAGE,
     show_default=True,
-    help="So many at most.",
+    help="Maximum number of entries.",
 )
-@click.option(
-    "--after", metavar="ID", help="The next page: what follows this request id or task token."
-)
+@click.option("--after", metavar="ID", help="Continue after this request id or task token.")
 @click.option("--json", "as_json", is_flag=True, help="Print each request as a line of JSON.")
 def inbox_command(
     execution: str | None, store_file: str | None, limit: int, after: str | None, as_json: bool
 ) -> Exit:
-    """List the requests that wait for people, then those that wait for a task token.
+    """List open approval requests, then open task tokens.
 
-    Those of all executions, or those of one and of what it has started, a page at a time.
+    With EXECUTION, only those of this execution and of the executions that it started.
     """
     with open_store(store_file) as store:
         of = None if execution is None else find_execution(store, execution).name

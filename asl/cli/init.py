@@ -101,15 +101,17 @@ EXAMPLES = ("article", "change", "goal", "question", "review", "support")
 @click.option(
     "--example",
     type=click.Choice(EXAMPLES),
-    help="Write an example of agents with budgets, tools, memory and people instead.",
+    help="Create an example with agents, budgets, tools, memory and approvals instead.",
 )
 @click.option(
-    "--name", metavar="NAME", help="What the files are called; judge, or as the example is."
+    "--name",
+    metavar="NAME",
+    help="Base name of the files; by default judge, or that of the example.",
 )
 def init_command(folder: str, example: str | None, name: str | None) -> Exit:
-    """Write a first document, its agents file and its cases, and say how to run them.
+    """Create a first document with its agents file and test cases; print how to run them.
 
-    Nothing that is there is overwritten.
+    Existing files are not overwritten.
     """
     name = name or example or "judge"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):

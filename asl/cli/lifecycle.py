@@ -1,4 +1,4 @@
-"""`asl resume`: go on with an execution of a store."""
+"""Commands that continue, fork and stop executions: resume, redrive, fork and stop."""
 
 import click
 
@@ -23,12 +23,14 @@ __all__ = ["fork_command", "redrive_command", "resume_command", "stop_command"]
 @click.command("resume")
 @click.argument("execution", metavar="EXECUTION", required=False)
 @STORE
-@click.option("--due", is_flag=True, help="Go on with all that have something to go on with.")
+@click.option("--due", is_flag=True, help="Resume all executions that are due.")
 @click.option(
-    "--from", "checkpoint", metavar="NAME", help="Go on from this checkpoint, by name or id."
+    "--from", "checkpoint", metavar="NAME", help="Resume from the checkpoint with this name or id."
 )
-@click.option("--document", metavar="FILE", help="Go on from it by another document (--force).")
-@click.option("--force", is_flag=True, help="Take a checkpoint of another document.")
+@click.option(
+    "--document", metavar="FILE", help="Resume from the checkpoint with another document (--force)."
+)
+@click.option("--force", is_flag=True, help="Accept a checkpoint of another document.")
 @binding_options
 def resume_command(
     execution: str | None,
@@ -39,10 +41,10 @@ def resume_command(
     force: bool,
     binding: BindingOptions,
 ) -> Exit:
-    """Go on with an execution that was decided on, is due or was left behind; print its output.
+    """Resume a paused or interrupted execution and print its output.
 
-    With --from it goes on from what it has saved, after a failure too. With --due all executions go
-    on that were answered, for which the time of an escalation or a timeout has come, or whose
+    With --from, an execution resumes from a checkpoint, even if it has failed. With --due, all
+    executions resume that were answered, that have reached an escalation or timeout, or whose
     process has died.
 
     \b
@@ -93,14 +95,14 @@ def _all_due(store_file: str | None, binding: BindingOptions) -> Exit:
 @click.command("redrive")
 @click.argument("execution", metavar="EXECUTION")
 @STORE
-@click.option("--document", metavar="FILE", help="Go on by a corrected document.")
+@click.option("--document", metavar="FILE", help="Continue with a corrected document.")
 @binding_options
 def redrive_command(
     execution: str, store_file: str | None, document: str | None, binding: BindingOptions
 ) -> Exit:
-    """Go on with an execution that failed, timed out or was stopped; print its output.
+    """Resume an execution that failed, timed out or was stopped; print its output.
 
-    It goes on from the states that failed. What has succeeded is not done again.
+    It continues from the states that failed; states that succeeded do not run again.
 
     \b
         asl redrive order-17 --agents agents.yaml
@@ -124,11 +126,19 @@ def redrive_command(
     "place",
     metavar="STATE[#VISIT]",
     required=True,
-    help="The state at which it begins; by default at its latest visit.",
+    help="State to start at; by default its latest visit.",
 )
-@click.option("-i", "--input", "input_", metavar="JSON", help="What the state gets instead.")
+@click.option(
+    "-i",
+    "--input",
+    "input_",
+    metavar="JSON",
+    help="Input of the state; by default its recorded input.",
+)
 @click.option("--name", metavar="NAME", help="Name of the new execution; random if absent.")
-@click.option("--document", metavar="FILE", help="Another document for the new execution.")
+@click.option(
+    "--document", metavar="FILE", help="Document of the new execution; by default the same."
+)
 def fork_command(
     execution: str,
     store_file: str | None,
@@ -137,10 +147,9 @@ def fork_command(
     name: str | None,
     document: str | None,
 ) -> Exit:
-    """Begin a new execution at a state that another one has entered; print its name.
+    """Create an execution that starts at a state of another one; print its name.
 
-    The other one stays as it is, whatever became of it. A worker takes the new one up, or
-    'asl resume' goes on with it.
+    The other execution is not changed. A worker or 'asl resume' runs the new one.
 
     \b
         asl fork order-17 --at Charge
@@ -165,15 +174,14 @@ STOP_TIMEOUT = 2.0
 @click.command("stop")
 @click.argument("execution", metavar="EXECUTION")
 @STORE
-@click.option("--error", metavar="NAME", help="An error name to keep with it.")
-@click.option("--cause", metavar="TEXT", help="A cause to keep with it.")
+@click.option("--error", metavar="NAME", help="Error name of the execution.")
+@click.option("--cause", metavar="TEXT", help="Cause of the error.")
 def stop_command(
     execution: str, store_file: str | None, error: str | None, cause: str | None
 ) -> Exit:
-    """End an execution, whoever is at work on it: its status becomes ABORTED.
+    """Stop an execution; its status becomes ABORTED.
 
-    A worker ends what it runs within a second; another process ends it behind the call that is
-    under way.
+    A worker stops it within a second, any other process after the current call.
     """
     with open_store(store_file) as store:
         handle = store.handle(find_execution(store, execution).name)

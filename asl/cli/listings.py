@@ -1,4 +1,4 @@
-"""`asl ls`: the executions of a store, the newest first."""
+"""Commands that list executions, events, costs and checkpoints."""
 
 import sys
 import time
@@ -32,7 +32,11 @@ COLOURS = {
 
 @click.command("ls")
 @STORE
-@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only these.")
+@click.option(
+    "--status",
+    type=click.Choice(STATUSES, case_sensitive=False),
+    help="List only executions with this status.",
+)
 @click.option(
     "-n",
     "--limit",
@@ -40,13 +44,13 @@ COLOURS = {
     type=click.IntRange(1),
     default=PAGE,
     show_default=True,
-    help="So many at most.",
+    help="Maximum number of entries.",
 )
+@click.option("--after", metavar="EXECUTION", help="Continue after this execution of the list.")
 @click.option(
-    "--after", metavar="EXECUTION", help="The next page: those that follow this one in the list."
+    "--stuck", is_flag=True, help="List executions that no worker can run, with the reason."
 )
-@click.option("--stuck", is_flag=True, help="Only those that no worker can go on with, and why.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print each execution as a line of JSON.")
 def ls_command(
     store_file: str | None,
     status: str | None,
@@ -118,13 +122,12 @@ DETAILS_LENGTH = 300
 @click.command("logs")
 @click.argument("execution", metavar="EXECUTION")
 @STORE
-@click.option("-f", "--follow", is_flag=True, help="Go on until the execution ends.")
+@click.option("-f", "--follow", is_flag=True, help="Print new events until the execution ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 def logs_command(execution: str, store_file: str | None, follow: bool, as_json: bool) -> Exit:
-    """Print the history of an execution, a line for each event.
+    """Print the events of an execution.
 
-    With -f also of one that another process is at work on, until it ends; exits with 1 if that
-    process dies.
+    With --follow, exits with 1 if the process that runs the execution dies.
     """
     with open_store(store_file) as store:
         name = find_execution(store, execution).name
@@ -173,9 +176,9 @@ COST_TABLES = {"byState": "state", "byCategory": "category", "byModel": "model",
 @click.command("costs")
 @click.argument("execution", metavar="EXECUTION")
 @STORE
-@click.option("--json", "as_json", is_flag=True, help="Print the report as an object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as a JSON object.")
 def costs_command(execution: str, store_file: str | None, as_json: bool) -> Exit:
-    """Say what an execution has spent: in all, by state, category, model, tag and attribution."""
+    """Show the cost and tokens of an execution by state, category, model, tag and attribution."""
     with open_store(store_file) as store:
         report = store.result(find_execution(store, execution).name, with_history=False).usage
     if as_json:
@@ -216,7 +219,7 @@ def _cost_lines(report: dict[str, Json]) -> Iterator[str]:
 def checkpoints_command(execution: str | None, store_file: str | None, as_json: bool) -> Exit:
     """List the checkpoints of an execution, or of all, the oldest first.
 
-    'asl resume EXECUTION --from NAME' goes on from one.
+    'asl resume EXECUTION --from NAME' resumes from a checkpoint.
     """
     with open_store(store_file) as store:
         name = None if execution is None else find_execution(store, execution).name

@@ -1,4 +1,4 @@
-"""`asl rm`: delete executions."""
+"""Commands that maintain a store: rm, prune, export, import, backup and doctor."""
 
 import json
 import sys
@@ -30,9 +30,9 @@ __all__ = [
 @click.argument("executions", metavar="EXECUTION...", nargs=-1, required=True)
 @STORE
 def rm_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
-    """Delete executions that have ended, with their histories and all that they started.
+    """Delete ended executions with their histories and the executions that they started.
 
-    All are looked up before one is deleted. 'asl stop' ends one that is paused.
+    Nothing is deleted if a name is unknown. 'asl stop' ends a paused execution.
 
     \b
         asl rm order-17 order-18
@@ -51,11 +51,11 @@ def rm_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
     "--keep",
     metavar="DURATION",
     required=True,
-    help="Keep those that ended within this time: 30d, 12h, 90s.",
+    help="Age up to which executions are kept: 30d, 12h, 90s.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the names, and delete nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the names without deleting anything.")
 def prune_command(store_file: str | None, keep: str, dry_run: bool) -> Exit:
-    """Delete the executions that ended longer ago than --keep; running and paused ones stay.
+    """Delete executions that ended longer ago than --keep.
 
     \b
         asl prune --keep 30d
@@ -74,9 +74,9 @@ def prune_command(store_file: str | None, keep: str, dry_run: bool) -> Exit:
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False))
 @STORE
 def backup_command(file: str, store_file: str | None) -> Exit:
-    """Copy a store into a new file, also while executions run in it.
+    """Copy a store to a new file, even while executions run.
 
-    The copy is a store: 'asl ls --store FILE' lists what is in it.
+    The copy is a store: 'asl ls --store FILE' lists its executions.
     """
     with open_store(store_file) as store:
         store.backup(file)
@@ -88,9 +88,9 @@ def backup_command(file: str, store_file: str | None) -> Exit:
 @click.argument("executions", metavar="[EXECUTION...]", nargs=-1)
 @STORE
 def export_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
-    """Print executions as lines of JSON for 'asl import'; without a name all of them.
+    """Print executions as JSON Lines for 'asl import'; by default all.
 
-    Damaged executions are left out and reported; the exit code is 1 then.
+    Damaged executions are skipped and reported; the exit code is then 1.
 
     \b
         asl export --store damaged.db > runs.jsonl
@@ -123,13 +123,13 @@ BYTES_PER_VALUE: Final = 48
     type=click.IntRange(1, 2048),
     default=DEFAULT_MIB,
     show_default=True,
-    help="Largest execution to read, as MiB of its line.",
+    help="Maximum size of an execution, in MiB.",
 )
 def import_command(file: IO[bytes], store_file: str | None, max_mib: int) -> Exit:
-    """Add what 'asl export' has written to a store, which is made if there is none.
+    """Add the executions of an 'asl export' to a store; create the store if it does not exist.
 
-    FILE may be - for standard input. A line whose digest is wrong, that is too large, or whose
-    execution the store has, ends the command; the lines before it stay.
+    FILE may be - for standard input. The command stops at the first line with a wrong digest, an
+    execution that is too large or one that the store has; earlier lines remain imported.
     """
     count = 0
     with open_store(store_file, make=True) as store:
@@ -172,12 +172,12 @@ def _report_progress(part: str) -> None:
 @click.command("doctor")
 @STORE
 @click.option(
-    "--release", is_flag=True, help="Release reservations of executions that have ended first."
+    "--release", is_flag=True, help="First release budget reservations of ended executions."
 )
 def doctor_command(store_file: str | None, release: bool) -> Exit:
-    """Check a store: the file, the chain of every history, and that all refer to what is there.
+    """Verify the integrity of a store: its file, its histories and all references.
 
-    Exits with 1 if there is a fault.
+    Exits with 1 if the store has a fault.
     """
     count = 0
     try:

@@ -1,4 +1,4 @@
-"""`asl explain`: what a rule or an error name says, why, and what to do."""
+"""Commands that print the reference: explain and schema."""
 
 import json
 import sys
@@ -28,10 +28,10 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 @click.command("explain")
 @click.argument("codes", metavar="[CODE]...", nargs=-1)
 def explain_command(codes: tuple[str, ...]) -> Exit:
-    """Explain rules and errors; without a CODE, list all of them.
+    """Explain rules and error names; by default, list all.
 
-    CODE is the code of a finding, or the name of the error that a workflow has failed with. What
-    several codes begin with lists these.
+    CODE is the code of a finding, the name of an error of a workflow, or a prefix, which lists the
+    matching ones.
 
     \b
         asl explain V-ST-03
@@ -108,10 +108,12 @@ PREFIX = "urn:asl:schema:"
 
 @click.command("schema")
 @click.argument("name", metavar="[NAME]", default="asl")
-@click.option("--bundle", "bundled", is_flag=True, help="Print one schema that holds all others.")
+@click.option(
+    "--bundle", "bundled", is_flag=True, help="Print one schema that includes all others."
+)
 @click.option("--list", "listed", is_flag=True, help="Print the names of the schemas.")
 def schema_command(name: str, bundled: bool, listed: bool) -> Exit:
-    """Print the JSON Schema (2020-12) of documents, or of one piece: Task, Retrier, Budget, ..."""
+    """Print the JSON Schema (2020-12) of documents or of a part: Task, Retrier, Budget, ..."""
     schemas = _schemas()
     if listed:
         console.write_result("\n".join(schemas))

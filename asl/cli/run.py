@@ -55,51 +55,61 @@ STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:s
 
 @click.command("run")
 @click.argument("document", metavar="DOC")
-@click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
-@click.option("--input-file", metavar="FILE", help="Input from a JSON or YAML file.")
+@click.option(
+    "-i", "--input", "input_", metavar="JSON", help="Input as JSON, @FILE, or - for standard input."
+)
+@click.option("--input-file", metavar="FILE", help="Read the input from a JSON or YAML file.")
 @binding_options
 @PROFILE
 @QUOTA
 @origin_options
-@click.option("--virtual-time", is_flag=True, help="Waits, timeouts and retries take no time.")
-@click.option("--clock", metavar="TIME", help="Virtual time that begins at this RFC 3339 instant.")
+@click.option("--virtual-time", is_flag=True, help="Skip the time of waits, timeouts and retries.")
+@click.option("--clock", metavar="TIME", help="Start virtual time at this RFC 3339 timestamp.")
 @click.option(
     "--store",
     "store_file",
     metavar="FILE",
     is_flag=False,
     flag_value="",
-    help="Keep the execution in this store; without FILE in $ASL_STORE, or that of the user.",
+    help="Save the execution in a store; by default $ASL_STORE, or the store of the user.",
 )
 @click.option(
     "--synchronous",
     type=click.Choice(("OFF", "NORMAL", "FULL", "EXTRA"), case_sensitive=False),
-    help="What the store holds against: a loss of power (FULL), the death of the process (NORMAL).",
+    help="Durability of the store: FULL survives power loss, NORMAL a crash of the process.",
 )
 @click.option(
-    "--detach", is_flag=True, help="Leave it to a worker of the --store; print its name at once."
+    "--detach",
+    is_flag=True,
+    help="Queue the execution for a worker of the --store, print its name and exit.",
 )
 @click.option("--name", metavar="NAME", help="Name of the execution; random if absent.")
-@click.option("--requestor", metavar="USER", help="Who starts it; a Policy may exclude them.")
-@click.option("--strict", is_flag=True, help="Refuse a document that has warnings.")
 @click.option(
-    "--ignore-blocks", is_flag=True, help="Run without the agent blocks that are not executed."
+    "--requestor",
+    metavar="USER",
+    help="User who starts the execution; a Policy may exclude them as approver.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the whole result as an object.")
-@click.option("--events", is_flag=True, help="Print every event as it happens, as a line of JSON.")
-@click.option("--trace", is_flag=True, help="Show what goes in and out of every state.")
+@click.option("--strict", is_flag=True, help="Refuse a document with warnings.")
+@click.option("--ignore-blocks", is_flag=True, help="Ignore agent blocks that are not supported.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as a JSON object.")
+@click.option(
+    "--events", is_flag=True, help="Print each event as a line of JSON while the workflow runs."
+)
+@click.option("--trace", is_flag=True, help="Print the input and output of every state.")
 @click.option(
     "--telemetry",
     type=click.Choice(("console", "otlp")),
-    help="Tell OpenTelemetry: on standard error, or a collector.",
+    help="Export OpenTelemetry spans to standard error or to a collector.",
 )
 @click.option(
     "--history",
     metavar="FILE",
-    help="Write the history as AWS's GetExecutionHistory gives it; - for standard output.",
+    help="Write the history in the format of GetExecutionHistory of AWS; - for standard output.",
 )
-@click.option("--record", metavar="FILE", help="Write the run as a test case: .yaml or .json.")
-@click.option("-q", "--quiet", is_flag=True, help="No warnings and no progress.")
+@click.option(
+    "--record", metavar="FILE", help="Record the run as a test case in a .yaml or .json file."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings and no progress.")
 def run_command(
     document: str,
     input_: str | None,
@@ -127,8 +137,8 @@ def run_command(
 ) -> Exit:
     """Run a document and print its output.
 
-    DOC is a JSON or YAML file, or - for standard input. It may also be a template of SAM or
-    CloudFormation or a Terraform file that holds state machines.
+    DOC is a JSON or YAML file, a SAM, CloudFormation or Terraform template with state machines, or
+    - for standard input.
 
     \b
         asl run review.asl.json --input '{"code": "x"}' --agents agents.yaml

@@ -1,4 +1,4 @@
-"""`asl show`: one execution of a store, and what happened in it."""
+"""`asl show`: an execution and its history."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -102,21 +102,21 @@ SHOWN = 200
 @click.command("show")
 @click.argument("execution", metavar="EXECUTION")
 @STORE
-@click.option("--json", "as_json", is_flag=True, help="Print what it came to as an object.")
-@click.option("--events", is_flag=True, help="Print the events as lines of JSON; by default all.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as a JSON object.")
+@click.option("--events", is_flag=True, help="Print all events as lines of JSON.")
 @click.option(
     "-n",
     "--limit",
     metavar="N",
     type=click.IntRange(1),
-    help=f"So many events at most; {PAGE} by default.",
+    help=f"Maximum number of events; {PAGE} by default.",
 )
 @click.option(
     "--after",
     metavar="ID",
     type=click.IntRange(0),
     default=0,
-    help="The next page: the events that follow the one of this number.",
+    help="Continue after the event with this id.",
 )
 def show_command(
     execution: str,
@@ -126,10 +126,7 @@ def show_command(
     limit: int | None,
     after: int,
 ) -> Exit:
-    """Show an execution: its status, what it came to, and its history with durations.
-
-    The history is shown a page at a time.
-    """
+    """Show the status, the outcome and the history of an execution."""
     if as_json and events:
         raise click.UsageError("--json and --events exclude each other")
     with open_store(store_file) as store:
@@ -150,7 +147,7 @@ def show_command(
 
 
 def _described(store: "Store", stored: "Stored") -> Iterator[str]:
-    """Yield what is known of an execution; only of one that has not succeeded from its history."""
+    """Yield the lines of the summary; the history is read unless the execution succeeded."""
     result = store.result(stored.name, with_history=False)
     standing = None if result.ok else ActiveStates(store.events(stored.name))
     decided = store.answered_requests(stored.name) if stored.status == "PAUSED" else []

@@ -1,4 +1,4 @@
-"""Paths of events: what they are called, and where they lead in the document."""
+"""Paths of events: the names and the definitions of their states."""
 
 from collections.abc import Iterator
 from typing import TypeAlias

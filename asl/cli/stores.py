@@ -50,7 +50,7 @@ STORE = click.option(
     "store_file",
     metavar="FILE",
     envvar=VARIABLE,
-    help="The store of executions; by default $ASL_STORE, or runs.db in the user's state folder.",
+    help="Store of executions; by default $ASL_STORE, or runs.db in the state folder of the user.",
 )
 
 

@@ -22,22 +22,22 @@ __all__ = ["test_command"]
     type=click.Choice(["text", "json", "junit"]),
     default="text",
     show_default=True,
-    help="How to write the report.",
+    help="Format of the report.",
 )
 @click.option("--output", metavar="FILE", help="Write the report to a file.")
 @click.option(
     "--implementation",
     metavar="CMD",
-    help="Run the cases on another interpreter; see conformance/README.md.",
+    help="Command of another interpreter to test; see conformance/README.md.",
 )
-@click.option("-k", "substring", metavar="TEXT", help="Only cases with this in their id or title.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only cases with this tag.")
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(1), default=1, help="Processes that share the cases."
+    "-k", "substring", metavar="TEXT", help="Run only cases with this text in their id or title."
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show the cases that passed, too.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Run only cases with this tag.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1), default=1, help="Number of processes.")
+@click.option("-v", "--verbose", is_flag=True, help="List passed cases too.")
 @click.option(
-    "--coverage", "covers", is_flag=True, help="Say which states and transitions no case takes."
+    "--coverage", "covers", is_flag=True, help="Report states and transitions that no case covers."
 )
 def test_command(
     paths: tuple[str, ...],
@@ -50,10 +50,10 @@ def test_command(
     verbose: bool,
     covers: bool,
 ) -> Exit:
-    """Run conformance cases, or cases of your own.
+    """Run test cases.
 
-    PATH is a file or a folder with cases; without one the cases that come with asl are run. Exits
-    with 1 if a case fails.
+    PATH is a file or folder with cases; by default the conformance suite of asl is run. Exits with
+    1 if a case fails.
     """
     if covers and format_ == "junit":
         raise click.UsageError("--coverage is told as text or as JSON: JUnit has no place for it")

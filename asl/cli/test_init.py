@@ -19,27 +19,29 @@ __all__ = ["test_init_command"]
 @click.command("test init")
 @click.argument("document", metavar="DOC")
 @origin_options
-@click.option("-o", "--output", metavar="FILE", help="Where to write; by default beside DOC.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the cases to this file; by default next to DOC."
+)
 @click.option(
     "--limit",
     metavar="N",
     type=click.IntRange(1, 10_000),
     default=100,
     show_default=True,
-    help="How many ways to try.",
+    help="Maximum number of paths.",
 )
 @click.option(
     "--profile",
     type=click.Choice(PROFILES),
     default="default",
     show_default=True,
-    help="The profile under which the cases run.",
+    help="Profile of the cases.",
 )
 @click.option(
     "--input",
     "given",
     metavar="FILE",
-    help="An input to begin with, where none can be made up: a file, @FILE, - or JSON.",
+    help="Input to start from, if none can be generated: FILE, @FILE, - or JSON.",
 )
 def test_init_command(
     document: str,
@@ -49,11 +51,11 @@ def test_init_command(
     profile: str,
     given: str | None,
 ) -> Exit:
-    """Write a case for each way through a document, with the input and the answers that lead there.
+    """Generate a test case for each path through a document.
 
-    A way goes round a loop once. What each came to is expected from now on: read it before you
-    keep it. Ways for which no data was found are named, with what is in the way. Nothing that is
-    there is overwritten. Exits with 1 if there is no case to write.
+    A case has the input and the agent results that lead along its path, and expects the present
+    outcome: review it. Paths enter a loop once. Paths without data are reported with the reason.
+    Existing files are not overwritten. Exits with 1 if no case is found.
     """
     stem = Path(document).stem.removesuffix(".asl")
     file = Path(output or Path(document).parent / f"{stem}.asl-test.yaml")

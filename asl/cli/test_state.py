@@ -15,27 +15,31 @@ __all__ = ["test_state_command"]
 
 @click.command("test-state")
 @click.argument("document", metavar="DOC")
-@click.option("-s", "--state", metavar="NAME", help="The state, where DOC is a whole document.")
+@click.option("-s", "--state", metavar="NAME", help="State to run, if DOC is a document.")
 @origin_options
-@click.option("-i", "--input", "input_", metavar="JSON", help="Input: JSON, @FILE, or - (stdin).")
-@click.option("--mock-result", metavar="JSON", help="What the state's work gives.")
-@click.option("--mock-error", metavar="JSON", help='How it fails: {"error": ..., "cause": ...}.')
+@click.option(
+    "-i", "--input", "input_", metavar="JSON", help="Input as JSON, @FILE, or - for standard input."
+)
+@click.option("--mock-result", metavar="JSON", help="Mocked result of the state.")
+@click.option("--mock-error", metavar="JSON", help='Mocked error: {"error": ..., "cause": ...}.')
 @click.option(
     "--field-validation",
     type=click.Choice(["STRICT", "PRESENT", "NONE"]),
-    help="How far a mocked result must be one of the service.  [default: STRICT]",
+    help="Validation of the mocked result.  [default: STRICT]",
 )
-@click.option("--context", metavar="JSON", help="The whole context object.")
-@click.option("--variables", metavar="JSON", help="Variables that are there before the state.")
+@click.option("--context", metavar="JSON", help="Context object.")
+@click.option("--variables", metavar="JSON", help="Variables before the state.")
 @click.option(
     "--level",
     type=click.Choice(["INFO", "DEBUG", "TRACE"]),
     default="INFO",
     show_default=True,
-    help="With DEBUG or TRACE: what becomes of the data on the way.",
+    help="DEBUG and TRACE print the data after each processing step.",
 )
-@click.option("--retries", metavar="N", type=click.IntRange(0), help="Retries made so far.")
-@click.option("--configuration", metavar="JSON", help="The rest of AWS's TestStateConfiguration.")
+@click.option("--retries", metavar="N", type=click.IntRange(0), help="Number of retries so far.")
+@click.option(
+    "--configuration", metavar="JSON", help="Further fields of TestStateConfiguration of AWS."
+)
 @AGENTS
 @AGENT
 @click.option(
@@ -43,7 +47,7 @@ __all__ = ["test_state_command"]
     type=click.Choice(list(PROFILES)),
     default="aws",
     show_default=True,
-    help="How to read the language.",
+    help="The rules to apply: those of asl, of AWS, or lenient ones.",
 )
 def test_state_command(
     document: str,
@@ -62,10 +66,10 @@ def test_state_command(
     profile: str,
     origin: Origin,
 ) -> Exit:
-    """Run one state alone and print what AWS's TestState would answer.
+    """Run a single state and print the response of TestState of AWS.
 
-    DOC is a state or a whole document, in a JSON or YAML file or - for standard input. Exits with 1
-    if the state fails.
+    DOC is a JSON or YAML file with a state or a document, or - for standard input. Exits with 1 if
+    the state fails.
 
     \b
         asl test-state order.asl.json --state Charge --mock-result '{"paid": true}' --level DEBUG

@@ -25,20 +25,20 @@ __all__ = ["worker_command"]
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="Executions that run at the same time.",
+    help="Maximum number of concurrent executions.",
 )
-@click.option("--until-idle", is_flag=True, help="End when nothing is due any more.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not print what executions come to.")
+@click.option("--until-idle", is_flag=True, help="Exit when no execution is due.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not print the outcome of executions.")
 @binding_options
 def worker_command(
     store_file: str | None, concurrency: int, until_idle: bool, quiet: bool, binding: BindingOptions
 ) -> Exit:
-    """Run the executions of a store that are due: new ones, answered ones, those whose time has
-    come and those whose process has died.
+    """Run the executions of a store that are due, until stopped.
 
-    Several workers may share a store. An execution that needs an agent that no worker has bound
-    waits; 'asl ls --stuck' lists it. SIGINT or SIGTERM ends the worker; what it runs goes on in
-    another one.
+    An execution is due when it is new or answered, when a timer fires, or when its process has
+    died. Several workers may share a store. An execution waits if no worker binds an agent that it
+    needs; 'asl ls --stuck' lists it. SIGINT and SIGTERM stop the worker; another one continues its
+    executions.
 
     \b
         asl run order.asl.json --store runs.db --detach
