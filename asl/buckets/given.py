@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader, BufferedWriter, RawIOBase
+from io import RawIOBase
 from typing import Any, BinaryIO, cast
 
 from asl.core.errors import StateError
@@ -28,14 +28,14 @@ class GivenBucket:
         with _failing(self.name):
             file = self.bucket.open(key)
             _check_file(file, "open", "read")
-        return cast(BinaryIO, BufferedReader(_GivenFile(self.name, file)))
+        return cast(BinaryIO, _GivenFile(self.name, file))
 
     def create(self, key: str) -> BinaryIO:
         """Open a new object for writing; it replaces the old one."""
         with _failing(self.name):
             file = self.bucket.create(key)
             _check_file(file, "create", "write")
-        return cast(BinaryIO, BufferedWriter(_GivenFile(self.name, file)))
+        return cast(BinaryIO, _GivenFile(self.name, file))
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects whose keys begin with *prefix*, in the order of the keys."""

@@ -491,24 +491,23 @@ def test_a_recovery_tells_the_same_of_what_agents_did(tmp_path: Path) -> None:
 
 def test_threads_that_ask_first_get_one_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that make it at the same time use the one that was there first."""
-    from asl.effects import memory_service
-    from asl.effects.services import Services
+    from asl.effects import services as module
 
-    services = Services()
-    both, made = threading.Barrier(2), memory_service.MemoryService
+    services = module.Services()
+    both, made = threading.Barrier(2), module.MemoryService
 
     def slow(given: Any) -> Any:
         both.wait(30)
         return made(given)
 
-    monkeypatch.setattr(memory_service, "Remembering", slow)
+    monkeypatch.setattr(module, "MemoryService", slow)
     found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(services.remembering)) for _ in "ab"]
+    threads = [threading.Thread(target=lambda: found.append(services.memory_service)) for _ in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert found[0] is found[1] is services.remembering
+    assert found[0] is found[1] is services.memory_service
 
 
 class Remote(ProcessMemory):

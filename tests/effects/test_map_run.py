@@ -82,8 +82,9 @@ class _Numbers:
     def close(self) -> None:
         self.bucket.open_files -= 1
 
-    def seek(self, at: int) -> None:
+    def seek(self, at: int, whence: int = 0) -> int:
         self.at = at
+        return at
 
     def read(self, size: int) -> bytes:
         """Return one line a time, whatever was asked for."""
@@ -220,6 +221,8 @@ def test_a_disk_that_is_full_fails_the_map(tmp_path: Path) -> None:
             return self
 
         def __exit__(self, *raised: object) -> None: ...
+
+        def close(self) -> None: ...
 
     class Store(Counted):
         def create(self, key: str) -> Any:
