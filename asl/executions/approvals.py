@@ -71,21 +71,21 @@ def _repeated(
     session: Session, asked: ApprovalRequest, given: dict[str, Json], text: str, now: float
 ) -> Json:
     """Return the record of the decision to somebody who says again what led to it."""
-    kept = answer_of(session, asked.id)
-    if kept is not None:
-        decisive, record, *_ = kept
+    recorded = answer_of(session, asked.id)
+    if recorded is not None:
+        decisive, record, *_ = recorded
         if compact(decisive) == text or asked.is_repetition(given, now, "user"):
             return record
-    raise AnswerRefused(f"the request was {_became(asked, kept)}")
+    raise AnswerRefused(f"the request was {_became(asked, recorded)}")
 
 
-def _became(asked: ApprovalRequest, kept: Json) -> str:
+def _became(asked: ApprovalRequest, recorded: Json) -> str:
     """Say what became of a request that is not open any more, and by whom."""
     if asked.status == "timeout":
         return "decided by its timeout already"
-    if kept is None:
+    if recorded is None:
         return "closed already"
-    record = kept[1]
+    record = recorded[1]
     return f"answered already: {record['approval']!r} by {record['approver']!r}"
 
 
@@ -100,6 +100,6 @@ def _put_verdict(
         put_received(session, asked.id, verdict.received)
         return
     decided = compact([asked.kind, now, verdict.decision, None])
-    kept = f"[{text},{compact(verdict.decision['record'])},{decided}]"
-    put_decision(session, asked.id, verdict.received, kept.encode())
+    recorded = f"[{text},{compact(verdict.decision['record'])},{decided}]"
+    put_decision(session, asked.id, verdict.received, recorded.encode())
     session.write(MAKE_DUE, owner_of(session, asked.id))

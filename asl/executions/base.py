@@ -29,21 +29,21 @@ class StoreBase:
     def __init__(self, backend: StoreBackend, clock: Clock, bindings: Bindings) -> None:
         check_forms(bindings)
         self.clock = clock
-        self._opened = ThreadSessions(backend)
+        self._sessions = ThreadSessions(backend)
         self._bindings = bindings
-        self._kept = ExecutionReader(self._opened, clock.now)
-        self._running = Executor(self._kept, clock)
+        self._reader = ExecutionReader(self._sessions, clock.now)
+        self._executor = Executor(self._reader, clock)
         self._driver = Driver(clock)
 
     @property
     def path(self) -> str | os.PathLike[str]:
         """The path of the file, or what names the store in messages."""
-        return self._opened.place
+        return self._sessions.place
 
     @property
     def session(self) -> Session:
         """The store as this thread has it open."""
-        return self._opened.session
+        return self._sessions.session
 
     def close(self) -> None:
         """Write what is left and close the file; a second time nothing happens.
@@ -52,14 +52,14 @@ class StoreBase:
         it cannot be written; the file is closed all the same.
         """
         self._driver.close()
-        self._opened.close()
+        self._sessions.close()
 
     def reopen(self) -> None:
         """Open the file again for this thread, as behind LeaseLost."""
-        self._opened.reopen()
+        self._sessions.reopen()
 
     def __repr__(self) -> str:
-        return f"<Store {self._opened.place}>"
+        return f"<Store {self._sessions.place}>"
 
     def __enter__(self) -> Self:
         return self
@@ -69,12 +69,12 @@ class StoreBase:
 
     def get(self, name: str) -> Stored:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
-        return self._kept.get(name)
+        return self._reader.get(name)
 
     def _given(self, bindings: Bindings) -> Bindings:
         """Return the bindings of a run: its own, and those of the store."""
         own = {name: given for name, given in bindings.items() if given is not None}
         given = cast("Bindings", self._bindings | own)
-        beside = self._opened.backend.checkpoints
+        beside = self._sessions.backend.checkpoints
         given["checkpoints"] = {"file": beside, **(given.get("checkpoints") or {})}
         return given

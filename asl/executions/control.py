@@ -43,7 +43,7 @@ class StoreControl(StoreReader):
             met = [] if damaged is None else damaged
             found = find_requests(self.session, OPEN, limit=limit, after=after, damaged=met)
         else:
-            found = self._kept.open(self.get(name), limit=limit, after=after)
+            found = self._reader.open(self.get(name), limit=limit, after=after)
         return [asked.shown for asked in found]
 
     def _check_request(self, id: str | None) -> None:
@@ -60,7 +60,7 @@ class StoreControl(StoreReader):
 
         Those of all that it has started are among them, the oldest first.
         """
-        return [asked.shown for asked in self._kept.answered_requests(self.get(name))]
+        return [asked.shown for asked in self._reader.answered_requests(self.get(name))]
 
     def request(self, request_id: str) -> dict[str, Json]:
         """Return a request as people see it, also one that is not open any more.
@@ -97,13 +97,13 @@ class StoreControl(StoreReader):
         if roles:
             answer["roles"] = list(roles)
         record = approvals.record_answer(self.session, request_id, answer, self.clock.now())
-        self._running.notify()
+        self._executor.notify()
         return record
 
     @property
     def tokens(self) -> StoreTaskTokens:
         """The desk where the task tokens of all executions are answered, by any process."""
-        return StoreTaskTokens(self._kept)
+        return StoreTaskTokens(self._reader)
 
     def awaited(
         self,
@@ -122,7 +122,7 @@ class StoreControl(StoreReader):
             met = [] if damaged is None else damaged
             found = find_tasks(self.session, OPEN, limit=limit, after=after, damaged=met)
         else:
-            found = self._kept.awaited(self.get(name), limit=limit, after=after)
+            found = self._reader.awaited(self.get(name), limit=limit, after=after)
         return [{**task.shown, "execution": self.execution_of(task.token)} for task in found]
 
     def cancel(self, name: str, cause: str | None = None, *, error: str | None = None) -> None:
@@ -140,4 +140,4 @@ class StoreControl(StoreReader):
             ExecutionNotFound: There is none.
             AslError: It has ended, or is a part of another one.
         """
-        self._running.cancel(name, error, cause)
+        self._executor.cancel(name, error, cause)

@@ -57,8 +57,8 @@ def identity_of(stored: Stored) -> Identity:
 class ExecutionReader:
     """Reads executions, for any thread; `now` tells up to which time one that runs has come."""
 
-    def __init__(self, opened: ThreadSessions, now: Callable[[], float]) -> None:
-        self.opened = opened
+    def __init__(self, sessions: ThreadSessions, now: Callable[[], float]) -> None:
+        self.sessions = sessions
         self.now = now
         self._programs: dict[tuple[str, str], Program] = {}
         self._latest: tuple[Program | None, str] = None, ""
@@ -67,7 +67,7 @@ class ExecutionReader:
     @property
     def session(self) -> Session:
         """The store as this thread has it."""
-        return self.opened.session
+        return self.sessions.session
 
     def get(self, name: str) -> Stored:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
@@ -77,7 +77,7 @@ class ExecutionReader:
             self.session, name.rpartition(":")[2]
         )
         if found is None:
-            raise ExecutionNotFound(f"there is no execution {name!r} in {self.opened.place}")
+            raise ExecutionNotFound(f"there is no execution {name!r} in {self.sessions.place}")
         return found
 
     # What it runs by
@@ -248,18 +248,18 @@ class EventFeed:
     """Reads the history of an execution as it is written, by any thread.
 
     Args:
-        kept: The executions of the store.
+        executions: The executions of the store.
         name: The execution.
         redacts: Whether events hide what nobody may see.
     """
 
-    def __init__(self, kept: ExecutionReader, name: str, *, redacts: bool = True) -> None:
-        stored = kept.get(name)
-        self._kept = kept
+    def __init__(self, executions: ExecutionReader, name: str, *, redacts: bool = True) -> None:
+        stored = executions.get(name)
+        self._executions = executions
         self._name = stored.name
-        self._log = Log(kept.session, stored.number)
-        execution = kept.execution(stored, kept.program(stored))
-        self._reader = RecordReader(execution, (), kept.program_of(stored))
+        self._log = Log(executions.session, stored.number)
+        execution = executions.execution(stored, executions.program(stored))
+        self._reader = RecordReader(execution, (), executions.program_of(stored))
         self._expander = HistoryExpander(execution)
         self._expander.redacts = redacts
         self._read = 0
@@ -275,32 +275,32 @@ class EventFeed:
 
     def news(self) -> Iterator[Event]:
         """Yield the events that were written since the last call; raises StoreDamaged."""
-        with self._kept.session.reading(f"the execution {self._name!r}"):
+        with self._executions.session.reading(f"the execution {self._name!r}"):
             yield from self._news()
 
     def _news(self) -> Iterator[Event]:
-        kept, log, expander = self._kept, self._log, self._expander
-        log.store = kept.session
+        executions, log, expander = self._executions, self._log, self._expander
+        log.store = executions.session
         if not self._begun:
             self._begun = True
             log.begin(self._reader)
             yield expander.start()
-            log.store = kept.session  # whoever comes for more may be another thread
-        stored = kept.get(self._name)  # what was written before its end is read after this
+            log.store = executions.session  # whoever comes for more may be another thread
+        stored = executions.get(self._name)  # what was written before its end is read after this
         for number, _, entries in log.read(self._read):
             for record in log.replayed_records(entries, self._reader):
                 is_told = self._is_told(record)
                 for event in expander.feed(record):
                     if not (is_told and event.type == CHUNK):
                         yield event
-                log.store = kept.session
+                log.store = executions.session
             self._read = number
         if stored.status == "RUNNING" or stored.status == "PAUSED":
             yield from self._live_chunks(stored.number)
         if stored.status in ENDINGS and not self.is_over:
             self.is_over = True
             ended = stored.started if stored.ended is None else stored.ended
-            yield expander.end(stored.status, ended, kept.ending(stored))
+            yield expander.end(stored.status, ended, executions.ending(stored))
 
     def _is_told(self, record: Record) -> bool:
         """Whether a record is a chunk that was told live; each chunk counts as told from here."""
@@ -319,7 +319,7 @@ class EventFeed:
 
     def _live_chunks(self, number: int) -> Iterator[Event]:
         """Yield what agents are saying, with the id 0: the history has it later."""
-        for row, chunk in chunks_after(self._kept.session, number, self._live):
+        for row, chunk in chunks_after(self._executions.session, number, self._live):
             self._live = row
             place, visit, attempt, time, details = chunk
             if self._is_new(*place, visit, attempt, details["index"]):

@@ -76,8 +76,8 @@ class Claim(Protocol):
 class Executor:
     """Runs the executions of one store on a clock, each in the thread that asks for it."""
 
-    def __init__(self, kept: ExecutionReader, clock: Clock) -> None:
-        self.kept = kept
+    def __init__(self, reader: ExecutionReader, clock: Clock) -> None:
+        self.reader = reader
         self.clock = clock
         self.command: Json = None
         """The command by which the executions are run, recorded with them; None for another
@@ -94,7 +94,7 @@ class Executor:
     @property
     def session(self) -> Session:
         """The store as this thread has it."""
-        return self.kept.session
+        return self.reader.session
 
     async def start(
         self,
@@ -112,7 +112,7 @@ class Executor:
         """
         drawn = os.urandom(16).hex()
         with hold_lock(self.session, name or drawn):
-            document = self.kept.put_program(program)
+            document = self.reader.put_program(program)
             known = None if name is None else find_execution(self.session, name)
             if known is not None:
                 self._check_same(known, document, data)
@@ -150,13 +150,13 @@ class Executor:
                 known = find_execution(self.session, name)
                 if known is None:
                     return self._create_new(name, program, data, express, requestor)
-        self._check_same(known, self.kept.put_program(program), data)
+        self._check_same(known, self.reader.put_program(program), data)
         return known.name
 
     def _create_new(
         self, name: str, program: Program, data: Json, express: bool, requestor: str | None
     ) -> str:
-        document, names = self.kept.put_program(program), self._recorded({})
+        document, names = self.reader.put_program(program), self._recorded({})
         self._create(name, program, document, data, express, requestor, None, names)
         return name
 
@@ -176,8 +176,8 @@ class Executor:
         with hold_lock(self.session, name):
             if find_execution(self.session, name) is not None:
                 raise ExecutionExists(f"an execution {name!r} exists already")
-            given, now = self.kept.input(known), self.clock.now()
-            document = self.kept.put_program(program)
+            given, now = self.reader.input(known), self.clock.now()
+            document = self.reader.put_program(program)
             stored, journal = self._create(
                 name, program, document, given, known.express, known.requestor, None
             )
@@ -197,7 +197,7 @@ class Executor:
         try:
             self.abort(name, error, cause)
         except ExecutionBusy:
-            Workers(self.session).cancel(self.kept.get(name).number, error, cause)
+            Workers(self.session).cancel(self.reader.get(name).number, error, cause)
             self.notify()
 
     def abort(self, name: str, error: str | None, cause: str | None) -> None:
@@ -209,10 +209,10 @@ class Executor:
             ExecutionBusy: Somebody is at work on it.
             AslError: It has ended, or is a part of another one.
         """
-        kept = self.kept
-        name = kept.get(name).name
+        reader = self.reader
+        name = reader.get(name).name
         with hold_lock(self.session, name):
-            stored = kept.get(name)
+            stored = reader.get(name)
             if stored.status in ENDED:
                 raise AslError(f"the execution {name!r} has ended already: {stored.status}")
             if stored.parent is not None:
@@ -222,11 +222,11 @@ class Executor:
 
     def _abort(self, stored: Stored, error: str | None, cause: str | None) -> None:
         """End an execution whose lock is held, with all that it has started and waits for."""
-        kept, now = self.kept, self.clock.now()
+        reader, now = self.reader, self.clock.now()
         journal = StoreJournal(self.session, stored.number, stored.name)
         for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in ENDED:
-                ended = kept.result(each, kept.program(each)).execution
+                ended = reader.result(each, reader.program(each)).execution
                 StoreBudgets(self.session).leave(ended.id, ended.charged, now)
         journal.put_end("ABORTED", now, None, error, cause)
         Workers(self.session).forget(stored.number)
@@ -237,7 +237,7 @@ class Executor:
         name: str,
         bindings: Bindings,
         in_event_loop: bool,
-        again: Restart | None,
+        restart: Restart | None,
         claim: Claim | None = None,
     ) -> Result:
         """Go on with the topmost execution of this one, after *again* where that is given.
@@ -252,17 +252,17 @@ class Executor:
         Raises:
             BindingsMissing: A binding that it had is missing; nothing has changed.
         """
-        kept = self.kept
+        reader = self.reader
         if claim is None:
-            name = top_of(self.session, kept.get(name).name)
+            name = top_of(self.session, reader.get(name).name)
         with hold_lock(self.session, name):
-            known = kept.get(name)
-            if again is not None:
-                again(known, partial(self._refuse_missing, known, bindings))
-                known = kept.get(name)
-            program = await kept.load_program(known) if in_event_loop else kept.program(known)
+            known = reader.get(name)
+            if restart is not None:
+                restart(known, partial(self._refuse_missing, known, bindings))
+                known = reader.get(name)
+            program = await reader.load_program(known) if in_event_loop else reader.program(known)
             return await self._go_on(
-                known, program, bindings, in_event_loop, begins=again is not None, claim=claim
+                known, program, bindings, in_event_loop, begins=restart is not None, claim=claim
             )
 
     def _check_same(self, known: Stored, document: str, data: Json) -> None:
@@ -271,7 +271,7 @@ class Executor:
             raise ExecutionExists(f"the execution {known.name!r} is a part of {top!r}: resume that")
         if known.document != document:
             raise ExecutionExists(f"an execution {known.name!r} of another document exists already")
-        if not json_equal(self.kept.input(known), data):
+        if not json_equal(self.reader.input(known), data):
             raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
 
     def _create(
@@ -314,11 +314,11 @@ class Executor:
     ) -> Result:
         """Go on with an execution; one that *begins* anew needs only what is ahead of it."""
         if known.status in ENDED:
-            return self.kept.result(known, program)
+            return self.reader.result(known, program)
         bound = bind(bindings, program)
         with self.session.reading_written() if claim is not None else nullcontext():
-            recorded, data = self.kept.bound(known), self.kept.input(known)
-            journal = self.kept.journal(known)
+            recorded, data = self.reader.bound(known), self.reader.input(known)
+            journal = self.reader.journal(known)
         used = self._used_names(program, bindings, bound)
         if not begins:
             needed = recorded["names"] if claim is None else _beside_agents(recorded["names"])
@@ -370,7 +370,7 @@ class Executor:
         state: str | None,
     ) -> None:
         """Raise BindingsMissing for an execution that lacks bindings from a state on."""
-        names = self.kept.bound(known)["names"]
+        names = self.reader.bound(known)["names"]
         require_bindings(known.name, names, program, bindings, bind(bindings, program), state)
 
     async def _run(
@@ -411,7 +411,7 @@ class Executor:
             if not isinstance(stop, Cancelled):
                 uncancel()
             self._abort(stored, *journal.cancellation)
-            return self.kept.result(self.kept.get(stored.name), program)
+            return self.reader.result(self.reader.get(stored.name), program)
         journal.watched = None
         journal.put_result(result)
         if claim is not None:
@@ -424,7 +424,7 @@ class Executor:
                 workers.forget(stored.number)
         await journal.commit(in_event_loop and len(journal.at_work) > 1)
         if journal.saved:
-            result.checkpoints = self.kept.checkpoints(stored)
+            result.checkpoints = self.reader.checkpoints(stored)
         return result
 
     # Executions that others start (protocol `asl.effects.child_execution.ChildStore`)
@@ -432,17 +432,17 @@ class Executor:
     @property
     def tokens(self) -> StoreTaskTokens:
         """Where the task tokens of all executions are answered."""
-        return StoreTaskTokens(self.kept)
+        return StoreTaskTokens(self.reader)
 
     def child(
         self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
         """Begin an execution that a state of another one starts and waits for, or find it begun."""
-        starter, kept = _of_store(journal), self.kept
+        starter, reader = _of_store(journal), self.reader
         known = find_execution(self.session, child.name)
         if known is None:
             program, starter.may_have_started = find(), True
-            document = kept.put_program(program)
+            document = reader.put_program(program)
             stored, own = self._create(
                 child.name, program, document, child.data, False, None, starter.number
             )
@@ -479,7 +479,7 @@ class Executor:
         parent = None
         if child.awaited:
             parent, journal.may_have_started = journal.number, True
-        document = self.kept.put_program(program)
+        document = self.reader.put_program(program)
         stored, own = self._create(
             child.name, program, document, child.data, child.express, child.requestor, parent
         )
@@ -496,27 +496,27 @@ class Executor:
 
     def _elsewhere(self, name: str) -> PreparedExecution:
         """Return an execution of its own that somebody else goes on with."""
-        known = self.kept.get(name)
-        program = self.kept.program(known)
-        so_far = self.kept.result(known, program)
+        known = self.reader.get(name)
+        program = self.reader.program(known)
+        so_far = self.reader.result(known, program)
         return PreparedExecution(program, so_far.execution.input, known.started, result=so_far)
 
     def _found(self, known: Stored) -> PreparedExecution:
         """Return an execution as it stands, begun anew where that which has started it was."""
-        kept = self.kept
+        reader = self.reader
         if known.status in REDRIVABLE and self._redriven_since(known):
-            redrive(kept, known, lambda program, state: None)  # its starter was asked
-            known = kept.get(known.name)
-        program, data = kept.program(known), kept.input(known)
+            redrive(reader, known, lambda program, state: None)  # its starter was asked
+            known = reader.get(known.name)
+        program, data = reader.program(known), reader.input(known)
         if known.status in ENDED:
             return PreparedExecution(
-                program, data, known.started, result=kept.result(known, program)
+                program, data, known.started, result=reader.result(known, program)
             )
         return PreparedExecution(
             program,
             data,
             known.started,
-            kept.journal(known),
+            reader.journal(known),
             redrives=known.redrives,
             redriven=known.redriven,
         )

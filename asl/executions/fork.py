@@ -43,7 +43,7 @@ class ForkPoint(NamedTuple):
 
 
 def find_fork_point(
-    kept: ExecutionReader, known: Stored, program: Program, place: str
+    reader: ExecutionReader, known: Stored, program: Program, place: str
 ) -> ForkPoint:
     """Return a visit of an execution, of which `STATE` names the latest and `STATE#2` the second.
 
@@ -60,7 +60,7 @@ def find_fork_point(
             f"the document has no state {state!r} outside of branches and items"
             + (f" ({hint})" if hint else "")
         )
-    events = EventFeed(kept, known.name, redacts=False).news()
+    events = EventFeed(reader, known.name, redacts=False).news()
     visits = [each for each in _entries(events, program.machine.steps) if each.state == state]
     if not visits:
         raise AslError(f"the execution {known.name!r} has not entered the state {state!r}")

@@ -31,7 +31,7 @@ class StoreMaintenance(StoreReader):
             ExecutionBusy: Another process is at work on it.
             AslError: It has not ended, or another execution has started it.
         """
-        retention.delete(self._running, name, self._storages())
+        retention.delete(self._executor, name, self._storages())
 
     def prune(self, keep: str | float, *, dry_run: bool = False) -> list[str]:
         """Delete the executions that ended longer ago than *keep*; running and paused ones stay.
@@ -43,7 +43,7 @@ class StoreMaintenance(StoreReader):
         Returns:
             The names of the deleted executions, the oldest first.
         """
-        return retention.prune(self._running, keep, self.clock.now(), self._storages(), dry_run)
+        return retention.prune(self._executor, keep, self.clock.now(), self._storages(), dry_run)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store into a new file, also while executions run; raises StoreError.
@@ -83,7 +83,7 @@ class StoreMaintenance(StoreReader):
         Args:
             report: Takes the name of each part before it is looked at.
         """
-        return find_faults(self._opened.backend, self.session, report)
+        return find_faults(self._sessions.backend, self.session, report)
 
     def release_reservations(self) -> list[str]:
         """Release what is held of shared budgets for nothing.

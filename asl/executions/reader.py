@@ -47,7 +47,7 @@ class StoreReader(StoreBase):
 
     def program(self, name: str) -> Program:
         """Return the program by which an execution goes on; raises ExecutionNotFound."""
-        return self._kept.program(self.get(name))
+        return self._reader.program(self.get(name))
 
     def events(self, name: str, *, wait: Callable[[], object] | None = None) -> Iterator[Event]:
         """Yield the history of an execution as far as it is written.
@@ -55,11 +55,11 @@ class StoreReader(StoreBase):
         With *wait* it is followed to its end, also while another process is at work on it: *wait*
         is called whenever there is nothing new.
         """
-        return self._kept.events(name, wait)
+        return self._reader.events(name, wait)
 
     def feed(self, name: str) -> EventFeed:
         """Return what reads the history of an execution piece by piece, as it is written."""
-        return EventFeed(self._kept, name)
+        return EventFeed(self._reader, name)
 
     def result(self, name: str, *, with_history: bool = True) -> Result:
         """Return what an execution has come to.
@@ -70,12 +70,12 @@ class StoreReader(StoreBase):
                 in the same time for any length, and its `visited` and `events` are empty.
         """
         known = self.get(name)
-        return self._kept.result(known, self._kept.program(known), with_history)
+        return self._reader.result(known, self._reader.program(known), with_history)
 
     def checkpoints(self, name: str | None = None) -> list[Checkpoint]:
         """Return what an execution has saved, or all of them have, the oldest first."""
         if name is not None:
-            return self._kept.checkpoints(self.get(name))
+            return self._reader.checkpoints(self.get(name))
         return read_checkpoints(self.session)
 
     def command(self, name: str) -> tuple[list[str], str] | None:
@@ -83,7 +83,7 @@ class StoreReader(StoreBase):
 
         None where it was not run by the command line.
         """
-        found = self._kept.bound(self.get(self.root(name)))["command"]
+        found = self._reader.bound(self.get(self.root(name)))["command"]
         return None if found is None else (found["options"], found["folder"])
 
     def due(self) -> list[str]:

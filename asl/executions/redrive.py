@@ -150,23 +150,23 @@ Restart: TypeAlias = Callable[[Stored, RequireBindings], None]
 """Lets an execution that has ended begin anew; refuses before anything changes."""
 
 
-def prepare_redrive(kept: ExecutionReader, stored: Stored, corrected: Program | None) -> Restart:
+def prepare_redrive(reader: ExecutionReader, stored: Stored, corrected: Program | None) -> Restart:
     """Return what redrives an execution, by a corrected document if there is one.
 
     Raises:
         ExecutionNotRedrivable: It is a part of another one and would get a document of its own.
     """
-    top = top_of(kept.session, stored.name)
+    top = top_of(reader.session, stored.name)
     if corrected is not None and stored.name != top:
         raise ExecutionNotRedrivable(
             f"the execution {stored.name!r} is a part of {top!r} and keeps its document: redrive "
             "that one, with a document of its own or with none"
         )
-    return lambda known, refuse: redrive(kept, known, refuse, corrected)
+    return lambda known, refuse: redrive(reader, known, refuse, corrected)
 
 
 def prepare_rewind(
-    kept: ExecutionReader,
+    reader: ExecutionReader,
     checkpoint: str | None,
     other: Program | None,
     force: bool,
@@ -182,11 +182,14 @@ def prepare_rewind(
             raise AslError("another document, and force, are for going on from a checkpoint")
         return None
     storages = bind(given).services.storages
-    return lambda known, refuse: rewind(kept, known, refuse, checkpoint, other, force, storages)
+    return lambda known, refuse: rewind(reader, known, refuse, checkpoint, other, force, storages)
 
 
 def redrive(
-    kept: ExecutionReader, known: Stored, refuse: RequireBindings, corrected: Program | None = None
+    reader: ExecutionReader,
+    known: Stored,
+    refuse: RequireBindings,
+    corrected: Program | None = None,
 ) -> None:
     """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
     if known.status not in REDRIVABLE:
@@ -194,15 +197,15 @@ def redrive(
         if known.status in ("RUNNING", "PAUSED"):
             what += ": resume it"
         raise ExecutionNotRedrivable(what)
-    key, program = _chosen(kept, known, corrected)
-    journal = kept.journal(known)
+    key, program = _chosen(reader, known, corrected)
+    journal = reader.journal(known)
     lacking = missing_states(program, journal.positions, journal.answers)
     if lacking:
         raise ExecutionNotRedrivable(
             f"the document has not what the execution {known.name!r} stands at: "
             + ", ".join(lacking)
         )
-    former = program if corrected is None else kept.program(known)
+    former = program if corrected is None else reader.program(known)
     others = displaced_branches(program, former, journal.answers)
     if others:
         raise ExecutionNotRedrivable(
@@ -213,11 +216,11 @@ def redrive(
         journal.drop_answer(answer)
     journal.drop_vain_requests()
     details = {"redriveCount": known.redrives + 1}
-    _begin(kept, journal, known, key, kept.now(), REDRIVEN, details)
+    _begin(reader, journal, known, key, reader.now(), REDRIVEN, details)
 
 
 def rewind(
-    kept: ExecutionReader,
+    reader: ExecutionReader,
     known: Stored,
     refuse: RequireBindings,
     name: str,
@@ -228,13 +231,13 @@ def rewind(
     """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
     if known.status != "RUNNING":  # else its process has died
         require_resumable(known.name, known.status)
-    key, program = _chosen(kept, known, other)
-    checkpoint, now = chosen(kept.checkpoints(known), name), kept.now()
+    key, program = _chosen(reader, known, other)
+    checkpoint, now = chosen(reader.checkpoints(known), name), reader.now()
     definition = definition_hash(program.document)
     require_compatible(checkpoint, now, definition, program.machine.steps, force)
     checkpoint = _fetched(checkpoint, storages)
     refuse(program, checkpoint.next)
-    journal = kept.journal(known)
+    journal = reader.journal(known)
     position = {
         **checkpoint_position(checkpoint, journal.visits, now),
         "records": journal.recorded.get("", 0),
@@ -243,14 +246,14 @@ def rewind(
     journal.put_position("", position)
     journal.close_requests()
     details = resumption_details(checkpoint, known.redrives + 1)
-    _begin(kept, journal, known, key, now, RESUMED, details)
+    _begin(reader, journal, known, key, now, RESUMED, details)
 
 
-def _chosen(kept: ExecutionReader, known: Stored, other: Program | None) -> tuple[str, Program]:
+def _chosen(reader: ExecutionReader, known: Stored, other: Program | None) -> tuple[str, Program]:
     """Return hash and program of the document with which an execution goes on."""
     if other is None:
-        return known.document, kept.program(known)
-    return kept.put_program(other), other
+        return known.document, reader.program(known)
+    return reader.put_program(other), other
 
 
 def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpoint:
@@ -267,7 +270,7 @@ def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpo
 
 
 def _begin(
-    kept: ExecutionReader,
+    reader: ExecutionReader,
     journal: StoreJournal,
     known: Stored,
     document: str,
@@ -278,8 +281,8 @@ def _begin(
     """Write how the execution has ended and that it goes on."""
     ending = None
     if known.ended is not None:
-        ending = known.ended, ENDINGS[known.status], kept.ending(known)
+        ending = known.ended, ENDINGS[known.status], reader.ending(known)
     if document != known.document:
         details = {**details, "document": document, "replaced": known.document}
     journal.put_life(now, known.redrives + 1, event, details, ending, document)
-    kept.session.flush()
+    reader.session.flush()

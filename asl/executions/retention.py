@@ -22,12 +22,12 @@ TOGETHER = 5000
 """Executions that are deleted in one transaction; others wait for its end to write."""
 
 
-def delete(running: Executor, name: str, storages: Mapping[str, Storage]) -> None:
+def delete(executor: Executor, name: str, storages: Mapping[str, Storage]) -> None:
     """Delete an execution that has ended, and those that it started (`Store.delete`)."""
-    kept, session = running.kept, running.session
-    name = kept.get(name).name
-    with hold_lock(running.session, name):
-        stored = kept.get(name)
+    reader, session = executor.reader, executor.session
+    name = reader.get(name).name
+    with hold_lock(executor.session, name):
+        stored = reader.get(name)
         if stored.parent is not None:
             top = top_of(session, name)
             raise AslError(f"the execution {name!r} is a part of {top!r}: delete that one")
@@ -36,19 +36,19 @@ def delete(running: Executor, name: str, storages: Mapping[str, Storage]) -> Non
                 f"the execution {name!r} has not ended ({stored.status}): cancel it first "
                 "('asl stop', or 'store.cancel(...)')"
             )
-        _delete(running, [stored], storages)
+        _delete(executor, [stored], storages)
     delete_unused_values(session)
 
 
 def prune(
-    running: Executor,
+    executor: Executor,
     keep: str | float,
     now: float,
     storages: Mapping[str, Storage],
     dry_run: bool,
 ) -> list[str]:
     """Delete the executions that ended longer ago than *keep* (`Store.prune`)."""
-    kept, session, before = running.kept, running.session, now - _seconds(keep)
+    reader, session, before = executor.reader, executor.session, now - _seconds(keep)
     deleted: list[str] = []
     names = ended_before(session, before)
     for begin in range(0, len(names), TOGETHER):
@@ -57,25 +57,25 @@ def prune(
             for name in names[begin : begin + TOGETHER]:
                 # Another process may redrive or delete it just now; doctor names a damaged one.
                 with suppress(ExecutionBusy, ExecutionNotFound, StoreDamaged):
-                    locks.enter_context(hold_lock(running.session, name))
-                    stored = kept.get(name)
+                    locks.enter_context(hold_lock(executor.session, name))
+                    stored = reader.get(name)
                     if stored.status in ENDED and stored.ended is not None:
                         chosen += [stored] if stored.ended < before else []
             if not dry_run:
-                _delete(running, chosen, storages)
+                _delete(executor, chosen, storages)
             deleted += [each.name for each in chosen]
     if deleted and not dry_run:
         delete_unused_values(session)
     return deleted
 
 
-def _delete(running: Executor, chosen: list[Stored], storages: Mapping[str, Storage]) -> None:
+def _delete(executor: Executor, chosen: list[Stored], storages: Mapping[str, Storage]) -> None:
     """Delete executions, those that they started, and their checkpoints in other storages."""
-    session = running.session
+    session = executor.session
     numbers = [
         number for each in chosen for number in (each.number, *numbers_below(session, each.number))
     ]
-    elsewhere = [place for number in numbers for place in _elsewhere(running, number)]
+    elsewhere = [place for number in numbers for place in _elsewhere(executor, number)]
     delete_executions(session, numbers)
     for storage, id in elsewhere:
         remove = getattr(storages.get(storage), "__delitem__", None)
@@ -84,9 +84,9 @@ def _delete(running: Executor, chosen: list[Stored], storages: Mapping[str, Stor
                 remove(id)
 
 
-def _elsewhere(running: Executor, number: int) -> Iterator[tuple[str, str]]:
+def _elsewhere(executor: Executor, number: int) -> Iterator[tuple[str, str]]:
     """Yield storage and id of the checkpoints of an execution that the store does not hold."""
-    for each in read_checkpoints(running.session, number):
+    for each in read_checkpoints(executor.session, number):
         if each.storage != "default":
             yield each.storage, each.id
 

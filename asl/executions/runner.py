@@ -92,7 +92,7 @@ class Runner:
     """Runs the executions of a store that are due, until it is stopped.
 
     Args:
-        running: Runs one execution.
+        executor: Runs one execution.
         bindings: What the names in documents stand for.
         clock: The clock of the store.
         concurrency: Executions that may run here at the same time.
@@ -101,7 +101,7 @@ class Runner:
 
     def __init__(
         self,
-        running: Executor,
+        executor: Executor,
         bindings: Bindings,
         clock: Clock,
         *,
@@ -110,7 +110,7 @@ class Runner:
     ) -> None:
         if type(concurrency) is not int or concurrency < 1:
             raise AslError(f"the concurrency of a runner is 1 or more, not {concurrency!r}")
-        self.running = running
+        self.executor = executor
         self.bindings = bindings
         self.clock = clock
         self._polls = isinstance(clock, WallClock)
@@ -141,14 +141,14 @@ class Runner:
         self._failure: BaseException | None = None
 
     @property
-    def kept(self) -> ExecutionReader:
+    def reader(self) -> ExecutionReader:
         """The executions of the store."""
-        return self.running.kept
+        return self.executor.reader
 
     @property
     def workers(self) -> Workers:
         """The claims in the store, as this thread has it."""
-        return Workers(self.running.session)
+        return Workers(self.executor.session)
 
     # Its life
 
@@ -162,13 +162,13 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self.workers.register(self.id, {"pid": os.getpid()}, self._steady())
         try:
-            self.running.listeners.append(self.wake)
+            self.executor.listeners.append(self.wake)
             while not self._is_stopping:
                 self._renew()
                 self._look()
                 await self._until_something()
         finally:
-            self.running.listeners.remove(self.wake)
+            self.executor.listeners.remove(self.wake)
             self._ended.set()
             await self._leave()
         self._raise_failure()
@@ -232,7 +232,7 @@ class Runner:
         if now - self._beat >= BEAT:
             self._beat = now
             self.workers.renew(now)
-            self.running.session.flush()
+            self.executor.session.flush()
 
     async def _until_something(self) -> None:
         """Return when there may be something to do."""
@@ -251,7 +251,11 @@ class Runner:
     def _peek(self) -> None:
         """End the nap if there may be something to do; look again soon, without the task."""
         seconds = self._until - self.clock.now()
-        if self._is_woken or seconds <= 0 or self.running.session.connection.glance() != self._seen:
+        if (
+            self._is_woken
+            or seconds <= 0
+            or self.executor.session.connection.glance() != self._seen
+        ):
             self._end_nap()
         elif self._polls:
             self._timer = self._loop.call_later(min(seconds, POLL), self._peek)
@@ -270,7 +274,7 @@ class Runner:
 
     def _look(self) -> None:
         """Begin what is due, cancel what is to be cancelled, pass answers on."""
-        self._seen = self.running.session.connection.glance()
+        self._seen = self.executor.session.connection.glance()
         for each in self.workers.cancelled():
             self._cancel(each)
         if any(live.suspension.ids for live in self._live.values()):
@@ -303,7 +307,7 @@ class Runner:
         live = self._live.get(request.number)
         if live is None:
             with suppress(ExecutionBusy, StoreDamaged):  # whoever runs it cancels it
-                self.running.abort(request.name, request.error, request.cause)
+                self.executor.abort(request.name, request.error, request.cause)
         elif live.cancellation is None and live.task is not None:
             live.cancellation = request
             live.task.cancel()
@@ -311,7 +315,7 @@ class Runner:
     async def _run(self, number: int, name: str, live: _Live) -> None:
         """Run an execution until it ends or waits."""
         try:
-            result = await self.running.resume(name, self.bindings, True, None, live)
+            result = await self.executor.resume(name, self.bindings, True, None, live)
         except ExecutionBusy:
             self._rest[number] = self.clock.now() + REST
         except asyncio.CancelledError:
@@ -341,12 +345,12 @@ class Runner:
         self._tried[number] = [reason]
         self.workers.put_needs(number, [reason])
         self.workers.release(number)
-        self.running.session.flush()
+        self.executor.session.flush()
         self.report(name, reason)
 
     def _aborted(self, name: str, request: Cancellation) -> None:
         with suppress(AslError):  # it has ended meanwhile
-            self.running.abort(name, request.error, request.cause)
+            self.executor.abort(name, request.error, request.cause)
 
 
 def _nothing(name: str, result: Result | str) -> None:
@@ -358,14 +362,14 @@ class RunnerContext:
 
     def __init__(
         self,
-        running: Executor,
+        executor: Executor,
         bindings: Bindings,
         clock: Clock,
         concurrency: int,
         report: Callable[[str, Result | str], object] | None,
     ) -> None:
         self._make = partial(
-            Runner, running, bindings, clock, concurrency=concurrency, report=report
+            Runner, executor, bindings, clock, concurrency=concurrency, report=report
         )
         self._make()  # refuses what is wrong
         self._runner: Runner | None = None

@@ -104,9 +104,9 @@ class Store(StoreControl, StoreMaintenance):
             ExecutionExists: The name is that of an execution of another document or input.
         """
         program, data = self._checked(workflow, input, name, profile)
-        name = self._running.record(name, program, data, express, requestor)
+        name = self._executor.record(name, program, data, express, requestor)
         self.session.flush()
-        self._running.notify()
+        self._executor.notify()
         return self.handle(name)
 
     async def astart(
@@ -121,9 +121,9 @@ class Store(StoreControl, StoreMaintenance):
     ) -> Handle:
         """Do what `start` does on the running event loop; many at a time share each commit."""
         program, data = await prepare(self._checked, workflow, input, name, profile)
-        name = self._running.record(name, program, data, express, requestor)
+        name = self._executor.record(name, program, data, express, requestor)
         await self.session.flush_soon()
-        self._running.notify()
+        self._executor.notify()
         return self.handle(name)
 
     def fork(
@@ -155,14 +155,16 @@ class Store(StoreControl, StoreMaintenance):
         """
         check_name(new_name)
         known = self.get(name)
-        entry = find_fork_point(self._kept, known, self._kept.program(known), at)
+        entry = find_fork_point(self._reader, known, self._reader.program(known), at)
         program = (
-            self._kept.program(known) if document is None else self._kept.compiled(document, known)
+            self._reader.program(known)
+            if document is None
+            else self._reader.compiled(document, known)
         )
         if entry.state not in program.machine.steps:
             raise AslError(f"the document has no state {entry.state!r}")
         data = input if input is ABSENT else copy_foreign(input)
-        return self.handle(self._running.fork(known, entry, new_name, data, program))
+        return self.handle(self._executor.fork(known, entry, new_name, data, program))
 
     def handle(self, name: str) -> Handle:
         """Return the handle of an execution, by name or id; raises ExecutionNotFound."""
@@ -190,7 +192,7 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.runner, bindings)
         given = self._given(bindings)
         bind(given)  # what is wrong with them is told now
-        return RunnerContext(self._running, given, self.clock, concurrency, report)
+        return RunnerContext(self._executor, given, self.clock, concurrency, report)
 
     @takes_bindings
     def run(
@@ -240,7 +242,7 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.arun, bindings)
         given = self._given(bindings)
         program, data, given = await prepare(self._prepared, workflow, input, name, profile, given)
-        return await self._running.start(
+        return await self._executor.start(
             name, program, data, express, requestor, given, has_running_loop()
         )
 
@@ -295,8 +297,8 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.aresume, bindings)
         given = self._given(bindings)
         other = await self._compiled(name, document)
-        again = prepare_rewind(self._kept, from_checkpoint, other, force, given)
-        return await self._running.resume(name, given, has_running_loop(), again)
+        restart = prepare_rewind(self._reader, from_checkpoint, other, force, given)
+        return await self._executor.resume(name, given, has_running_loop(), restart)
 
     @takes_bindings
     def redrive(
@@ -339,8 +341,8 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.aredrive, bindings)
         given = self._given(bindings)
         corrected = await self._compiled(name, document)
-        again = prepare_redrive(self._kept, self.get(name), corrected)
-        return await self._running.resume(name, given, has_running_loop(), again)
+        restart = prepare_redrive(self._reader, self.get(name), corrected)
+        return await self._executor.resume(name, given, has_running_loop(), restart)
 
     def record_command(self, options: Sequence[str], folder: str) -> None:
         """Record with the executions that are run from here on how a command line binds names.
@@ -349,7 +351,7 @@ class Store(StoreControl, StoreMaintenance):
             options: The options, as they were written.
             folder: The current folder, from which their paths begin.
         """
-        self._running.command = {"options": [*options], "folder": folder}
+        self._executor.command = {"options": [*options], "folder": folder}
 
     def _checked(
         self,
@@ -383,7 +385,7 @@ class Store(StoreControl, StoreMaintenance):
         """Return the program of another document for an execution, None for its own."""
         if document is None:
             return None
-        return await prepare(self._kept.compiled, document, self.get(name))
+        return await prepare(self._reader.compiled, document, self.get(name))
 
 
 open_store = Store

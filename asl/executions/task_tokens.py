@@ -38,14 +38,14 @@ class StoreTaskTokens(TaskTokenService):
     they return; `Store.resume` goes on with the execution where nobody is at work on it.
     """
 
-    def __init__(self, kept: ExecutionReader) -> None:
-        self._kept = kept
-        self.now = kept.now
+    def __init__(self, reader: ExecutionReader) -> None:
+        self._reader = reader
+        self.now = reader.now
 
     @property
     def session(self) -> Session:
         """The store as this thread has it."""
-        return self._kept.session
+        return self._reader.session
 
     def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
         written = None if failure is None else [*failure.args]

@@ -110,7 +110,7 @@ class RequestQuery:
 
     people: Select
     tasks: Select
-    decided: Select
+    decisions: Select
 
 
 def _query(where: Where) -> RequestQuery:
@@ -275,7 +275,7 @@ def find_decisions(
 
     By the id of the request: the key of the effect, and its answer.
     """
-    found = session.select(query.decided, *values)
+    found = session.select(query.decisions, *values)
     with session.reading("a decision"):
         return {id: (key, session.values.unpack(answer)[2]) for id, key, answer in found}
 

@@ -609,5 +609,5 @@ def test_an_answer_is_weighed_as_a_whole_after_a_restart(place: Place) -> None:
         store = opened(path)
         lived(store, partial(store.run, wait, {"n": 0}, name="a"), 50, "effect.ready")
     with opened(path) as store:
-        journal = store._kept.journal(store.get("a"))
+        journal = store._reader.journal(store.get("a"))
         assert len(encode(list(journal.answers.items()))) < 2 * MIN_WEIGHT
