@@ -1,9 +1,10 @@
-"""Executions in a store: started once, and continued after anything that happens.
+"""Durable executions in a store.
 
-`store` is the front door and runs executions. Its parts are `base` (the open file), `reader`
-(looking), `control` (answers and cancellation) and `maintenance` (deletion, copies, verification).
-`kept` reads what is in the file, `running` runs it, `again` begins anew what has ended, `people`
-takes answers, `requirements` knows which bindings an execution needs.
+`store` is the public class. Its parts are `base` (the open store), `reader` (results and
+histories), `control` (answers, task tokens, cancellation) and `maintenance` (deletion, copies,
+verification). `execution_reader` reads stored executions, `executor` runs them, `redrive` restarts
+those that ended, `fork` starts new ones from a visit, `runner` runs all that are due, `approvals`
+records answers, `requirements` determines the bindings that an execution needs.
 """
 
 from asl.executions.errors import (

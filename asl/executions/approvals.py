@@ -1,4 +1,4 @@
-"""Answers of people: to which request, whether it may be given, and what it decides."""
+"""Answers to approval requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ __all__ = ["execution_of", "find_request", "record_answer"]
 
 
 def find_request(session: Session, id: str) -> ApprovalRequest:
-    """Return a request by its id; raises RequestNotFound."""
+    """Return a request by its id.
+
+    Raises:
+        RequestNotFound: The store has no such request.
+    """
     found = find_requests(session, BY_ID, id)
     if not found:
         raise RequestNotFound(f"there is no request {id!r} in {session.place}")
@@ -30,7 +34,11 @@ def find_request(session: Session, id: str) -> ApprovalRequest:
 
 
 def execution_of(session: Session, id: str) -> str:
-    """Return the name of the execution that has made a request, or waits for a task token."""
+    """Return the name of the execution that made a request or waits for a task token.
+
+    Raises:
+        RequestNotFound: The store has no such request or token.
+    """
     number = owner_of(session, id)
     name = None if number is None else name_of(session, number)
     if name is None:
@@ -39,7 +47,22 @@ def execution_of(session: Session, id: str) -> str:
 
 
 def record_answer(session: Session, id: str, given: dict[str, Json], now: float) -> Json:
-    """Take an answer at the time *now*; returns the record of the decision (`Store.answer`)."""
+    """Record an answer to a request (`Store.answer`).
+
+    Args:
+        session: The store.
+        id: The request.
+        given: The answer.
+        now: Time of the answer, seconds since the epoch.
+
+    Returns:
+        The record of the decision, None while more approvals are needed.
+
+    Raises:
+        AnswerRefused: The rules do not allow the answer, or it is too late.
+        RequestNotFound: The store has no such request.
+        StoreDamaged: The request differs from the recorded one.
+    """
     text = compact(copy_foreign(given))
     with session.transaction():
         asked = find_request(session, id)
@@ -60,7 +83,7 @@ def record_answer(session: Session, id: str, given: dict[str, Json], now: float)
 
 
 def _check_unchanged(session: Session, asked: ApprovalRequest) -> None:
-    """Raise StoreDamaged for a request that asks something else than the history says."""
+    """Raise StoreDamaged for a request that differs from the recorded one."""
     number = owner_of(session, asked.id)
     assert number is not None
     recorded = Log(session, number).digest_of(asked.id)
@@ -70,7 +93,7 @@ def _check_unchanged(session: Session, asked: ApprovalRequest) -> None:
 def _repeated(
     session: Session, asked: ApprovalRequest, given: dict[str, Json], text: str, now: float
 ) -> Json:
-    """Return the record of the decision to somebody who says again what led to it."""
+    """Return the record of the decision if the answer repeats the one that led to it."""
     recorded = answer_of(session, asked.id)
     if recorded is not None:
         decisive, record, *_ = recorded
@@ -80,7 +103,7 @@ def _repeated(
 
 
 def _became(asked: ApprovalRequest, recorded: Json) -> str:
-    """Say what became of a request that is not open any more, and by whom."""
+    """Describe how a closed request was closed, and by whom."""
     if asked.status == "timeout":
         return "decided by its timeout already"
     if recorded is None:
@@ -92,10 +115,7 @@ def _became(asked: ApprovalRequest, recorded: Json) -> str:
 def _put_verdict(
     session: Session, asked: ApprovalRequest, verdict: ApprovalOutcome, text: str, now: float
 ) -> None:
-    """Keep the decision in the request, where the execution takes it up.
-
-    Where approvals are still collected, only those.
-    """
+    """Store the decision in the request, or the approvals collected so far without one."""
     if verdict.decision is None:
         put_received(session, asked.id, verdict.received)
         return

@@ -1,4 +1,4 @@
-"""What all parts of a store share: the file, the clock and the bindings."""
+"""The part of a store that all others share: sessions, clock and bindings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StoreBase:
     Args:
         backend: Where the rows are.
         clock: The time of the executions.
-        bindings: The bindings of every execution, as far as a run has no others.
+        bindings: The default bindings of every execution.
     """
 
     def __init__(self, backend: StoreBackend, clock: Clock, bindings: Bindings) -> None:
@@ -42,20 +42,22 @@ class StoreBase:
 
     @property
     def session(self) -> Session:
-        """The store as this thread has it open."""
+        """The session of this thread."""
         return self._sessions.session
 
     def close(self) -> None:
-        """Write what is left and close the file; a second time nothing happens.
+        """Write pending changes and close the store; closing it twice does nothing.
 
-        What other threads run comes to its end; they begin nothing more. Raises StoreError where
-        it cannot be written; the file is closed all the same.
+        Runs in other threads end normally; they cannot start another one.
+
+        Raises:
+            StoreError: The pending changes cannot be written. The store is closed anyway.
         """
         self._driver.close()
         self._sessions.close()
 
     def reopen(self) -> None:
-        """Open the file again for this thread, as behind LeaseLost."""
+        """Open the store again for this thread, for instance after LeaseLost."""
         self._sessions.reopen()
 
     def __repr__(self) -> str:
@@ -72,7 +74,7 @@ class StoreBase:
         return self._reader.get(name)
 
     def _given(self, bindings: Bindings) -> Bindings:
-        """Return the bindings of a run: its own, and those of the store."""
+        """Return the bindings of a run merged with those of the store."""
         own = {name: given for name, given in bindings.items() if given is not None}
         given = cast("Bindings", self._bindings | own)
         beside = self._sessions.backend.checkpoints

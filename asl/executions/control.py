@@ -1,4 +1,4 @@
-"""What reaches executions from outside: answers of people, task tokens, cancellation."""
+"""The part of a store that acts on executions: answers, task tokens, cancellation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["StoreControl"]
 
 
 class StoreControl(StoreReader):
-    """The executions of a store, with what they ask, what is answered, and their cancellation."""
+    """Approval requests, task tokens and cancellation of the executions of a store."""
 
     def pending(
         self,
@@ -24,18 +24,18 @@ class StoreControl(StoreReader):
         after: str | None = None,
         damaged: list[str] | None = None,
     ) -> list[dict[str, Json]]:
-        """Return the open requests as people see them, the oldest first.
+        """Return the open approval requests, oldest first.
 
         Args:
-            name: The execution whose requests are meant, and those of all that it has started; None
+            name: Name or id of an execution, for its requests and those of its descendants; None
                 for those of all executions, without damaged ones.
-            limit: How many at most; None for all.
-            after: The id of a request: those behind it, for the next page. It may be answered.
-            damaged: Takes a sentence on each damaged one of all executions that was met.
+            limit: Maximum number of requests; None for all.
+            after: The id of the last request of the previous page. It may be answered by now.
+            damaged: Receives a sentence about each damaged request found, if `name` is None.
 
         Raises:
             ExecutionNotFound: There is no such execution.
-            RequestNotFound: There is no request *after* which others may be.
+            RequestNotFound: There is no request `after`.
             StoreDamaged: A request of the execution is damaged.
         """
         self._check_request(after)
@@ -47,32 +47,39 @@ class StoreControl(StoreReader):
         return [asked.shown for asked in found]
 
     def _check_request(self, id: str | None) -> None:
-        """Raise RequestNotFound for the id of a request, or a task token, that is not there."""
+        """Raise RequestNotFound for an unknown request id or task token."""
         if id is not None:
             self.execution_of(id)
 
     def damaged_requests(self) -> list[str]:
-        """Return a sentence on each open request whose row is not as it was written."""
+        """Return a sentence about each damaged open request."""
         return damaged_requests(self.session, OPEN)
 
     def answered_requests(self, name: str) -> list[dict[str, Json]]:
-        """Return the requests of an execution that are decided: `resume` goes on with them.
+        """Return the answered requests of an execution and its descendants, oldest first.
 
-        Those of all that it has started are among them, the oldest first.
+        The execution has not continued since; `resume` or a runner does.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
         """
         return [asked.shown for asked in self._reader.answered_requests(self.get(name))]
 
     def request(self, request_id: str) -> dict[str, Json]:
-        """Return a request as people see it, also one that is not open any more.
+        """Return a request, open or closed.
 
-        Raises RequestNotFound.
+        Raises:
+            RequestNotFound: There is no such request.
         """
         return approvals.find_request(self.session, request_id).shown
 
     def execution_of(self, request_id: str) -> str:
-        """Return the name of the execution that has made a request or waits for a task token.
+        """Return the name of the execution that made a request or waits for a task token.
 
-        `root` of it names the execution that the answer is for. Raises RequestNotFound.
+        `resume` continues its root (`root`).
+
+        Raises:
+            RequestNotFound: There is no such request or token.
         """
         return approvals.execution_of(self.session, request_id)
 
@@ -87,10 +94,25 @@ class StoreControl(StoreReader):
         roles: Sequence[str] = (),
         **more: Json,
     ) -> Json:
-        """Answer a request; returns the record of the decision, None while others have to agree.
+        """Answer an approval request; `resume` or a runner continues the execution.
 
-        The same answer twice is one. Raises AnswerRefused for an answer outside of the rules, or
-        one that comes too late; nothing has changed then. `resume` goes on with the execution.
+        Repeating an answer has no further effect.
+
+        Args:
+            request_id: The request.
+            approval: The chosen option.
+            by: Name of the approver.
+            comment: A comment on the decision.
+            edited: New values of the editable fields.
+            roles: Roles of the approver.
+            more: Further fields of the answer.
+
+        Returns:
+            The record of the decision, None while more approvals are needed.
+
+        Raises:
+            AnswerRefused: The rules do not allow the answer, or it is too late. Nothing changes.
+            RequestNotFound: There is no such request.
         """
         given = {"approval": approval, "approver": by, "comment": comment, "edited_content": edited}
         answer = {**more, **{key: value for key, value in given.items() if value is not None}}
@@ -102,7 +124,7 @@ class StoreControl(StoreReader):
 
     @property
     def tokens(self) -> StoreTaskTokens:
-        """The desk where the task tokens of all executions are answered, by any process."""
+        """The task tokens of all executions; any process may answer them."""
         return StoreTaskTokens(self._reader)
 
     def awaited(
@@ -113,9 +135,19 @@ class StoreControl(StoreReader):
         after: str | None = None,
         damaged: list[str] | None = None,
     ) -> list[dict[str, Json]]:
-        """Return the tasks that wait for the answer to their token, the oldest first.
+        """Return the tasks that wait for a callback with their token, oldest first.
 
-        Each has the name of its `execution`. See `pending` for the arguments; *after* is a token.
+        Each has the name of its `execution`.
+
+        Args:
+            name: As for `pending`.
+            limit: As for `pending`.
+            after: The token of the last task of the previous page.
+            damaged: As for `pending`.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+            RequestNotFound: There is no token `after`.
         """
         self._check_request(after)
         if name is None:
@@ -126,18 +158,18 @@ class StoreControl(StoreReader):
         return [{**task.shown, "execution": self.execution_of(task.token)} for task in found]
 
     def cancel(self, name: str, cause: str | None = None, *, error: str | None = None) -> None:
-        """End an execution, whoever is at work on it; its status becomes ABORTED.
+        """Abort an execution in any process; its status becomes ABORTED.
 
-        A runner that is at work on it ends it within a second, another process behind the effect
-        that is under way. What was held for it of shared budgets, others may spend.
+        A runner aborts it within a second, another process after the effect under way. Its
+        reservations in shared budgets are released.
 
         Args:
-            name: Its name or id.
-            cause: The cause that it ends with.
-            error: The error name that it ends with.
+            name: Name or id of the execution.
+            cause: The cause of the abort.
+            error: The error name of the abort.
 
         Raises:
-            ExecutionNotFound: There is none.
-            AslError: It has ended, or is a part of another one.
+            ExecutionNotFound: There is no such execution.
+            AslError: It has ended, or another execution started it.
         """
         self._executor.cancel(name, error, cause)

@@ -1,4 +1,4 @@
-"""What a store refuses."""
+"""Errors of operations on stored executions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ class ExecutionNotFound(AslError):
 
 
 class ExecutionExists(AslError):
-    """There is an execution of this name, of another document or another input."""
+    """The name belongs to an execution with another document or input."""
 
 
 class RequestNotFound(AslError):
@@ -27,15 +27,15 @@ class RequestNotFound(AslError):
 
 
 class ExecutionNotRedrivable(AslError):
-    """The execution has nothing to be done again, or the document lacks where it stands."""
+    """The execution did not fail, or the document lacks the states to redrive."""
 
 
 class ExecutionBusy(AslError):
-    """Another process is at work on the execution."""
+    """Another process runs the execution."""
 
 
 class BindingsMissing(AslError):
-    """Names are not bound any more that an execution had when it ran; nothing has run."""
+    """Names bound in earlier runs of the execution are not bound now; nothing has run."""
 
     def __init__(self, name: str, missing: Mapping[str, Sequence[str]]) -> None:
         """Args:

@@ -1,4 +1,4 @@
-"""Executions as they stand in the file: their documents, inputs, histories and results."""
+"""Reading stored executions: documents, inputs, histories and results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
 def identity_of(stored: Stored) -> Identity:
-    """Return who an execution is, as the store knows it."""
+    """Return the identity of a stored execution."""
     return Identity(
         name=stored.name,
         express=stored.express,
@@ -55,24 +55,29 @@ def identity_of(stored: Stored) -> Identity:
 
 
 class ExecutionReader:
-    """Reads executions, for any thread; `now` tells up to which time one that runs has come."""
+    """Reads stored executions, from any thread.
+
+    Args:
+        sessions: The store.
+        now: Returns the current time, which ends the usage reports of running executions.
+    """
 
     def __init__(self, sessions: ThreadSessions, now: Callable[[], float]) -> None:
         self.sessions = sessions
         self.now = now
         self._programs: dict[tuple[str, str], Program] = {}
         self._latest: tuple[Program | None, str] = None, ""
-        """What was put last, and its hash: many executions of one document may be started."""
+        """The last stored program and its hash: many executions may share one document."""
 
     @property
     def session(self) -> Session:
-        """The store as this thread has it."""
+        """The session of this thread."""
         return self.sessions.session
 
     def get(self, name: str) -> Stored:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
         if not isinstance(name, str):
-            raise AslError(f"an execution has a name, it is not {type(name).__name__}")
+            raise AslError(f"the name of an execution must be a string, not {type(name).__name__}")
         found = find_execution(self.session, name) or find_execution(
             self.session, name.rpartition(":")[2]
         )
@@ -80,10 +85,10 @@ class ExecutionReader:
             raise ExecutionNotFound(f"there is no execution {name!r} in {self.sessions.place}")
         return found
 
-    # What it runs by
+    # Documents
 
     def put_program(self, program: Program) -> str:
-        """Keep a document; returns its hash."""
+        """Store a document and return its hash."""
         latest, key = self._latest
         if latest is not program or not self.session.values.has_document(key):
             body = encode(program.document)
@@ -94,7 +99,7 @@ class ExecutionReader:
         return key
 
     async def load_program(self, stored: Stored) -> Program:
-        """Return the program by which an execution goes on, from a running event loop."""
+        """Return the program of an execution, from a running event loop."""
         key = stored.document, stored.profile
         if key not in self._programs:
             document = self.session.values.document(stored.document)
@@ -103,7 +108,7 @@ class ExecutionReader:
         return self.program(stored)
 
     def program(self, stored: Stored) -> Program:
-        """Return the program by which an execution goes on."""
+        """Return the program of an execution."""
         key = stored.document, stored.profile
         program = self._programs.get(key)
         if program is None:
@@ -132,19 +137,19 @@ class ExecutionReader:
         return replace(document, name=stored.workflow)
 
     def program_of(self, stored: Stored) -> Callable[[str], Program]:
-        """Return what gives the program of a document that an execution has had, by its hash."""
+        """Return a function from the hash of a document of an execution to its program."""
         return lambda document: self.program(replace(stored, document=document))
 
     def _reading(self, stored: Stored) -> AbstractContextManager[None]:
-        """Raise StoreDamaged for an execution that is not what this program writes."""
+        """Return a context that raises StoreDamaged for content of an unexpected shape."""
         return self.session.reading(f"the execution {stored.name!r}")
 
     def input(self, stored: Stored) -> Json:
-        """Return the input; what is gathered is written first, for it may stand there."""
+        """Return the input; pending changes are written first."""
         return read_value(self.session, stored.number, "input")
 
     def bound(self, stored: Stored) -> dict[str, Json]:
-        """Return the `names` that an execution has used, and the `command` that binds them."""
+        """Return the `names` that an execution used, and the `command` that binds them."""
         with self._reading(stored):
             found: dict[str, Json] | None = read_value(self.session, stored.number, "bound")
             if found is None:
@@ -152,7 +157,7 @@ class ExecutionReader:
             return {"names": dict(found["names"]), "command": found["command"]}
 
     def journal(self, stored: Stored) -> StoreJournal:
-        """Return the journal of an execution, with what is in it."""
+        """Return the loaded journal of an execution."""
         journal = StoreJournal(self.session, stored.number, stored.name)
         journal.programs = self.program_of(stored)
         journal.reader_session = lambda: self.session
@@ -160,36 +165,36 @@ class ExecutionReader:
             journal.load()
         return journal
 
-    # What has come of it
+    # Results
 
     def _with_descendants(self, stored: Stored) -> list[int]:
-        """Return the numbers of an execution and of all that it has started."""
+        """Return the numbers of an execution and its descendants."""
         return [stored.number, *numbers_below(self.session, stored.number)]
 
     def open(
         self, stored: Stored, *, limit: int | None = None, after: str | None = None
     ) -> list[ApprovalRequest]:
-        """Return what an execution, and all that it has started, ask and nobody has decided."""
+        """Return the open requests of an execution and its descendants."""
         numbers = self._with_descendants(stored)
         return find_requests(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
     def answered_requests(self, stored: Stored) -> list[ApprovalRequest]:
-        """Return what people have decided of it, and nobody has gone on with."""
+        """Return the answered requests with which it has not continued yet."""
         return find_requests(self.session, ANSWERED_OF, self._with_descendants(stored))
 
     def awaited(
         self, stored: Stored, *, limit: int | None = None, after: str | None = None
     ) -> list[PendingCallback]:
-        """Return the tasks of the same executions that wait for the answer to their token."""
+        """Return the tasks of the same executions that wait for a callback."""
         numbers = self._with_descendants(stored)
         return find_tasks(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
     def checkpoints(self, stored: Stored) -> list[Checkpoint]:
-        """Return what an execution has saved, the oldest first."""
+        """Return the checkpoints of an execution, oldest first."""
         return read_checkpoints(self.session, stored.number)
 
     def events(self, name: str, wait: Callable[[], object] | None) -> Iterator[Event]:
-        """Yield a history as far as it is written; with *wait* to its end (`Store.events`)."""
+        """Yield the recorded history, with *wait* until its end (`Store.events`)."""
         feed = EventFeed(self, name)
         while True:
             news = False
@@ -209,7 +214,7 @@ class ExecutionReader:
         return {key: value for key, value in both.items() if value is not None}
 
     def result(self, stored: Stored, program: Program, with_history: bool = True) -> Result:
-        """Return what an execution has come to, by default with its history so far."""
+        """Return the result of an execution, by default with its history so far."""
         execution = self.execution(stored, program)
         records: list[Record] = []
         if with_history:
@@ -232,7 +237,7 @@ class ExecutionReader:
         return result
 
     def execution(self, stored: Stored, program: Program) -> Execution:
-        """Return an execution as it is kept, to read its history."""
+        """Return a stored execution, to read its history."""
         data, identity = self.input(stored), identity_of(stored)
         execution = Execution().init(program, data, stored.started, [], identity)
         usage = read_value(self.session, stored.number, "usage")
@@ -245,12 +250,12 @@ class ExecutionReader:
 
 
 class EventFeed:
-    """Reads the history of an execution as it is written, by any thread.
+    """Follows the history of an execution, from any thread.
 
     Args:
         executions: The executions of the store.
         name: The execution.
-        redacts: Whether events hide what nobody may see.
+        redacts: Whether events hide redacted data.
     """
 
     def __init__(self, executions: ExecutionReader, name: str, *, redacts: bool = True) -> None:
@@ -268,7 +273,7 @@ class EventFeed:
         self._live = 0
         """The number of the last live chunk that was read."""
         self._chunks: set[tuple[Any, ...]] = set()
-        """The chunks that were told, by place, visit, attempt and index."""
+        """The reported chunks, by place, visit, attempt and index."""
         self._attempts: dict[tuple[Any, ...], int] = {}
         self.is_over = False
         """Whether the last event has been read."""
@@ -285,7 +290,7 @@ class EventFeed:
             self._begun = True
             log.begin(self._reader)
             yield expander.start()
-            log.store = executions.session  # whoever comes for more may be another thread
+            log.store = executions.session  # the next call may come from another thread
         stored = executions.get(self._name)  # what was written before its end is read after this
         for number, _, entries in log.read(self._read):
             for record in log.replayed_records(entries, self._reader):
@@ -303,7 +308,7 @@ class EventFeed:
             yield expander.end(stored.status, ended, executions.ending(stored))
 
     def _is_told(self, record: Record) -> bool:
-        """Whether a record is a chunk that was told live; each chunk counts as told from here."""
+        """Return whether a record is a chunk reported before; mark it as reported."""
         kind, _, frame, visit, step, *rest = record
         if kind == RETRIED:
             self._attempts[frame, visit] = self._attempts.get((frame, visit), 0) + 1
@@ -318,7 +323,7 @@ class EventFeed:
         return is_new
 
     def _live_chunks(self, number: int) -> Iterator[Event]:
-        """Yield what agents are saying, with the id 0: the history has it later."""
+        """Yield streamed chunks with the id 0; the history has them later."""
         for row, chunk in chunks_after(self._executions.session, number, self._live):
             self._live = row
             place, visit, attempt, time, details = chunk
@@ -327,5 +332,5 @@ class EventFeed:
 
 
 def _compiled(document: Json, stored: Stored) -> Program:
-    """Compile a stored document: it was checked when it was started, by the rules of that time."""
+    """Compile a stored document; it was checked when the execution started."""
     return compile_workflow(document, profile_of(stored.profile), stored.workflow)

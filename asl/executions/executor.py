@@ -1,4 +1,4 @@
-"""Running what is kept: one process at a time, from where an execution stands."""
+"""Running stored executions, each in one process at a time."""
 
 from __future__ import annotations
 
@@ -62,38 +62,38 @@ REDRIVEN = Select(EXECUTION, ("redriven",), {"number": PARAMETER})
 
 
 class Claim(Protocol):
-    """How a worker runs an execution that it has claimed."""
+    """The claim of a runner on an execution."""
 
     def prepare(self, bound: Bound) -> Bound:
-        """Return bindings with which branches wait without a process."""
+        """Return bindings that let branches wait without a process."""
         ...
 
     def needs(self) -> Sequence[str]:
-        """Return what the execution needs and is not bound, a sentence on each."""
+        """Return a sentence about each missing binding."""
         ...
 
 
 class Executor:
-    """Runs the executions of one store on a clock, each in the thread that asks for it."""
+    """Runs the executions of one store, each in the calling thread."""
 
     def __init__(self, reader: ExecutionReader, clock: Clock) -> None:
         self.reader = reader
         self.clock = clock
         self.command: Json = None
-        """The command by which the executions are run, recorded with them; None for another
-        program."""
+        """The command line that runs the executions, recorded with them; None for other
+        programs."""
         self.listeners: list[Callable[[], object]] = []
         """Called when there may be something to do for the runners of this process."""
         self._last = 0
         self._numbering = Lock()
         self._used: tuple[Any, Names] = None, {}
-        """What was used last, and by what: many executions of one document may be started."""
+        """The last used names and their program: many executions may share one document."""
         self._latest_record: tuple[tuple[Names, Json] | None, bytes] = None, b""
-        """What was recorded last, and its hash."""
+        """The last record and its hash."""
 
     @property
     def session(self) -> Session:
-        """The store as this thread has it."""
+        """The session of this thread."""
         return self.reader.session
 
     async def start(
@@ -106,9 +106,10 @@ class Executor:
         bindings: Bindings,
         in_event_loop: bool,
     ) -> Result:
-        """Start an execution, or go on with the one of this name; raises ExecutionExists.
+        """Start an execution, or continue the one of this name.
 
-        Without a name it is a new one.
+        Raises:
+            ExecutionExists: The name belongs to an execution with another document or input.
         """
         drawn = os.urandom(16).hex()
         with hold_lock(self.session, name or drawn):
@@ -117,7 +118,7 @@ class Executor:
             if known is not None:
                 self._check_same(known, document, data)
                 return await self._go_on(known, program, bindings, in_event_loop)
-            bound = bind(bindings, program)  # who cannot run it does not begin it
+            bound = bind(bindings, program)  # raises before anything is stored
             used = self._recorded(self._used_names(program, bindings, bound))
             stored, journal = self._create(
                 name or drawn, program, document, data, express, requestor, None, used
@@ -125,7 +126,7 @@ class Executor:
             return await self._run(stored, program, data, journal, bound, in_event_loop)
 
     def notify(self) -> None:
-        """Tell the runners of this process that there may be something to do."""
+        """Wake the runners of this process."""
         for listener in [*self.listeners]:
             listener()
 
@@ -137,11 +138,12 @@ class Executor:
         express: bool,
         requestor: str | None,
     ) -> str:
-        """Record with the next commit an execution for a runner to take up, and return its name.
+        """Record an execution for a runner with the next commit, and return its name.
 
-        One of this name on the same document and input is found again. Raises ExecutionExists.
+        Raises:
+            ExecutionExists: The name belongs to an execution with another document or input.
         """
-        if name is None:  # nobody else can have this one
+        if name is None:  # drawn at random: no other process has it
             name = os.urandom(16).hex()
             return self._create_new(name, program, data, express, requestor)
         known = find_execution(self.session, name)
@@ -166,11 +168,14 @@ class Executor:
         """Record an execution that begins at a visit of another one, and return its name.
 
         Args:
-            known: The other one.
+            known: The other execution.
             entry: The visit.
-            name: The name of the new one, None for any.
-            data: What the state gets, ABSENT for what it got.
-            program: The document by which the new one runs.
+            name: The name of the new execution, None for a random one.
+            data: The input of the state, ABSENT for the original one.
+            program: The program of the new execution.
+
+        Raises:
+            ExecutionExists: The name is taken.
         """
         name = name or os.urandom(16).hex()
         with hold_lock(self.session, name):
@@ -193,7 +198,7 @@ class Executor:
         return name
 
     def cancel(self, name: str, error: str | None, cause: str | None) -> None:
-        """End an execution, or ask whoever is at work on it to do so (`Store.cancel`)."""
+        """Abort an execution, or request it from the process that runs it (`Store.cancel`)."""
         try:
             self.abort(name, error, cause)
         except ExecutionBusy:
@@ -201,13 +206,13 @@ class Executor:
             self.notify()
 
     def abort(self, name: str, error: str | None, cause: str | None) -> None:
-        """End an execution that nobody is at work on; its status becomes ABORTED.
+        """Abort an execution that does not run; its status becomes ABORTED.
 
-        What was held for it of the money of several executions, others may spend.
+        Its reservations in shared budgets are released.
 
         Raises:
-            ExecutionBusy: Somebody is at work on it.
-            AslError: It has ended, or is a part of another one.
+            ExecutionBusy: Another process runs it.
+            AslError: It has ended, or another execution started it.
         """
         reader = self.reader
         name = reader.get(name).name
@@ -221,7 +226,7 @@ class Executor:
             self._abort(stored, error, cause)
 
     def _abort(self, stored: Stored, error: str | None, cause: str | None) -> None:
-        """End an execution whose lock is held, with all that it has started and waits for."""
+        """Abort an execution whose lock is held, with its descendants."""
         reader, now = self.reader, self.clock.now()
         journal = StoreJournal(self.session, stored.number, stored.name)
         for each in (stored, *descendants(self.session, stored.number)):
@@ -240,17 +245,17 @@ class Executor:
         restart: Restart | None,
         claim: Claim | None = None,
     ) -> Result:
-        """Go on with the topmost execution of this one, after *again* where that is given.
+        """Continue the root of an execution.
 
         Args:
-            name: The execution, or one that it has started.
-            bindings: What the document's names stand for.
+            name: The execution, or a descendant of it.
+            bindings: The bindings of the run.
             in_event_loop: Whether the caller runs on an event loop.
-            again: Lets an execution that has ended begin anew.
-            claim: How a worker runs it, None for somebody else.
+            restart: Restarts an ended execution first; None to continue it as it is.
+            claim: The claim of a runner, None outside of a runner.
 
         Raises:
-            BindingsMissing: A binding that it had is missing; nothing has changed.
+            BindingsMissing: A binding of earlier runs is missing; nothing has changed.
         """
         reader = self.reader
         if claim is None:
@@ -312,7 +317,7 @@ class Executor:
         begins: bool = False,
         claim: Claim | None = None,
     ) -> Result:
-        """Go on with an execution; one that *begins* anew needs only what is ahead of it."""
+        """Continue an execution; a restarted one (*begins*) needs only the bindings ahead of it."""
         if known.status in ENDED:
             return self.reader.result(known, program)
         bound = bind(bindings, program)
@@ -353,7 +358,7 @@ class Executor:
     def _recorded(self, used: Names, earlier: Json = None) -> bytes:
         """Return names, with the command that binds them, as they are stored.
 
-        Another program that goes on with an execution leaves the *earlier* command.
+        Without a command of this process the *earlier* one stays.
         """
         command = earlier if self.command is None else self.command
         of, key = self._latest_record
@@ -437,7 +442,11 @@ class Executor:
     def child(
         self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
-        """Begin an execution that a state of another one starts and waits for, or find it begun."""
+        """Create the child execution of a state, or find it.
+
+        Raises:
+            ExecutionExists: The name belongs to another execution.
+        """
         starter, reader = _of_store(journal), self.reader
         known = find_execution(self.session, child.name)
         if known is None:
@@ -455,7 +464,7 @@ class Executor:
     def started(
         self, journal: Journal, key: str, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
-        """Begin an execution that a state starts by name, or find it begun; None if it is not."""
+        """Create an execution that a state starts by name, or find it; None for one of another."""
         is_ours = journal.answers.pop(key + STARTED, None) is not None
         with ExitStack() as working:
             try:
@@ -489,20 +498,20 @@ class Executor:
         return PreparedExecution(program, child.data, stored.started, own)
 
     def detach(self, journal: Journal, child: Journal) -> None:
-        """Make an execution independent of the one that has started it."""
+        """Make an execution independent of its parent."""
         own = _of_store(child).number
         self.session.write(DETACH, own)
         self.session.write(bind_as, self.session, own, _of_store(journal).number)
 
     def _elsewhere(self, name: str) -> PreparedExecution:
-        """Return an execution of its own that somebody else goes on with."""
+        """Return an independent execution that another process runs."""
         known = self.reader.get(name)
         program = self.reader.program(known)
         so_far = self.reader.result(known, program)
         return PreparedExecution(program, so_far.execution.input, known.started, result=so_far)
 
     def _found(self, known: Stored) -> PreparedExecution:
-        """Return an execution as it stands, begun anew where that which has started it was."""
+        """Return a child execution, redriven first if its parent was redriven."""
         reader = self.reader
         if known.status in REDRIVABLE and self._redriven_since(known):
             redrive(reader, known, lambda program, state: None)  # its starter was asked
@@ -522,18 +531,18 @@ class Executor:
         )
 
     def _redriven_since(self, known: Stored) -> bool:
-        """Whether the execution that has started this one was redriven after its end."""
+        """Return whether the parent was redriven after the end of this execution."""
         assert known.ended is not None
         ((redriven,),) = self.session.select(REDRIVEN, known.parent)
         return redriven is not None and redriven >= known.ended
 
 
 def _of_store(journal: Journal) -> StoreJournal:
-    """Return the journal of an execution that this store has."""
+    """Return the journal of an execution of this store."""
     assert isinstance(journal, StoreJournal)
     return journal
 
 
 def _beside_agents(names: Names) -> Names:
-    """Return the names without those for which an execution waits when it comes to them."""
+    """Return the names without those that a runner may lack: the execution then waits for them."""
     return {kind: found for kind, found in names.items() if kind not in ("agents", "resources")}

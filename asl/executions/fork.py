@@ -1,4 +1,4 @@
-"""Forking: a new execution that begins at a state that another one has entered."""
+"""Forks: new executions that begin at a visit of another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENTERED, EXITED = "StateEntered", "StateExited"
 
 
 class ForkPoint(NamedTuple):
-    """A visit of a state at its beginning."""
+    """The beginning of a visit of a state."""
 
     state: str
     visit: int
@@ -31,7 +31,7 @@ class ForkPoint(NamedTuple):
 
     @property
     def position(self) -> dict[str, Any]:
-        """Return where the top machine of a new execution stands; its `now` is still missing."""
+        """The first position of the new execution, without its `now`."""
         return {
             "state": self.state,
             "visit": 0,
@@ -45,7 +45,7 @@ class ForkPoint(NamedTuple):
 def find_fork_point(
     reader: ExecutionReader, known: Stored, program: Program, place: str
 ) -> ForkPoint:
-    """Return a visit of an execution, of which `STATE` names the latest and `STATE#2` the second.
+    """Return a visit of an execution: `STATE` for the latest, `STATE#2` for the second.
 
     Raises:
         AslError: The document has no such state at its top, or the execution was never there.

@@ -1,4 +1,4 @@
-"""The handle of an execution: what may be done with it while whoever runs it is elsewhere."""
+"""Handles of executions that runners run."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from asl.stores.executions import ENDED, Stored
 __all__ = ["Handle"]
 
 POLL: Final = 0.05
-"""Seconds between two looks at what an execution has come to."""
+"""Seconds between two polls of an execution."""
 
 
 class Handle:
-    """An execution of a store, whoever runs it.
+    """An execution of a store, run by any process.
 
-    Any thread of any process may have one (`Store.handle`); it reads what the store says now.
+    `Store.handle` returns one. Any thread may use it; it reads the present state of the store.
     """
 
     def __init__(self, store: StoreControl, stored: Stored) -> None:
         self._store = store
         self.name = stored.name
-        """The name of the execution, of which a store has one."""
+        """The name of the execution, unique in the store."""
         self.workflow = stored.workflow
         """The name of its workflow."""
 
@@ -44,17 +44,17 @@ class Handle:
         return self._store.get(self.name).status
 
     def needs(self) -> list[str]:
-        """Return what the execution needs and no runner has bound, a sentence on each."""
+        """Return a sentence about each binding that the execution needs and no runner has."""
         return self._store.needs(self.name)
 
     def result(self, timeout: float | None = None) -> Result:
-        """Wait for the end of the execution and return what it came to; blocks the caller.
+        """Wait for the end of the execution and return its result; blocks the caller.
 
         Args:
-            timeout: Seconds to wait, None for ever.
+            timeout: Seconds to wait; None for no limit.
 
         Raises:
-            TimeoutError: It has not ended; the text says what it waits for.
+            TimeoutError: It has not ended; the message names what it waits for.
         """
         for _ in self._pauses(timeout):
             sleep(POLL)
@@ -69,7 +69,7 @@ class Handle:
         return self._store.result(self.name)
 
     def _pauses(self, timeout: float | None) -> Iterator[None]:
-        """Yield before each new look at the store, until the execution has ended."""
+        """Yield before each poll of the store, until the execution has ended."""
         deadline = None if timeout is None else monotonic() + timeout
         while not self._has_ended(deadline, timeout):
             seen = self._store.session.version
@@ -88,7 +88,7 @@ class Handle:
         return False
 
     def _standing(self, status: str) -> str:
-        """Say what the execution waits for."""
+        """Describe what the execution waits for."""
         needs, pending = self.needs(), self.pending()
         if needs:
             return f"no worker has bound what it needs ({'; '.join(needs)})"
@@ -103,19 +103,19 @@ class Handle:
         return f"it is {status}"
 
     def cancel(self, cause: str | None = None, *, error: str | None = None) -> None:
-        """End the execution, whoever runs it; its status becomes `ABORTED` within a second.
+        """Abort the execution in any process; its status becomes `ABORTED` within a second.
 
         Args:
             cause: The cause that the execution ends with.
             error: The error name that it ends with.
 
         Raises:
-            AslError: It has ended, or is a part of another one.
+            AslError: It has ended, or another execution started it.
         """
         self._store.cancel(self.name, cause, error=error)
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield the history of the execution, from its beginning to its end, as it happens."""
+        """Yield the history of the execution from its beginning to its end, live."""
         from asyncio import sleep as asleep
 
         feed, seen = self._store.feed(self.name), None
@@ -131,7 +131,7 @@ class Handle:
                 return
 
     def pending(self) -> list[dict[str, Json]]:
-        """Return the open requests to people, the oldest first."""
+        """Return the open approval requests, oldest first."""
         return self._store.pending(self.name)
 
     def answer(
@@ -145,7 +145,7 @@ class Handle:
         roles: Sequence[str] = (),
         **more: Json,
     ) -> Json:
-        """Answer a request (`Store.answer`); a runner goes on with the execution at once."""
+        """Answer a request (`Store.answer`); a runner continues the execution."""
         return self._store.answer(
             request_id, approval, by=by, comment=comment, edited=edited, roles=roles, **more
         )

@@ -1,4 +1,4 @@
-"""One at a time: who is at work on an execution, by its lock and by the claims of workers."""
+"""Locks of executions: one process runs an execution at a time."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ RUNNING = Select(EXECUTION, ("name",), {"status": "RUNNING", "parent": None}, or
 
 @contextmanager
 def hold_lock(session: Session, name: str) -> Iterator[None]:
-    """Keep other processes and threads from an execution; its lock ends with this process.
+    """Hold the lock of an execution; it ends with this process.
 
-    Whoever takes a name holds its lock before he looks whether it is free, and until the execution
-    is in the store.
+    A new execution is locked before its name is looked up and until it is stored.
 
     Raises:
-        ExecutionBusy: Somebody else is at work on it.
+        ExecutionBusy: Another process or thread runs it.
         StoreError: Nothing can be recorded.
     """
     place = lock_of(name)
@@ -49,7 +48,7 @@ def hold_lock(session: Session, name: str) -> Iterator[None]:
 
 
 def _is_held(session: Session, name: str) -> bool:
-    """Whether somebody is at work on an execution."""
+    """Return whether any process runs an execution."""
     place = lock_of(name)
     if place in session.at_work or session.connection.is_locked(place):
         return True
@@ -58,7 +57,7 @@ def _is_held(session: Session, name: str) -> bool:
 
 
 def is_interrupted(session: Session, stored: Stored) -> bool:
-    """Whether an execution has not ended or paused, and nobody is at work on it any more."""
+    """Return whether the process of a running execution has died."""
     if stored.status != "RUNNING" or _is_held(session, top_of(session, stored.name)):
         return False
     known = find_execution(session, stored.name)  # it may have ended just now
@@ -66,7 +65,7 @@ def is_interrupted(session: Session, stored: Stored) -> bool:
 
 
 def interrupted_executions(session: Session) -> list[str]:
-    """Return the names of those whose process has died, the oldest first."""
+    """Return the names of the executions whose process has died, oldest first."""
     found = []
     for (name,) in session.select(RUNNING):
         with suppress(StoreDamaged):  # a damaged one holds up no others; `executions` shows it
@@ -77,7 +76,7 @@ def interrupted_executions(session: Session) -> list[str]:
 
 
 def _takes_over(session: Session, name: str, place: int) -> bool:
-    """Whether this worker now has an execution whose lock a fenced worker holds."""
+    """Claim an execution whose lock a fenced worker holds; return whether that succeeded."""
     if session.worker is None or place in session.at_work:
         return False
     known = find_execution(session, name)
@@ -85,12 +84,10 @@ def _takes_over(session: Session, name: str, place: int) -> bool:
 
 
 def _acquires(session: Session, name: str) -> bool:
-    """Whether an execution whose lock is held here is nobody else's from now on."""
+    """Claim an execution whose lock is held here; return whether that succeeded."""
     known = find_execution(session, name)
     return known is None or Workers(session).acquire(known.number)
 
 
 def _busy(name: str) -> ExecutionBusy:
-    return ExecutionBusy(
-        f"somebody else is at work on the execution {name!r}: wait, or end that process"
-    )
+    return ExecutionBusy(f"another process runs the execution {name!r}: wait, or end that process")

@@ -18,17 +18,17 @@ __all__ = ["StoreMaintenance"]
 
 
 class StoreMaintenance(StoreReader):
-    """The executions of a store, to delete, copy, transfer and verify."""
+    """Deletion, copies, transfer and verification of the executions of a store."""
 
     def delete(self, name: str) -> None:
-        """Delete an execution that has ended, with all that it started.
+        """Delete an ended execution and its descendants.
 
         Its history, requests and checkpoints are deleted, also from storages that can delete
         (`__delitem__`). What it spent from a pool stays spent.
 
         Raises:
-            ExecutionNotFound: There is none of this name.
-            ExecutionBusy: Another process is at work on it.
+            ExecutionNotFound: There is no such execution.
+            ExecutionBusy: Another process runs it.
             AslError: It has not ended, or another execution has started it.
         """
         retention.delete(self._executor, name, self._storages())
@@ -46,10 +46,15 @@ class StoreMaintenance(StoreReader):
         return retention.prune(self._executor, keep, self.clock.now(), self._storages(), dry_run)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the store into a new file, also while executions run; raises StoreError.
+        """Copy the store into a new file, also while executions run.
 
-        The copy has all that was recorded when it began. Checkpoints in other storages are not in
-        it.
+        The copy holds everything recorded before its start, without checkpoints in other storages.
+
+        Args:
+            path: The new file.
+
+        Raises:
+            StoreError: The file exists or cannot be written, or the store has no file.
         """
         self.session.flush()
         self.session.connection.backup(path)
@@ -57,19 +62,20 @@ class StoreMaintenance(StoreReader):
     def export(
         self, names: Sequence[str] | None = None, *, damaged: list[str] | None = None
     ) -> Iterator[Json]:
-        """Yield executions as JSON for `import_execution`, with all that they started.
+        """Yield executions and their descendants as JSON for `import_execution`.
 
         Args:
             names: The executions; None for all.
-            damaged: Takes a sentence on each damaged execution, which is left out.
+            damaged: Receives a sentence about each damaged execution, which is left out.
         """
         tops = None if names is None else [self.root(each) for each in names]
         return export_executions(self.session, tops, [] if damaged is None else damaged)
 
     def import_execution(self, line: Json) -> str:
-        """Add an exported execution; returns its name.
+        """Add an exported execution and return its name.
 
-        Raises StoreError, and changes nothing, where its digest is wrong or its name is taken.
+        Raises:
+            StoreError: The digest is wrong or the name is taken. Nothing changes.
         """
         self.session.insist_writable()
         return import_execution(self.session, line)
@@ -78,21 +84,21 @@ class StoreMaintenance(StoreReader):
         return bind(self._given({})).services.storages
 
     def faults(self, report: Callable[[str], object] = lambda part: None) -> Iterator[str]:
-        """Yield what is wrong with the file, a sentence for each fault; nothing for a whole one.
+        """Verify the store; yield a sentence about each fault.
 
         Args:
-            report: Takes the name of each part before it is looked at.
+            report: Called with the name of each part before its verification.
         """
         return find_faults(self._sessions.backend, self.session, report)
 
     def release_reservations(self) -> list[str]:
-        """Release what is held of shared budgets for nothing.
+        """Release orphaned reservations in shared budgets.
 
-        That is all that executions hold that have ended, and what is held for the calls of those
-        whose process has died.
+        These are all reservations of ended executions, and those for calls of executions whose
+        process has died.
 
         Returns:
-            The names of the budgets of which something was held.
+            The names of the budgets that had such reservations.
         """
         released = list(StoreBudgets(self.session).release_lost())
         self.session.flush()

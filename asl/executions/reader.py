@@ -1,4 +1,4 @@
-"""Looking at the executions of a store."""
+"""The part of a store that reads executions."""
 
 from __future__ import annotations
 
@@ -25,92 +25,122 @@ __all__ = ["StoreReader"]
 
 
 class StoreReader(StoreBase):
-    """The executions of a store, to look at: their results, histories and what they wait for."""
+    """Results, histories and waits of the executions of a store."""
 
     def executions(
         self, *, status: str | None = None, before: int | None = None, limit: int = 50
     ) -> list[Stored]:
-        """Return a page of executions, the newest first, without those that others started.
+        """Return a page of root executions, newest first.
 
-        All of them, or those with a *status* (`"PAUSED"`); at most *limit*. The `number` of the
-        last one, given as *before*, asks for the next page. Raises AslError for what is no status.
+        Args:
+            status: Only executions with this status, such as `"PAUSED"`; None for all.
+            before: The `number` of the last execution of the previous page; None for the first.
+            limit: Maximum number of executions.
+
+        Raises:
+            AslError: `status` is no status.
         """
         return list_executions(self.session, status=status, before=before, limit=limit)
 
     def descendants(self, name: str) -> list[Stored]:
-        """Return the executions that one has started, and those that they have, in this order."""
+        """Return the executions that this one started, directly or indirectly, oldest first.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
         return descendants(self.session, self.get(name).number)
 
     def root(self, name: str) -> str:
-        """Return the name of the execution that has led to this one; of a top one its own."""
+        """Return the name of the root execution that led to this one, its own if it is one.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
         return top_of(self.session, self.get(name).name)
 
     def program(self, name: str) -> Program:
-        """Return the program by which an execution goes on; raises ExecutionNotFound."""
+        """Return the program of an execution.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
         return self._reader.program(self.get(name))
 
     def events(self, name: str, *, wait: Callable[[], object] | None = None) -> Iterator[Event]:
-        """Yield the history of an execution as far as it is written.
+        """Yield the recorded history of an execution.
 
-        With *wait* it is followed to its end, also while another process is at work on it: *wait*
-        is called whenever there is nothing new.
+        Args:
+            name: Name or id of the execution.
+            wait: Called whenever there is nothing new, to follow the history to its end; None to
+                stop at the last recorded event.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
         """
         return self._reader.events(name, wait)
 
     def feed(self, name: str) -> EventFeed:
-        """Return what reads the history of an execution piece by piece, as it is written."""
+        """Return a reader that follows the history of an execution."""
         return EventFeed(self._reader, name)
 
     def result(self, name: str, *, with_history: bool = True) -> Result:
-        """Return what an execution has come to.
+        """Return the result of an execution so far.
 
         Args:
-            name: Its name or id.
-            with_history: Whether the result has the history so far. Without it a result is read
-                in the same time for any length, and its `visited` and `events` are empty.
+            name: Name or id of the execution.
+            with_history: Whether to read the history. Without it `visited` and `events` of the
+                result are empty, and the time to read it does not depend on the history.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
         """
         known = self.get(name)
         return self._reader.result(known, self._reader.program(known), with_history)
 
     def checkpoints(self, name: str | None = None) -> list[Checkpoint]:
-        """Return what an execution has saved, or all of them have, the oldest first."""
+        """Return the checkpoints of an execution, or of all executions, oldest first."""
         if name is not None:
             return self._reader.checkpoints(self.get(name))
         return read_checkpoints(self.session)
 
     def command(self, name: str) -> tuple[list[str], str] | None:
-        """Return the options that bound the names of an execution, and the folder of their paths.
+        """Return the command line options that bound the names of an execution, and their folder.
 
-        None where it was not run by the command line.
+        Returns:
+            Options and current folder of the command; None if no command ran the execution.
         """
         found = self._reader.bound(self.get(self.root(name)))["command"]
         return None if found is None else (found["options"], found["folder"])
 
     def due(self) -> list[str]:
-        """Return the names of the paused executions that have something to go on with.
+        """Return the names of the paused executions that can continue now.
 
-        A request was answered, or the time for an escalation or a timeout has come.
+        One of their requests was answered, or an escalation or a timeout is due.
         """
         return due_executions(self.session, self.clock.now())
 
     def is_interrupted(self, name: str) -> bool:
-        """Whether an execution has not ended or paused, and nobody is at work on it any more."""
+        """Return whether the process of a running execution has died.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
         return is_interrupted(self.session, self.get(name))
 
     def interrupted(self) -> list[str]:
-        """Return the names of those whose process has died, the oldest first."""
+        """Return the names of the executions whose process has died, oldest first."""
         return interrupted_executions(self.session)
 
     def needs(self, name: str) -> list[str]:
-        """Return what an execution needs and no runner has bound, a sentence on each."""
+        """Return a sentence about each binding that an execution needs and no runner has."""
         return self._workers.needs(self.get(name).number)
 
     def stuck(self) -> dict[str, list[str]]:
-        """Return the executions that no runner can go on with, by name, with what they need."""
+        """Return the missing bindings of the executions that no runner can continue, by name."""
         return {name: needs for _, name, needs in self._workers.needing()}
 
     def workers(self) -> list[str]:
-        """Return the ids of the runners that are at work on the store."""
+        """Return the ids of the live runners of the store."""
         return self._workers.alive()
 
     @property

@@ -1,4 +1,4 @@
-"""Beginning anew: from where an execution failed, or from a checkpoint of it."""
+"""Redrive of failed executions, and restart from a checkpoint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def discarded_answers(positions: Mapping[str, Json], answers: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the answers that do not count any more: how children of failed forks have failed."""
+    """Yield the keys of the answers to discard: the failures of children of failed forks."""
     children: dict[str, list[str]] = {}
     for key in answers:
         if key.endswith("]"):
@@ -60,7 +60,7 @@ def discarded_answers(positions: Mapping[str, Json], answers: Mapping[str, Json]
 def missing_states(
     program: Program, positions: Mapping[str, Json], answers: Mapping[str, Json]
 ) -> list[str]:
-    """Return the states at which an execution stands and that *program* does not have, sorted."""
+    """Return the current states of an execution that *program* lacks, sorted."""
     ended = {key for key, answer in answers.items() if key.endswith("]") and answer[3] is None}
     lacking: set[str] = set()
     for path, name in set(_standing(positions, answers)):
@@ -70,9 +70,9 @@ def missing_states(
 
 
 def displaced_branches(program: Program, former: Program, answers: Mapping[str, Json]) -> list[str]:
-    """Return the branches of *program* that are not those which have ended at their places, sorted.
+    """Return the branches of *program* that differ from the ended ones at their places, sorted.
 
-    What a branch came to is known by its place: by the *former* program it began in another state.
+    Outcomes are stored by the place of the branch, and the *former* program began it elsewhere.
     """
     found: set[str] = set()
     for key, answer in answers.items():
@@ -147,14 +147,14 @@ REDRIVEN = "ExecutionRedriven"
 RequireBindings: TypeAlias = "Callable[[Program, str | None], object]"
 """Raises BindingsMissing for a program that lacks bindings from a state on."""
 Restart: TypeAlias = Callable[[Stored, RequireBindings], None]
-"""Lets an execution that has ended begin anew; refuses before anything changes."""
+"""Restarts an ended execution; raises before anything changes."""
 
 
 def prepare_redrive(reader: ExecutionReader, stored: Stored, corrected: Program | None) -> Restart:
-    """Return what redrives an execution, by a corrected document if there is one.
+    """Return a function that redrives an execution, with a corrected document if there is one.
 
     Raises:
-        ExecutionNotRedrivable: It is a part of another one and would get a document of its own.
+        ExecutionNotRedrivable: Another execution started it, and a document is given.
     """
     top = top_of(reader.session, stored.name)
     if corrected is not None and stored.name != top:
@@ -172,14 +172,14 @@ def prepare_rewind(
     force: bool,
     given: Bindings,
 ) -> Restart | None:
-    """Return what puts an execution back to a checkpoint, None without one.
+    """Return a function that restarts an execution from a checkpoint, None without one.
 
     Raises:
-        AslError: There is another document, or force, without a checkpoint.
+        AslError: `document` or `force` is given without a checkpoint.
     """
     if checkpoint is None:
         if other is not None or force:
-            raise AslError("another document, and force, are for going on from a checkpoint")
+            raise AslError("'document' and 'force' need 'from_checkpoint'")
         return None
     storages = bind(given).services.storages
     return lambda known, refuse: rewind(reader, known, refuse, checkpoint, other, force, storages)
@@ -191,7 +191,11 @@ def redrive(
     refuse: RequireBindings,
     corrected: Program | None = None,
 ) -> None:
-    """Let an execution go on from where it failed; raises ExecutionNotRedrivable."""
+    """Restart an execution from the states that failed.
+
+    Raises:
+        ExecutionNotRedrivable: It did not fail, or the document lacks its current states.
+    """
     if known.status not in REDRIVABLE:
         what = f"Execution is {known.status} and cannot be redriven"
         if known.status in ("RUNNING", "PAUSED"):
@@ -202,14 +206,14 @@ def redrive(
     lacking = missing_states(program, journal.positions, journal.answers)
     if lacking:
         raise ExecutionNotRedrivable(
-            f"the document has not what the execution {known.name!r} stands at: "
+            f"the document lacks current states of the execution {known.name!r}: "
             + ", ".join(lacking)
         )
     former = program if corrected is None else reader.program(known)
     others = displaced_branches(program, former, journal.answers)
     if others:
         raise ExecutionNotRedrivable(
-            f"branches that have ended stand at other places in the document: {', '.join(others)}"
+            f"branches that have ended are at other places in the document: {', '.join(others)}"
         )
     refuse(program, journal.positions.get("", {}).get("state"))
     for answer in discarded_answers(journal.positions, journal.answers):
@@ -228,7 +232,11 @@ def rewind(
     force: bool,
     storages: Mapping[str, Storage],
 ) -> None:
-    """Put an execution back to a checkpoint; raises CheckpointRefused where it cannot go on."""
+    """Restart an execution from a checkpoint.
+
+    Raises:
+        CheckpointRefused: It cannot continue from the checkpoint.
+    """
     if known.status != "RUNNING":  # else its process has died
         require_resumable(known.name, known.status)
     key, program = _chosen(reader, known, other)
@@ -250,14 +258,14 @@ def rewind(
 
 
 def _chosen(reader: ExecutionReader, known: Stored, other: Program | None) -> tuple[str, Program]:
-    """Return hash and program of the document with which an execution goes on."""
+    """Return hash and program of the document with which an execution continues."""
     if other is None:
         return known.document, reader.program(known)
     return reader.put_program(other), other
 
 
 def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpoint:
-    """Return a checkpoint with what another storage holds of it."""
+    """Return a checkpoint with its data, which another storage may hold."""
     if checkpoint.storage == "default":
         return checkpoint
     try:
@@ -278,7 +286,7 @@ def _begin(
     event: str,
     details: dict[str, Json],
 ) -> None:
-    """Write how the execution has ended and that it goes on."""
+    """Record the end of the execution and its restart."""
     ending = None
     if known.ended is not None:
         ending = known.ended, ENDINGS[known.status], reader.ending(known)

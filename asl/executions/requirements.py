@@ -1,7 +1,7 @@
-"""Bindings that an execution depends on: recorded when it starts, required when it goes on.
+"""Bindings that an execution depends on: recorded when it starts, required when it continues.
 
-A name counts if a document of the run may use it. An execution that goes on without a binding that
-it had would take its error paths for a mistake of the caller, so it is refused before it runs.
+A name counts if a document of the run may use it. Without a binding that it had, an execution would
+take its error paths because of a mistake of the caller, so it is refused before it runs.
 """
 
 from __future__ import annotations
@@ -179,15 +179,15 @@ def require_bindings(
     bound: Bound,
     state: str | None = None,
 ) -> None:
-    """Refuse to go on with an execution without bindings that it had.
+    """Check that the bindings of earlier runs of an execution are there.
 
     Args:
         name: The execution.
         recorded: The names that it has used so far.
-        program: The document by which it goes on.
+        program: Its program.
         bindings: The present bindings.
         bound: The same, ready for the run.
-        state: The state at which it begins anew, None where it just goes on.
+        state: The state at which it restarts, None if it continues.
 
     Raises:
         BindingsMissing: A name is not bound any more that a document of the run may use.

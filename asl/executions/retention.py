@@ -23,7 +23,11 @@ TOGETHER = 5000
 
 
 def delete(executor: Executor, name: str, storages: Mapping[str, Storage]) -> None:
-    """Delete an execution that has ended, and those that it started (`Store.delete`)."""
+    """Delete an ended execution and its descendants (`Store.delete`).
+
+    Raises:
+        AslError: It has not ended, or another execution started it.
+    """
     reader, session = executor.reader, executor.session
     name = reader.get(name).name
     with hold_lock(executor.session, name):

@@ -1,4 +1,4 @@
-"""A runner takes up what is due in a store, many executions at a time, on one event loop.
+"""Runners, which run the executions of a store that are due, on one event loop.
 
 Several runners, in one process or in many, share the executions of a store. An execution that waits
 for time, people or tokens needs none of them.
@@ -34,17 +34,17 @@ from asl.stores.workers import LEASE, Cancellation, Workers
 __all__ = ["Runner"]
 
 CONCURRENCY: Final = 100
-"""Executions that one runner runs at the same time, unless told otherwise."""
+"""Default maximum number of executions that a runner runs concurrently."""
 LONG: Final = 1.0
-"""Seconds from which on a wait for time needs no process."""
+"""Seconds from which on a wait releases the process."""
 POLL: Final = 0.04
-"""Seconds between two looks at whether somebody else has written to the store."""
+"""Seconds between two polls for changes by other processes."""
 BEAT: Final = LEASE / 3
 """Seconds between two renewals of the lease."""
 WATCH: Final = 2.0
-"""Seconds between two looks at whether another worker has died."""
+"""Seconds between two checks for dead workers."""
 REST: Final = 1.0
-"""Seconds after which to look again at an execution that somebody else holds."""
+"""Seconds before another try at an execution that another process holds."""
 
 
 class _Live:
@@ -57,7 +57,7 @@ class _Live:
         self.task: asyncio.Task[None] | None = None
 
     def prepare(self, bound: Bound) -> Bound:
-        """Let branches wait without a process, and the execution wait for what is not bound."""
+        """Return bindings that let branches wait without a process, and wait for missing agents."""
         services = bound.services
         services.suspension = self.suspension
         services.on_missing = self._lack
@@ -70,12 +70,12 @@ class _Live:
         self.lacking[what] = None
 
     def needs(self) -> Sequence[str]:
-        """Return what is not bound that the execution needs to go on."""
+        """Return the missing bindings of the execution."""
         return [*self.lacking]
 
 
 def _patient(find: Find, missing: Callable[[StateError], StateError | Suspended]) -> Find:
-    """Return what finds agents, and suspends the execution that lacks the agent of a state."""
+    """Wrap a lookup of agents: a missing agent suspends the execution."""
 
     def found(target: Target) -> Agent:
         try:
@@ -89,14 +89,15 @@ def _patient(find: Find, missing: Callable[[StateError], StateError | Suspended]
 
 
 class Runner:
-    """Runs the executions of a store that are due, until it is stopped.
+    """Runs due executions of a store until it is stopped.
 
     Args:
         executor: Runs one execution.
-        bindings: What the names in documents stand for.
+        bindings: The bindings of the executions.
         clock: The clock of the store.
-        concurrency: Executions that may run here at the same time.
-        report: Takes the name of an execution and its result, or why it cannot go on here.
+        concurrency: Maximum number of concurrent executions.
+        report: Called with the name of an execution and its result, or the reason why it cannot
+            continue here.
     """
 
     def __init__(
@@ -123,21 +124,21 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop
         self._live: dict[int, _Live] = {}
         self._rest: dict[int, float] = {}
-        """Executions that somebody else holds, and when to look at them again."""
+        """Executions that other processes hold, and the time of the next try."""
         self._tried: dict[int, list[str]] = {}
-        """What executions needed when they were last tried here."""
+        """The missing bindings of executions at their last try here."""
         self._nap: asyncio.Future[None] | None = None
-        """What the runner awaits while nothing is to be done."""
+        """The future that the runner awaits while idle."""
         self._timer: asyncio.TimerHandle | None = None
         self._until = 0.0
-        """When the nap ends at the latest."""
+        """The latest end of the nap, in seconds since the epoch."""
         self._is_woken = False
         self._ended = asyncio.Event()
         self._is_stopping = False
         self._beat = self._watched = self._sought = -inf
-        """When the lease was renewed, and dead workers and stuck executions were looked for."""
+        """Times of the last lease renewal and checks for dead workers and stuck executions."""
         self._seen: object = None
-        """What a glance at the store showed before the last look."""
+        """The change counter of the store before the last poll."""
         self._failure: BaseException | None = None
 
     @property
@@ -150,10 +151,10 @@ class Runner:
         """The claims in the store, as this thread has it."""
         return Workers(self.executor.session)
 
-    # Its life
+    # Life cycle
 
     async def run(self) -> None:
-        """Run what is due until `stop` is called; what runs then stays to be gone on with.
+        """Run due executions until `stop` is called; those under way can be continued later.
 
         Raises:
             LeaseLost: This process hung for so long that other runners have taken over.
@@ -174,12 +175,12 @@ class Runner:
         self._raise_failure()
 
     def stop(self) -> None:
-        """Let `run` return; what runs here is cut off where it stands, as if the process died."""
+        """End `run`; executions under way are cut off as by the death of the process."""
         self._is_stopping = True
         self._wake_up()
 
     def wake(self) -> None:
-        """Let the runner look at the store at once; any thread may call it."""
+        """Make the runner poll the store now; any thread may call it."""
         self._loop.call_soon_threadsafe(self._wake_up)
 
     def _wake_up(self) -> None:
@@ -206,7 +207,7 @@ class Runner:
             await asyncio.sleep(POLL)
 
     def _is_any_ready(self) -> bool:
-        """Whether there is an execution to go on with that nobody holds."""
+        """Return whether an execution is due that no runner holds."""
         ready = self.workers.ready(self.clock.now(), 1 + len(self._rest))
         return any(number not in self._rest for number, _ in ready)
 
@@ -235,8 +236,8 @@ class Runner:
             self.executor.session.flush()
 
     async def _until_something(self) -> None:
-        """Return when there may be something to do."""
-        await asyncio.sleep(0)  # what was begun goes on
+        """Wait until there may be something to do."""
+        await asyncio.sleep(0)  # lets started tasks run
         self._until = self._next_look()
         self._nap = self._loop.create_future()
         self._peek()
@@ -249,7 +250,7 @@ class Runner:
         self._is_woken = False
 
     def _peek(self) -> None:
-        """End the nap if there may be something to do; look again soon, without the task."""
+        """End the nap if there may be something to do, else schedule the next check."""
         seconds = self._until - self.clock.now()
         if (
             self._is_woken
@@ -270,10 +271,10 @@ class Runner:
             times.append(due)
         return min(times)
 
-    # Looking at what there is to do
+    # Work
 
     def _look(self) -> None:
-        """Begin what is due, cancel what is to be cancelled, pass answers on."""
+        """Start due executions, cancel others, wake branches that have an answer."""
         self._seen = self.executor.session.connection.glance()
         for each in self.workers.cancelled():
             self._cancel(each)
@@ -306,7 +307,7 @@ class Runner:
     def _cancel(self, request: Cancellation) -> None:
         live = self._live.get(request.number)
         if live is None:
-            with suppress(ExecutionBusy, StoreDamaged):  # whoever runs it cancels it
+            with suppress(ExecutionBusy, StoreDamaged):  # its own process cancels it
                 self.executor.abort(request.name, request.error, request.cause)
         elif live.cancellation is None and live.task is not None:
             live.cancellation = request
@@ -341,7 +342,7 @@ class Runner:
             self._wake_up()
 
     def _cannot(self, number: int, name: str, reason: str) -> None:
-        """Leave an execution to a runner that has what it needs."""
+        """Leave an execution to a runner that has its bindings."""
         self._tried[number] = [reason]
         self.workers.put_needs(number, [reason])
         self.workers.release(number)
@@ -354,7 +355,7 @@ class Runner:
 
 
 def _nothing(name: str, result: Result | str) -> None:
-    """Report to nobody."""
+    """Ignore a report."""
 
 
 class RunnerContext:
@@ -416,7 +417,7 @@ class RunnerContext:
         try:
             with asyncio.Runner(loop_factory=self._clock.new_event_loop) as loop:
                 loop.run(main())
-        except BaseException as failure:  # told to whoever leaves the context
+        except BaseException as failure:  # raised when the context ends
             self._failure = failure
         finally:
             self._begun.set()

@@ -1,4 +1,4 @@
-"""The front door of a store: what can be done with its executions."""
+"""Stores of durable executions."""
 
 from __future__ import annotations
 
@@ -43,24 +43,22 @@ __all__ = ["Store", "open_store"]
 
 
 class Store(StoreControl, StoreMaintenance):
-    """Executions in a file, and those who answer for the names in their documents.
+    """A store of durable executions, with default bindings.
 
-    Any thread may use it, and a process that is forked: each opens the file for itself. Whatever
-    takes the name of an execution takes its id as well, and raises ExecutionNotFound where there is
-    none.
+    Any thread and any forked process may use it; each opens the file for itself. Methods that take
+    the name of an execution also take its id, and raise ExecutionNotFound for an unknown one.
 
     Args:
-        path: The path of a file, which is made where there is none; `"memory:"`; `NAME:PLACE` of a
-            backend that is installed; or an `asl.StoreBackend`.
-        synchronous: That of SQLite: with `FULL` what is acknowledged survives a loss of power, with
+        path: The path of a file, created if missing; `"memory:"`; `NAME:PLACE` of an installed
+            backend; or an `asl.StoreBackend`.
+        synchronous: SQLite's pragma: with `FULL` acknowledged changes survive a loss of power, with
             `NORMAL` the death of the process.
         clock: `"wall"`, `"virtual"` or a clock object.
-        agents: As for `asl.run`, for every execution; so are all others. Those given to a run hold
-            for that one.
+        bindings: As for `asl.run`, the defaults of every execution.
 
     Raises:
         StoreError: The file cannot be read or written.
-        StoreDamaged: It is not as it was written.
+        StoreDamaged: The file is damaged.
     """
 
     @takes_bindings
@@ -85,23 +83,22 @@ class Store(StoreControl, StoreMaintenance):
         express: bool = False,
         requestor: str | None = None,
     ) -> Handle:
-        """Start an execution and return its handle at once; a runner of the store takes it up.
+        """Record a new execution for a runner and return its handle.
 
-        Starting the same document on the same input under a name that exists returns the handle of
-        that execution.
+        A name that exists returns the handle of that execution if document and input are the same.
 
         Args:
             workflow: The document, its path or its text, or a program.
             input: The input; `{}` if absent.
-            name: The name of the execution, a new one by default.
+            name: The name of the execution; random by default.
             profile: As for `asl.run`.
-            express: Whether it is an express one.
-            requestor: Who starts it.
+            express: Whether it is an express execution.
+            requestor: Name of the user who starts it.
 
         Raises:
             InvalidDocument: The document has errors.
             NotJson: The input is no JSON value.
-            ExecutionExists: The name is that of an execution of another document or input.
+            ExecutionExists: The name belongs to an execution with another document or input.
         """
         program, data = self._checked(workflow, input, name, profile)
         name = self._executor.record(name, program, data, express, requestor)
@@ -119,7 +116,10 @@ class Store(StoreControl, StoreMaintenance):
         express: bool = False,
         requestor: str | None = None,
     ) -> Handle:
-        """Do what `start` does on the running event loop; many at a time share each commit."""
+        """Do what `start` does on the running event loop.
+
+        Concurrent calls share commits.
+        """
         program, data = await prepare(self._checked, workflow, input, name, profile)
         name = self._executor.record(name, program, data, express, requestor)
         await self.session.flush_soon()
@@ -135,18 +135,17 @@ class Store(StoreControl, StoreMaintenance):
         new_name: str | None = None,
         document: Document | Loadable | None = None,
     ) -> Handle:
-        """Start a new execution at a state that another one has entered; that one stays as it is.
+        """Start a new execution at a visit of another one, which stays as it is.
 
-        What the other one did before is taken as done: no call of it is made again. What the new
-        one spends is counted from nothing.
+        Earlier calls of the other execution are not repeated. Usage counts from zero.
 
         Args:
             name: The other execution, whatever its status.
             at: The state, at the top of the document: `STATE` for its latest visit, `STATE#2` for
                 the second one.
-            input: What the state gets; by default what it got.
-            new_name: The name of the new execution, a new one by default.
-            document: Another document for the new one; by default the same.
+            input: The input of the state; by default the original one.
+            new_name: The name of the new execution; random by default.
+            document: The document of the new execution; by default the same.
 
         Raises:
             ExecutionNotFound: There is no such execution.
@@ -167,7 +166,11 @@ class Store(StoreControl, StoreMaintenance):
         return self.handle(self._executor.fork(known, entry, new_name, data, program))
 
     def handle(self, name: str) -> Handle:
-        """Return the handle of an execution, by name or id; raises ExecutionNotFound."""
+        """Return the handle of an execution.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
         return Handle(self, self.get(name))
 
     @takes_bindings
@@ -178,20 +181,21 @@ class Store(StoreControl, StoreMaintenance):
         report: Callable[[str, Result | str], object] | None = None,
         **bindings: Unpack[Bindings],
     ) -> RunnerContext:
-        """Return a runner that takes up what is due, for `with` or `async with`.
+        """Return a runner of due executions, for `with` or `async with`.
 
-        In `async with` it runs on the running event loop, in `with` on one of its own in a thread.
+        In `async with` it uses the running event loop, in `with` one of its own in a thread.
 
         Args:
-            concurrency: Executions that run at the same time.
-            report: Takes the name of an execution and its result, or why it cannot go on here.
-            agents: As for `asl.run`; so are all others. None for that of the store.
+            concurrency: Maximum number of concurrent executions.
+            report: Called with the name of an execution and its result, or the reason why it cannot
+                continue here.
+            bindings: As for `asl.run`; None for those of the store.
         """
         from asl.executions.runner import RunnerContext
 
         refuse_unknown(Store.runner, bindings)
         given = self._given(bindings)
-        bind(given)  # what is wrong with them is told now
+        bind(given)  # raises for invalid bindings before the runner starts
         return RunnerContext(self._executor, given, self.clock, concurrency, report)
 
     @takes_bindings
@@ -206,18 +210,24 @@ class Store(StoreControl, StoreMaintenance):
         requestor: str | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Start an execution and run it until it ends or waits for people; blocks the caller.
+        """Start an execution and run it until it ends or pauses; blocks the caller.
 
-        Starting the same document on the same input under a name that exists goes on with that
-        execution, or returns what it came to.
+        A name that exists continues that execution, or returns its result, if document and input
+        are the same.
 
         Args:
-            workflow: As for `asl.run`, and so are all others.
-            name: The name of the execution, a new one by default.
-            agents: As for `asl.run`, and so are all others. None for that of the store.
+            workflow: The document, its path or its text, or a program.
+            input: The input; `{}` if absent.
+            name: The name of the execution; random by default.
+            profile: As for `asl.run`.
+            express: Whether it is an express execution.
+            requestor: Name of the user who starts it.
+            bindings: As for `asl.run`; None for those of the store.
 
         Raises:
-            ExecutionExists: The name is that of an execution of another document or input.
+            ExecutionExists: The name belongs to an execution with another document or input.
+            ExecutionBusy: Another process runs it.
+            InvalidDocument: The document has errors.
         """
         refuse_unknown(Store.run, bindings)
         refuse_running_loop()
@@ -238,7 +248,10 @@ class Store(StoreControl, StoreMaintenance):
         requestor: str | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Do what `run` does on the running event loop; many at a time share each commit."""
+        """Do what `run` does on the running event loop.
+
+        Concurrent calls share commits.
+        """
         refuse_unknown(Store.arun, bindings)
         given = self._given(bindings)
         program, data, given = await prepare(self._prepared, workflow, input, name, profile, given)
@@ -256,25 +269,25 @@ class Store(StoreControl, StoreMaintenance):
         force: bool = False,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Go on with an execution, by name or id, until it ends or waits; blocks the caller.
-
-        Returns what it came to where it has ended. One that another execution has started is gone
-        on with together with that.
+        """Continue the root of an execution until it ends or pauses; blocks the caller.
 
         Args:
-            name: Its name or id.
-            from_checkpoint: The name or id of a checkpoint from which it goes on, after a failure
-                or the death of its process.
+            name: Name or id of the execution.
+            from_checkpoint: Name or id of a checkpoint to restart from, after a failure or the
+                death of the process.
             document: Another document, only from a checkpoint and with `force`.
-            force: Whether another document may go on.
-            agents: As for `asl.run`, and so are all others. None for that of the store.
+            force: Whether another document is allowed.
+            bindings: As for `asl.run`; None for those of the store.
+
+        Returns:
+            The result; that of an execution that has ended is returned as it is.
 
         Raises:
-            ExecutionNotFound: There is none.
-            ExecutionBusy: Another process is at work on it.
-            CheckpointRefused: It cannot go on from the checkpoint.
-            BindingsMissing: It had bindings that are not given now: nothing has run. `missing` has
-                their names.
+            ExecutionNotFound: There is no such execution.
+            ExecutionBusy: Another process runs it.
+            CheckpointRefused: It cannot continue from the checkpoint.
+            BindingsMissing: Bindings of earlier runs are missing (`missing` names them); nothing
+                has run.
         """
         refuse_unknown(Store.resume, bindings)
         refuse_running_loop()
@@ -293,7 +306,7 @@ class Store(StoreControl, StoreMaintenance):
         force: bool = False,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Do what `resume` does on the running event loop."""
+        """Continue an execution on the running event loop, as `resume` does."""
         refuse_unknown(Store.aresume, bindings)
         given = self._given(bindings)
         other = await self._compiled(name, document)
@@ -308,19 +321,19 @@ class Store(StoreControl, StoreMaintenance):
         document: Program | Document | Loadable | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Go on with an execution from the states that failed or were cut off; blocks the caller.
+        """Continue a failed execution from its failed states; blocks the caller.
 
-        What has succeeded is not done again: neither states nor iterations nor branches.
+        Successful states, iterations and branches are not repeated.
 
         Args:
-            name: Its name or id.
-            document: A corrected document, by which it goes on.
-            agents: As for `asl.run`, and so are all others. None for that of the store.
+            name: Name or id of the execution.
+            document: A corrected document; by default the same.
+            bindings: As for `asl.run`; None for those of the store.
 
         Raises:
-            ExecutionNotRedrivable: It has not ended without success, or the document has no state
-                at which it stands.
-            BindingsMissing: It had bindings that are not given now.
+            ExecutionNotFound: There is no such execution.
+            ExecutionNotRedrivable: It did not fail, or the document lacks its current states.
+            BindingsMissing: Bindings of earlier runs are missing; nothing has run.
         """
         refuse_unknown(Store.redrive, bindings)
         refuse_running_loop()
@@ -337,7 +350,7 @@ class Store(StoreControl, StoreMaintenance):
         document: Program | Document | Loadable | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Do what `redrive` does on the running event loop."""
+        """Redrive an execution on the running event loop, as `redrive` does."""
         refuse_unknown(Store.aredrive, bindings)
         given = self._given(bindings)
         corrected = await self._compiled(name, document)
@@ -345,11 +358,11 @@ class Store(StoreControl, StoreMaintenance):
         return await self._executor.resume(name, given, has_running_loop(), restart)
 
     def record_command(self, options: Sequence[str], folder: str) -> None:
-        """Record with the executions that are run from here on how a command line binds names.
+        """Record the command line that binds names with all further executions.
 
         Args:
-            options: The options, as they were written.
-            folder: The current folder, from which their paths begin.
+            options: The options, unchanged.
+            folder: The current folder, to which their paths are relative.
         """
         self._executor.command = {"options": [*options], "folder": folder}
 
@@ -360,7 +373,7 @@ class Store(StoreControl, StoreMaintenance):
         name: str | None,
         profile: str | Profile | None,
     ) -> tuple[Program, Json]:
-        """Return the program and a copy of the input; raises AslError for what is wrong."""
+        """Return the program and a copy of the input; raises AslError if either is invalid."""
         program = program_of(workflow, profile, False)
         check_name(name)
         data = copy_foreign(data)

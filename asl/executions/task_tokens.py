@@ -1,4 +1,4 @@
-"""The desk of a store: where any process answers the task tokens of its executions."""
+"""Task tokens of stored executions, which any process may answer."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from asl.stores.tables import EXECUTION
 __all__ = ["StoreTaskTokens"]
 
 LOOK = 0.2
-"""Seconds between two looks at whether there is a task."""
+"""Seconds between two polls for a task."""
 WAKE = Select(EXECUTION, ("wake",), {"number": PARAMETER, "status": "PAUSED"})
 DUE = Update(EXECUTION, {"wake": PARAMETER}, {"number": PARAMETER, "status": "PAUSED"})
 
 
 class StoreTaskTokens(TaskTokenService):
-    """Answers to task tokens, and tasks for the workers of activities, of the executions in a file.
+    """Task tokens and activity tasks of the executions of a store.
 
-    Its methods are those of `asl.TaskTokens`; any thread may call them. An answer is durable when
-    they return; `Store.resume` goes on with the execution where nobody is at work on it.
+    The methods are those of `asl.TaskTokens`; any thread may call them. An answer is durable when
+    they return; `Store.resume` or a runner continues the execution.
     """
 
     def __init__(self, reader: ExecutionReader) -> None:
@@ -44,7 +44,7 @@ class StoreTaskTokens(TaskTokenService):
 
     @property
     def session(self) -> Session:
-        """The store as this thread has it."""
+        """The session of this thread."""
         return self._reader.session
 
     def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
@@ -72,7 +72,7 @@ class StoreTaskTokens(TaskTokenService):
 
     def _next_taken(self, activity: str, worker: str | None) -> PendingCallback | None:
         address = addressed(activity)
-        if not self._next(address):  # no need to keep others from writing
+        if not self._next(address):  # without a transaction, which would block writers
             return None
         with self.session.transaction():
             task = self._next(address)
@@ -95,13 +95,13 @@ class StoreTaskTokens(TaskTokenService):
             self._wake(task.token, task.due)
 
     def _wake(self, token: str, time: float) -> None:
-        """Let the paused execution that waits for a token go on at a time, at the latest."""
+        """Make the paused execution of a token due at a time, at the latest."""
         session, number = self.session, owner_of(self.session, token)
         for (wake,) in session.select(WAKE, number):
             session.write(DUE, time if wake is None else min(wake, time), number)
 
     def _open(self, token: str) -> PendingCallback:
-        """Return the task of a token that may still be answered."""
+        """Return the open task of a token."""
         found = find_tasks(self.session, BY_ID, token)
         if not found:
             raise TaskDoesNotExist(f"no task in {self.session.place} has the token {token}")

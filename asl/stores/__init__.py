@@ -1,6 +1,6 @@
-"""Layer 6: where executions are kept so that they survive the process that runs them.
+"""Layer 6: storage of executions, which survives the process that runs them.
 
-`tables` and `statements` say what is kept and asked, `backend` what keeps it: `sqlite` or `memory`.
-`session` gathers what a thread writes. All others speak of executions, logs, requests and claims,
-in terms of these.
+`tables` and `statements` describe rows and queries as data; `backend` is the protocol of their
+storage, implemented by `sqlite` and `memory`, and `registry` finds a backend by name. `session`
+gathers the writes of a thread. The other modules store executions, logs, requests and claims.
 """

@@ -1,4 +1,4 @@
-"""What a store needs of whatever keeps its rows: a file, memory, or a backend of somebody else."""
+"""The protocol of storage backends: a file, memory, or an installed backend."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ FAIL_POINTS: Final = ("commit.begin", "commit.written", "commit.done")
 """The instants of a transaction at which a process may die; see `Connection.reached`."""
 
 Computed: TypeAlias = "Callable[..., Iterable[Write]]"
-"""Returns changes by what it reads within the transaction that makes them."""
+"""Computes changes from rows read within the same transaction."""
 Write: TypeAlias = "tuple[Change | Computed, Values]"
-"""A change, or what computes changes, with the values that are given to it."""
+"""A change, or a function that computes changes, with its values."""
 
 
 class StoreConnection(Protocol):
-    """A backend as one thread has it open; raises StoreError, and StoreDamaged for damaged rows."""
+    """A connection of one thread; raises StoreError, and StoreDamaged for damaged rows."""
 
     reached: Callable[[str], object]
     """Called at each of `FAIL_POINTS`, for tests that end a process there."""
 
     @property
     def refusal(self) -> str | None:
-        """Why nothing can be written, though it can be read; None where it can be written."""
+        """Why the store is read-only; None if it can be written."""
         ...
 
     @property
     def is_usable(self) -> bool:
-        """Whether this is the thread, and the process, that has connected."""
+        """Whether thread and process are those that connected."""
         ...
 
     @property
@@ -43,11 +43,11 @@ class StoreConnection(Protocol):
         ...
 
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
-        """Return the rows that a statement asks for."""
+        """Return the rows of a query."""
         ...
 
     def scan(self, statement: Select, values: Values = ()) -> Iterator[Row]:
-        """Yield the rows that a statement asks for one by one: there may be many."""
+        """Yield the rows of a query one by one."""
         ...
 
     def trace(self, place: int, number: int, first: int) -> list[tuple[int, int]]:
@@ -56,7 +56,7 @@ class StoreConnection(Protocol):
         It ends where one is missing.
 
         Args:
-            place: Where the last one stands.
+            place: The place of the last one.
             number: Its number.
             first: The number of the first one.
         """
@@ -83,24 +83,23 @@ class StoreConnection(Protocol):
         ...
 
     def version(self) -> tuple[int, int]:
-        """Return two numbers of which the first changes whenever others have written, the second
-        whenever this connection has."""
+        """Return two counters: of writes by others, and of writes by this connection."""
         ...
 
     def glance(self) -> object:
-        """Return what changes when anybody writes; costs next to nothing, and may miss a change."""
+        """Return a cheap value that usually changes with each write of any process."""
         ...
 
     def lock(self, number: int) -> bool:
-        """Take a lock that ends with this process; False where somebody else has it."""
+        """Take a lock that ends with this process; return False if another one holds it."""
         ...
 
     def unlock(self, number: int) -> None:
-        """Leave a lock; nothing happens where it is not held."""
+        """Release a lock, if it is held."""
         ...
 
     def is_locked(self, number: int) -> bool:
-        """Whether somebody else holds a lock."""
+        """Return whether another connection holds a lock."""
         ...
 
     def backup(self, path: str | os.PathLike[str]) -> None:
@@ -108,19 +107,19 @@ class StoreConnection(Protocol):
         ...
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the storage itself, a sentence for each fault."""
+        """Yield a sentence about each fault of the storage itself."""
         ...
 
     def close(self) -> None:
-        """Close it and leave its locks; a second time nothing happens."""
+        """Close the connection and release its locks; closing it twice does nothing."""
         ...
 
 
 class StoreBackend(Protocol):
-    """Where the rows of a store are; one object for all threads of a process.
+    """The storage of a store; one object for all threads of a process.
 
     `place` names it in messages. A factory of backends is registered as an entry point of the group
-    `asl.stores`: it takes what stands behind the colon in `NAME:PLACE`.
+    `asl.stores`: it takes the part after the colon in `NAME:PLACE`.
     """
 
     @property
@@ -138,5 +137,5 @@ class StoreBackend(Protocol):
         ...
 
     def faults(self) -> Iterator[str]:
-        """Yield why it cannot be connected to, or read any further, a sentence for each fault."""
+        """Yield a sentence about each fault that prevents connecting or reading."""
         ...

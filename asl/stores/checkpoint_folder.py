@@ -14,7 +14,7 @@ MAX_NAME = 200
 
 
 def state_folder() -> str:
-    """Return the folder where the user's programs keep what is no document of theirs."""
+    """Return the folder for state of the user's programs (`$XDG_STATE_HOME/asl`)."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return os.path.join(state, "asl")
 
@@ -30,7 +30,7 @@ class CheckpointFolder:
 
     @property
     def path(self) -> str:
-        """Where the files are; looked up when it is needed, which is rare."""
+        """The folder of the files; computed on use, which is rare."""
         if self._path is None:
             return os.path.join(state_folder(), "checkpoints")
         return os.fspath(self._path)

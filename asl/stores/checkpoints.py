@@ -19,14 +19,14 @@ OF_EXECUTION = Select(CHECKPOINT, ("body",), {"execution": PARAMETER}, order=("n
 def put_checkpoint(
     session: Session, execution: int, number: int, checkpoint: Checkpoint, content: Json
 ) -> None:
-    """Keep a checkpoint with the next commit.
+    """Store a checkpoint with the next commit.
 
     Args:
         session: The store.
         execution: The number of the execution.
-        number: Which of its checkpoints it is, from 1.
+        number: The number of the checkpoint within the execution, from 1.
         checkpoint: The checkpoint.
-        content: What is kept of it.
+        content: The stored JSON.
     """
     body = session.values.pack(encode(content))
     session.write(ADD, execution, number, checkpoint.id, checkpoint.name, body)

@@ -1,4 +1,4 @@
-"""What keeps a store from being used."""
+"""Errors of stores."""
 
 from typing import Final
 
@@ -31,23 +31,23 @@ UNREADABLE: Final = (
     TypeError,
     ValueError,
 )
-"""What reading raises for a value that has another shape than what this program writes."""
+"""Exceptions raised by decoding a value of an unexpected shape."""
 
 
 class StoreError(AslError):
-    """The store cannot be used; the text says why and what to do. Nothing acknowledged is lost."""
+    """The store cannot be used, for the reason in the message; acknowledged changes are safe."""
 
 
 class LeaseLost(StoreError):
-    """This worker was silent for so long that others have taken over what it ran."""
+    """The lease of this worker expired, and others run its executions."""
 
 
 class StoreContradicted(StoreError):
-    """Others have written what contradicts a change: this connection takes nothing more."""
+    """Another process wrote a conflicting change; this connection accepts no more writes."""
 
 
 class StoreDamaged(StoreError):
-    """The store is not what was written; `what` says in which way.
+    """The store is damaged; `what` describes the damage.
 
     Args:
         place: The file of the store.

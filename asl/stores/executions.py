@@ -1,4 +1,4 @@
-"""Executions as rows: who they are, and what they came to."""
+"""Rows of executions: identity, status and results."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ __all__ = [
 ]
 
 ENDED: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-"""The statuses of executions that do not run any more."""
+"""The statuses of ended executions."""
 STATUSES: Final = ("RUNNING", "PAUSED", *ENDED)
 DAMAGED: Final = "DAMAGED"
-"""Stands for the status of an execution whose row was changed."""
+"""The listed status of an execution with a damaged row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An execution as the store knows it; times in epoch seconds."""
+    """The row of an execution; times in seconds since the epoch."""
 
     number: int
     name: str
@@ -57,14 +57,14 @@ class Stored:
     started: float
     ended: float | None
     wake: float | None
-    """When something happens without an answer: a timeout, an escalation."""
+    """Time of the next timeout or escalation."""
     error: str | None
     cause: str | None
     redrives: int
     parent: int | None
-    """The number of the execution that has started it."""
+    """The number of its parent execution."""
     redriven: float | None
-    """When it last went on after its end."""
+    """Time of the last redrive."""
 
 
 STORED: Final = tuple(Stored.__slots__)
@@ -121,7 +121,7 @@ ADD = Insert(
 )
 BIND = Update(EXECUTION, {"bound": PARAMETER}, {"number": PARAMETER})
 MAKE_DUE: Final = Update(EXECUTION, {"wake": 0.0}, {"number": PARAMETER, "status": "PAUSED"})
-"""Lets a paused execution go on at once."""
+"""Makes a paused execution due."""
 NAME = Select(EXECUTION, ("name",), {"number": PARAMETER})
 ABORT = Update(
     EXECUTION,
@@ -141,7 +141,7 @@ def add_execution(
     chain: bytes,
     bound: bytes | None,
 ) -> None:
-    """Gather a new execution.
+    """Store a new execution with the next commit.
 
     Args:
         session: The store.
@@ -149,7 +149,7 @@ def add_execution(
         data: The JSON text of its input.
         written_by: The version of the program that writes it.
         chain: The hash before its first step.
-        bound: The packed names that it depends on.
+        bound: The packed names of its bindings.
     """
     session.begin(stored.name)
     session.write(
@@ -196,8 +196,8 @@ def list_executions(
 ) -> list[Stored]:
     """Return a page of executions, the newest first; *before* is the number of the last one.
 
-    Those that others have started are not among them. A row that was changed has the status
-    `DAMAGED`, and its `cause` says what was. Raises AslError for what is no status.
+    Only root executions are listed. A damaged row has the status `DAMAGED`, and the damage as
+    `cause`. Raises AslError for an unknown status.
     """
     values: list[str | int] = [2**62 if before is None else before, limit]
     if status is None:
@@ -209,7 +209,7 @@ def list_executions(
 
 
 def _listed(session: Session, row: Sequence[Any]) -> Stored:
-    """Return the execution of a row, also of one that was changed."""
+    """Return the execution of a row, also of a damaged one."""
     try:
         return read_row(session, row)
     except StoreDamaged as damage:
@@ -223,7 +223,7 @@ def _listed(session: Session, row: Sequence[Any]) -> Stored:
 def read_value(session: Session, number: int, column: str) -> Json:
     """Return the value of a column (`input`, `output`, `usage`, `bound`), None where there is none.
 
-    What is gathered is written first, for it may stand there.
+    Pending changes are written first.
     """
     ((body,),) = session.select(VALUES[column], number)
     return None if body is None else session.values.unpack(body)
@@ -235,18 +235,18 @@ def name_of(session: Session, number: int) -> str | None:
     return str(found[0][0]) if found else None
 
 
-# Those that one has started
+# Descendants
 
 
 def descendants(session: Session, number: int) -> list[Stored]:
-    """Return the executions that one has started, and those that they have, oldest first."""
+    """Return the descendants of an execution, oldest first."""
     session.flush()
     found = session.connection.select(OF_NUMBERS, ([*_numbers_below(session, number)],))
     return [read_row(session, row) for row in found]
 
 
 def _numbers_below(session: Session, number: int) -> Iterator[int]:
-    """Yield the numbers of the executions below one; nothing gathered is written."""
+    """Yield the numbers of the descendants, without writing pending changes."""
     level, seen = [number], {number}
     while level:
         rows = session.connection.select(STARTED_BY, (level,))
@@ -256,13 +256,13 @@ def _numbers_below(session: Session, number: int) -> Iterator[int]:
 
 
 def numbers_below(session: Session, number: int) -> list[int]:
-    """Return the numbers of the executions that one has started, and those that they have."""
+    """Return the numbers of the descendants of an execution."""
     session.flush()
     return [*_numbers_below(session, number)]
 
 
 def top_of(session: Session, name: str) -> str:
-    """Return the name of the execution that stands above all that have led to this one."""
+    """Return the name of the root of an execution."""
     found = session.select(PARENT_BY_NAME, name)
     parent = found[0][0] if found else None
     seen = set()
@@ -277,15 +277,15 @@ def top_of(session: Session, name: str) -> str:
 def end_descendants(
     session: Session, number: int, ended: float, names: Sequence[str] | None = None
 ) -> Iterator[Write]:
-    """Yield the changes that abort what an execution has started and close what that has asked.
+    """Yield the changes that abort the descendants of an execution and close their requests.
 
-    It is gathered by `Session.write`, and looks at who that is when it is committed.
+    Pass it to `Session.write`; it finds the descendants within the transaction.
 
     Args:
         session: The store.
         number: The execution.
         ended: The time of the end.
-        names: Only what it has started under these names; None for all.
+        names: The names of the children to abort, with their descendants; None for all.
     """
     if names is None:
         numbers = [*_numbers_below(session, number)]
@@ -299,15 +299,15 @@ def end_descendants(
 
 
 def bind_as(session: Session, number: int, other: int) -> Iterator[Write]:
-    """Yield the change that lets an execution depend on the names that another one does.
+    """Yield the change that copies the recorded binding names of an execution to another one.
 
-    It is gathered by `Session.write`, and looks at these when it is committed.
+    Pass it to `Session.write`; it reads the names within the transaction.
     """
     ((bound,),) = session.connection.select(VALUES["bound"], (other,))
     yield BIND, (bound, number)
 
 
 def due_executions(session: Session, now: float) -> list[str]:
-    """Return the top executions of the paused ones that have something to go on with."""
+    """Return the roots of the paused executions that can continue now."""
     due = session.select(DUE, now)
     return [*dict.fromkeys(top_of(session, name) for (name,) in due)]

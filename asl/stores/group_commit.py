@@ -1,4 +1,4 @@
-"""A commit on its way, for which all wait that have put something into it."""
+"""A pending commit shared by several executions."""
 
 from asyncio import Future
 from typing import Any
@@ -7,11 +7,11 @@ __all__ = ["GroupCommit"]
 
 
 class GroupCommit(Future[None]):
-    """Done when all that was gathered is durable."""
+    """A future that is done when the gathered changes are durable."""
 
     foreign_version: int | None = None
-    """What `Session.foreign_version` was for those that wait, None before one has asked."""
+    """`Session.foreign_version` as seen by the waiting executions, None before the first use."""
 
     def cancel(self, msg: Any = None) -> bool:
-        """Refuse: others wait for it, too. A task that is cancelled meanwhile ends behind it."""
+        """Refuse, because others wait for it too; a cancelled task ends after the commit."""
         return False

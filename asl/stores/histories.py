@@ -1,4 +1,4 @@
-"""One pass over the steps of all executions: whether the chains hold, and what they refer to."""
+"""One pass over the steps of all executions, which verifies the chains and collects references."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["History", "chain_faults", "read_histories"]
 REDRIVEN = "ExecutionRedriven"
 SUBMITTED = "Submitted"
 NOTABLE = re.compile(f'"large":|{REQUESTED}|{CREATED}|{REDRIVEN}|"{SUBMITTED}"'.encode())
-"""What stands in the steps that are read; of all others the hash is enough."""
+"""Matches the steps to decode; for all others the hash is enough."""
 BEGINNINGS = Select(EXECUTION, ("number", "name", "chain"))
 STEPS = Select(STEP, tuple(STEP.columns), order=("place",))
 LAST_PLACE = Select(STEP, ("place",), order=("-place",), limited=True)
@@ -41,13 +41,13 @@ class History:
     place: int = 0
     whole: bool = True
     fault: str | None = None
-    """What the content of a step has against being read."""
+    """Why the content of a step cannot be read."""
     digests: dict[str, str] = field(default_factory=dict)
     """The digest of what each request asks, by its id."""
     requests: set[str] = field(default_factory=set)
     """The requests that must be in the store: those since the last redrive."""
     submitted: set[str] = field(default_factory=set)
-    """The machines whose Task waits for its token, as far as the history tells."""
+    """The machines whose Task waits for its token, by the history."""
     checkpoints: int = 0
     large: set[str] = field(default_factory=set)
     """The hashes of the large values that its steps refer to."""
@@ -63,7 +63,7 @@ class History:
         return True
 
     def note(self, entries: list[Json]) -> None:
-        """Take note of what the entries of a step refer to."""
+        """Collect the references of the entries of a step."""
         for what, machine, *content in entries:
             for slot in content[0] if what in RECORDS else content:
                 if type(slot) is dict and "large" in slot:
@@ -73,7 +73,7 @@ class History:
                 self._note_record(machine, content[0])
 
     def _leave(self, place: str) -> None:
-        """Take note that a machine goes on, so that nothing in it waits any more."""
+        """Note that a machine continued, so that nothing in it waits."""
         left = [each for each in self.submitted if f"{place}/".startswith(f"{each}/")]
         self.submitted.difference_update(left)
         within = f"{place}/"
@@ -96,7 +96,7 @@ class History:
 
 
 def _is_execution(details: Json) -> bool:
-    """Whether what a Task has reached is an execution, which needs no answer by token."""
+    """Return whether a submitted Task started an execution, which needs no callback."""
     output = details.get("json", {}).get("output")
     return type(output) is dict and "ExecutionArn" in output
 

@@ -1,7 +1,7 @@
 """The journal of one execution in a store (protocol `asl.engine.journal.Journal`).
 
-What the execution does is put into its log; beside it stand the rows that others look for: its
-requests, its checkpoints, what it has spent and what it came to.
+The log records the execution. Further rows hold its requests, checkpoints, usage and result, for
+queries.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ FOUND = Select(EXECUTION, ("usage", "status"), {"number": PARAMETER})
 
 
 def _pause(session: Session, number: int, deadline: float | None) -> Iterator[Write]:
-    """Yield the change that says until when an execution waits, at most.
+    """Yield the change that pauses an execution until its earliest wake time.
 
-    An answer that nobody has gone on with yet is due at once: its `wake` is 0.
+    The `wake` of an answer that was not taken up is 0, which is due immediately.
     """
     wakes = [wake for (wake,) in session.connection.select(WAKES, (number,))]
     if deadline is not None:
@@ -86,7 +86,7 @@ def _pause(session: Session, number: int, deadline: float | None) -> Iterator[Wr
 
 
 class _Done(Awaitable[None]):
-    """What needs not be waited for."""
+    """An awaitable that is done."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         yield from ()
@@ -96,7 +96,7 @@ _DONE = _Done()
 
 
 class StoreJournal(Log):
-    """Writes one execution; reads what an earlier process has written."""
+    """The journal of one stored execution."""
 
     def __init__(self, store: Session, number: int, name: str) -> None:
         super().__init__(store, number)
@@ -105,7 +105,7 @@ class StoreJournal(Log):
         self.at_work, self.reached = store.at_work, store.reached
         self.commit_soon: Callable[[], object] = store.flush_soon
         self.found = 0
-        """How many steps there were at first."""
+        """The number of steps found at recovery."""
         self.positions: dict[str, Json] = {}
         self.answers: dict[str, Json] = {}
         self.requests: dict[str, ApprovalRequest] = {}
@@ -114,7 +114,7 @@ class StoreJournal(Log):
         self.began: dict[str, Json] = {}
         self.lives: dict[str, tuple[int, float | None]] = {}
         self._life: tuple[int, float | None] = 0, None
-        """How often the execution had been redriven by the record read last, and when."""
+        """Number of redrives, and time of the last one, at the record read last."""
         self.visits = 0
         """How many states the top machine has entered."""
         self.spending: Json = None
@@ -123,32 +123,32 @@ class StoreJournal(Log):
         self.may_have_asked = True
         """Whether there may be requests of it."""
         self._started: dict[str, str] = {}
-        """The names of those that states have, by the key of the effect."""
+        """The names of the started executions, by the key of the effect."""
         self._decided: set[str] = set()
-        """The requests that people have decided and nobody has gone on with."""
+        """The decided requests with which the execution has not continued."""
         self.saved: list[tuple[str, str]] = []
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
-        """Gives the program of a document by its hash."""
+        """Returns the program of a document by its hash."""
         self.reader_session: Callable[[], Session] | None = None
         """Return the session of the thread that reads the records found at recovery."""
         self._standing: tuple[Json, str] | None = None
         self._has_shown = False
         self.watched: int | None = None
-        """The execution whose cancellation ends this one, None where a runner looks for that."""
+        """The execution whose cancellation ends this one, None if a runner watches it."""
         self.cancellation: tuple[str | None, str | None] | None = None
         """Error and cause of the cancellation, once it was seen."""
         self._version = -1
 
     def begin_anew(self, chain: bytes) -> None:
-        """Know that the execution is new; *chain* stands for the step before its first."""
+        """Begin the log of a new execution, with *chain* as the hash before its first step."""
         self.chain = chain
         self.may_have_started = self.may_have_asked = False
 
-    # What an earlier process has written
+    # Recovery
 
     def load(self) -> None:
-        """Read what an earlier process has written."""
+        """Load the records of earlier processes."""
         store, number = self.store, self.number
         self.chain, last, _ = self.ends()
         if not last:  # it has done nothing yet
@@ -200,12 +200,12 @@ class StoreJournal(Log):
                 self.lives[path] = self._life
 
     def program(self, document: str) -> Program:
-        """Return the program of a document that the execution has had, by its hash."""
+        """Return the program of a document of the execution, by its hash."""
         assert self.programs is not None
         return self.programs(document)
 
     def records_of(self, reader: RecordReader) -> Iterator[Record]:
-        """Yield the records that were there at first; *reader* makes them of what is written."""
+        """Yield the records found at recovery, decoded by *reader*."""
         store = self.store if self.reader_session is None else self.reader_session()
         return Log(store, self.number).records(reader, self.found)
 
@@ -216,28 +216,33 @@ class StoreJournal(Log):
     # The log
 
     def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
-        """Keep where a machine stands; its earlier answers, and all below it, are past.
+        """Record the position of a machine, which discards earlier answers and all below it.
 
-        Of what is below it, that stays whose key begins with *kept*. Returns the size of the
-        position in bytes.
+        Args:
+            path: The machine.
+            position: Its position.
+            kept: Prefix of the keys below it that stay; None for none.
+
+        Returns:
+            The size of the position in bytes.
         """
         return self.put("position", path, position, kept)
 
     def stand(self, position: Json, kept: str) -> None:
-        """Say where the top machine stands at the end, if the execution has not succeeded."""
+        """Set the position of the top machine to record if the execution does not succeed."""
         self._standing = position, kept
 
     def put_answer(self, key: str, answer: Json) -> int:
-        """Keep an answer; returns its size in bytes."""
+        """Record an answer; returns its size in bytes."""
         return self.put("answer", key, answer)
 
     def put_started(self, key: str, name: str, started: float) -> None:
-        """Keep which execution an effect has started, and when."""
+        """Record the execution that an effect started, and when."""
         self._started[key] = name
         self.put_answer(key + STARTED, [name, started])
 
     def drop_answer(self, key: str) -> None:
-        """Forget an answer."""
+        """Discard an answer."""
         self.put("void", key)
 
     def put_record(self, path: str, record: Json) -> None:
@@ -245,43 +250,44 @@ class StoreJournal(Log):
         self.put("record", path, record)
 
     def put_last_record(self, path: str, record: Json) -> int:
-        """Append a child's last record, which says what it came to; returns its size in bytes."""
+        """Append the last record of a child, with its outcome; returns its size in bytes."""
         return self.put("last", path, record)
 
     def put_filled(self, path: str, values: Json) -> None:
-        """Keep what the data has filled in, in the machine of an included document."""
+        """Record the parameter values of the included document of a machine."""
         self.put("filled", path, values)
 
     # Requests
 
     def put_request(self, asked: ApprovalRequest, received: bool = False) -> None:
-        """Keep a request, or what became of an open one; with *received* its answers, too."""
+        """Store a request or the new status of an open one, with *received* its answers too."""
         self.may_have_asked = True
         requests.put_request(self.store, self.number, asked, received)
 
     def put_task(self, task: PendingCallback) -> None:
-        """Keep a new request that is answered by its token."""
+        """Store a new task token."""
         self.may_have_asked = True
         requests.put_task(self.store, self.number, task)
 
     def put_sign(self, task: PendingCallback) -> None:
-        """Keep that somebody has taken a task, or is at work on it."""
+        """Store the worker and the heartbeat of a task."""
         requests.put_sign(self.store, task)
 
     def put_outcome(self, task: PendingCallback) -> None:
-        """Keep what became of a task that was open."""
+        """Store the outcome of an open task."""
         requests.put_outcome(self.store, task)
 
     def look(self, task: PendingCallback) -> None:
-        """Read what others have said of a task meanwhile."""
+        """Update a task with the answers and heartbeats of other processes."""
         for seen in requests.find_tasks(self.store, requests.BY_ID, task.token):
             task.status, task.outcome = seen.status, seen.outcome
             task.taken, task.worker, task.beat = seen.taken, seen.worker, seen.beat
 
     def take_up(self, id: str) -> bool:
-        """Say that the answer to a request has been gone on with.
+        """Mark the answer to a request as used.
 
-        Whether it is a decision of people that has to be put into the journal yet.
+        Returns:
+            Whether it is a decision that is not in the journal yet.
         """
         requests.take_up(self.store, id)
         is_new = id in self._decided
@@ -289,15 +295,12 @@ class StoreJournal(Log):
         return is_new
 
     def drop_request(self, asked: ApprovalRequest) -> None:
-        """Forget a request and its answer."""
+        """Delete a request and its answer."""
         requests.drop_request(self.store, asked.id)
         self.drop_answer(asked.key)
 
     def decision(self, asked: ApprovalRequest) -> Json:
-        """Return the recorded decision on a request, None while there is none.
-
-        People may decide in another process at any time.
-        """
+        """Return the decision on a request, None without one; it may come at any time."""
         found = requests.find_decisions(self.store, requests.BY_ID, asked.id)
         for id, (_, decided) in found.items():
             self._decided.add(id)
@@ -305,16 +308,16 @@ class StoreJournal(Log):
         return None
 
     def close_requests(self) -> None:
-        """Let nobody decide any more on what is open."""
+        """Close the open requests."""
         if self.may_have_asked:
             requests.close_requests(self.store, self.number)
 
     def drop_vain_requests(self) -> None:
-        """Forget the requests that came to nothing: they are made again."""
+        """Delete the requests without a usable answer; a redrive makes them again."""
         requests.drop_vain_requests(self.store, self.number)
 
     def cut_off(self, within: str, now: float) -> None:
-        """Give up the machines whose paths begin so: what they ask, what they have started."""
+        """Close the requests and abort the children of the machines below a path."""
         if self.may_have_asked:
             requests.close_requests(self.store, self.number, within)
         if self.may_have_started:
@@ -322,10 +325,10 @@ class StoreJournal(Log):
             if names:
                 self.store.write(end_descendants, self.store, self.number, now, names)
 
-    # What the execution saves, spends and comes to
+    # Checkpoints, usage and results
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint; what another storage holds is not kept twice."""
+        """Store a checkpoint, without the data that another storage holds."""
         kept = checkpoint.kept()
         if checkpoint.storage != "default":
             kept |= {"data": None, "variables": {}}
@@ -333,12 +336,12 @@ class StoreJournal(Log):
         put_checkpoint(self.store, self.number, len(self.saved), checkpoint, kept)
 
     def put_spending(self, spending: Json) -> None:
-        """Keep what the execution has spent."""
+        """Store the usage of the execution."""
         body = self.store.values.pack(encode(spending))
         self.store.write(USAGE, body, self.number)
 
     def put_result(self, result: Result, until: float | None = None) -> None:
-        """Say what the execution came to, or that it waits: *until* something happens, at most."""
+        """Record the result, or a pause that lasts *until* a time at most."""
         if self._has_shown:
             log.drop_chunks(self.store, self.number)
         if result.status == "PAUSED":
@@ -349,14 +352,14 @@ class StoreJournal(Log):
             self.put_end(result.status, result.ended, result.value, result.error, result.cause)
 
     def put_pause(self, deadline: float | None) -> None:
-        """Say that the execution waits for people, and when it is worth to go on."""
+        """Record that the execution is paused, and when it is due."""
         self.store.write(_pause, self.store, self.number, deadline)
         self.reached("pause.put")
 
     def put_end(
         self, status: str, ended: float, output: Json, error: str | None, cause: str | None
     ) -> None:
-        """Say what the execution came to; after a success nothing can go on any more."""
+        """Record the end of the execution; a successful one cannot continue."""
         store, number = self.store, self.number
         if status != "SUCCEEDED" and self._standing is not None:
             position, kept = self._standing
@@ -376,21 +379,21 @@ class StoreJournal(Log):
         ending: tuple[float, str, dict[str, Json]] | None,
         document: str,
     ) -> None:
-        """Let an execution begin anew after its *ending*; None where its process has died."""
+        """Record the restart of an execution after its *ending* (None: its process died)."""
         if ending is not None:
             self.put_record(WHOLE_PATH, write_execution_record(*ending))
         self.put_record(WHOLE_PATH, write_execution_record(now, event, details))
         self.store.write(BEGIN_ANEW, redrives, now, document, self.number)
 
     def show(self, chunk: Json) -> None:
-        """Show what an agent says to those who follow the execution, before it is recorded."""
+        """Publish a streamed chunk to followers of the execution, before it is recorded."""
         self._has_shown = True
         log.put_chunk(self.store, self.number, chunk)
 
-    # Its end from outside
+    # Cancellation
 
     def is_cancelled(self) -> bool:
-        """Whether another process has asked for the end of the execution that is watched."""
+        """Return whether another process cancelled the watched execution."""
         if self.watched is None:
             return False
         version = self.store.foreign_version
@@ -404,15 +407,19 @@ class StoreJournal(Log):
             raise Cancelled
 
     def flush(self) -> None:
-        """Make all that was put durable at once; raises Cancelled for what is to end."""
+        """Commit all pending changes now; raises Cancelled for a cancelled execution."""
         self._heed()
         self.store.flush()
 
     def commit(self, together: bool) -> Awaitable[None]:
-        """Return what is done when all that was put is durable.
+        """Commit all pending changes; the returned awaitable is done when they are durable.
 
-        *together* with what others put in this turn of the event loop, otherwise at once.
-        Raises Cancelled for an execution that is to end.
+        Args:
+            together: Whether to share the commit with other executions of this turn of the event
+                loop; otherwise it happens now.
+
+        Raises:
+            Cancelled: The execution is cancelled.
         """
         self._heed()
         if not together:

@@ -1,18 +1,19 @@
-"""The log of one execution: what it has put between two commits is one *step*, a row.
+"""The log of one execution, and its streamed chunks that are not in the log yet.
 
-A step is a JSON array of entries, and a hash of them and of all steps before.
+All entries between two commits form a *step*: a row with a JSON array of entries, and a hash of
+them and of all earlier steps.
 
-    ["record", path of the machine, record]     told by the history
-    ["last", path, record]                      the same of a child, which came to its output
+    ["record", path of the machine, record]     an event of the history
+    ["last", path, record]                      the last record of a child, with its output
     ["answer", key of the effect, answer]       or the outcome of a child, under its path
-    ["position", path, position, kept]          what stood below the path is past, but for *kept*
-    ["void", key]                               the answer does not count any more
-    ["filled", path, values]                    parameters of the included document that runs there
+    ["position", path, position, kept]          discards entries below the path except *kept*
+    ["void", key]                               discards an answer
+    ["filled", path, values]                    parameters of the included document at the path
 
-A content from 64 KiB on is `{"large": hash}`. A record may say `{"entry": n}` for the value of the
-answer that is the entry *n* of the same step. Steps of all executions stand in the order they came;
-each says where the one before it stands, and a row of its own (`head`) where the last one does, and
-its number, so that a log is known that has lost its end.
+Content of 64 KiB or more is `{"large": hash}`. In a record `{"entry": n}` refers to the value of
+the answer that is entry *n* of the same step. The steps of all executions share one table in the
+order of their commits; each has the place of its predecessor. The table `head` has number and place
+of the last step of each execution, so that a log without its end is detected.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from asl.stores.tables import EXECUTION, HEAD, LARGE, LIVE, MOST, STEP
 __all__ = ["RECORDS", "Log", "LogCompaction", "chunks_after", "drop_chunks", "put_chunk"]
 
 NEXT = 1000
-"""How many steps behind the last one of an execution are looked at, for one of its own."""
+"""Number of rows after the last step that are searched for further steps of the execution."""
 CHAIN = Select(EXECUTION, ("chain",), {"number": PARAMETER})
 END = Select(HEAD, ("step", "place"), {"execution": PARAMETER})
 BEHIND = Select(STEP, ("place",), {"place": within(), "execution": PARAMETER}, limited=True)
@@ -54,35 +55,36 @@ WITH_TEXT = Select(
     STEP, ("number", "body"), {"place": one_of(), "body": contains()}, order=("-number",)
 )
 REQUESTED = "ApprovalRequested"
-"""The event that says what people are asked."""
+"""The event of an approval request."""
 RECORDS = ("record", "last")
-"""The entries that hold a record."""
+"""The kinds of entries with a record."""
 TOGETHER = 100
-"""Steps that are read at once."""
+"""Number of steps that are read together."""
 
 
 class Log:
-    """Reads the steps of one execution, and adds to them."""
+    """Reads and appends the steps of one execution."""
 
     chain: bytes
-    """The hash of the last step, known to whoever adds one."""
+    """The hash of the last step, set before a step is added."""
 
     def __init__(self, store: Session, number: int) -> None:
         self.store = store
         self.number = number
         self.steps = 0
-        """How many steps there are."""
+        """The number of steps."""
         self._entries: list[bytes] = []
-        """Those of the next one."""
+        """The entries of the next step."""
         self.gathered = 0
-        """Their bytes."""
+        """Their size in bytes."""
 
     # Reading
 
     def read(self, after: int = 0, last: int = 2**62) -> Iterator[tuple[int, bytes, list[Json]]]:
-        """Yield number, hash and entries of each step behind the one *after*, up to the *last*.
+        """Yield number, hash and entries of the steps after number *after*, up to number *last*.
 
-        Raises StoreDamaged for a step that was changed.
+        Raises:
+            StoreDamaged: A step was changed or is missing.
         """
         store = self.store
         hash, end, place = self.ends()
@@ -107,9 +109,10 @@ class Log:
         store.check(after >= end, f"step {after + 1} of the history")
 
     def _places(self, first: int, last: int, place: int) -> list[int]:
-        """Return where the steps stand from the *first* to the *last* one, which is at *place*.
+        """Return the places of the steps from *first* to *last*, which is at *place*.
 
-        Raises StoreDamaged where one is missing.
+        Raises:
+            StoreDamaged: A step is missing.
         """
         back = self.store.connection.trace(place, last, first)
         if len(back) == last - first + 1:
@@ -125,33 +128,37 @@ class Log:
         raise StoreDamaged(self.store.place, missing)
 
     def ends(self) -> tuple[bytes, int, int]:
-        """Return the hash before the first step, the number of the last one and its place."""
+        """Return the hash before the first step, and number and place of the last one.
+
+        Raises:
+            StoreDamaged: The log has no head, or steps after it.
+        """
         store = self.store
         found, chains = store.select(END, self.number), store.select(CHAIN, self.number)
         if not found or not chains:
-            raise StoreDamaged(store.place, "how long a history is does not stand there")
+            raise StoreDamaged(store.place, "the recorded end of a history is missing")
         (last, place), ((chain,),) = found[0], chains
         types = type(chain), type(last), type(place)
         store.check(types == (bytes, int, int), "the end of a history")
         if place > 0 and store.select(BEHIND, place, place + NEXT, self.number, 1):
-            message = f"the history goes on behind its end, which is said to be step {last}"
+            message = f"the history has steps after its recorded end, step {last}"
             raise StoreDamaged(store.place, message)
         return chain, last, place
 
     def _with_text(self, text: bytes) -> list[tuple[int, bytes]]:
-        """Return number and body of the steps in which a text stands, the latest first."""
+        """Return number and body of the steps that contain a text, latest first."""
         _, end, place = self.ends()
         places = [place for _, place in self.store.connection.trace(place, end, 1)]
         return self.store.select(WITH_TEXT, places, text)
 
     def written_records(self, entries: list[Json]) -> Iterator[tuple[str, Json]]:
-        """Yield path and JSON of the records among the entries of a step."""
+        """Yield path and JSON of the records of a step."""
         for what, where, *content in entries:
             if what in RECORDS:
                 yield where, self._record(content[0], entries)
 
     def replayed_records(self, entries: list[Json], reader: RecordReader) -> Iterator[Record]:
-        """Yield the same records as *reader* makes them of what is written."""
+        """Yield the records of a step, decoded by *reader*."""
         for what, where, *content in entries:
             if what == "filled":
                 reader.fill(where, content[0])
@@ -162,7 +169,7 @@ class Log:
         return [self._slot(slot, entries) for slot in written]
 
     def _slot(self, slot: Json, entries: list[Json]) -> Json:
-        """Return what a slot of a record stands for."""
+        """Return the value of a slot of a record."""
         if type(slot) is dict:
             if "large" in slot:
                 return {"json": self._whole(slot)}
@@ -172,14 +179,14 @@ class Log:
         return slot
 
     def requested(self, record: list[Json], entries: list[Json]) -> Iterator[tuple[str, str]]:
-        """Yield the id of the request that a record tells of, and the digest of what it asks."""
+        """Yield id and digest of the approval request that a record reports."""
         if record[0] == NOTED and record[4] == REQUESTED:
             details = self._slot(record[5], entries)["json"]
             if "digest" in details:  # older stores keep none
                 yield details["requestId"], details["digest"]
 
     def digest_of(self, request: str) -> str | None:
-        """Return the recorded digest of what a request asks, None where there is none."""
+        """Return the recorded digest of a request, None if the log has none."""
         with self.store.reading("what a request asks"):
             for number, _ in self._with_text(encode(request)):
                 for _, _, entries in self.read(number - 1, number):
@@ -191,7 +198,7 @@ class Log:
         return None
 
     def begin(self, reader: RecordReader) -> None:
-        """Let *reader* read by the document with which the execution began."""
+        """Make *reader* use the document with which the execution began."""
         for _, body in reversed(self._with_text(b'"replaced":')):
             for what, where, *content in self.store.values.read(body):
                 if what == "record" and where == WHOLE_PATH:
@@ -201,15 +208,15 @@ class Log:
                         return
 
     def records(self, reader: RecordReader, last: int = 2**62) -> Iterator[Record]:
-        """Yield the records up to a step; *reader* makes them of what is written."""
+        """Yield the records up to a step, decoded by *reader*."""
         self.begin(reader)
         for _, _, entries in self.read(last=last):
             yield from self.replayed_records(entries, reader)
 
     def outcome(self, last: list[Json], entries: list[Json]) -> Json:
-        """Return what a child came to, from its last record."""
+        """Return the outcome of a child from its last record."""
         _, time, _, _, result, output, *_ = last
-        if type(output) is dict and "=" in output:  # it stands in the record
+        if type(output) is dict and "=" in output:  # the record holds it
             output = result
         output = self._slot(output, entries)
         return ["child", time, output["json"] if type(output) is dict else output, None]
@@ -222,7 +229,7 @@ class Log:
     # Writing
 
     def put(self, *entry: Json) -> int:
-        """Add an entry to the next step: what, where and its content; returns its size in bytes."""
+        """Add an entry (kind, path and content) to the next step; returns its size in bytes."""
         text = encode(entry)
         size = len(text)
         if size >= LARGE:
@@ -245,7 +252,7 @@ class Log:
         return encode([what, where, first, *more])
 
     def _kept(self, value: Json) -> Json:
-        """Refer to a large value instead of repeating it."""
+        """Return a reference to a large value, a small one as it is."""
         text = encode(value)
         return value if len(text) < LARGE else {"large": self.store.values.put_large(text).hex()}
 
@@ -256,7 +263,7 @@ class Log:
         return slot
 
     def _step(self) -> Write:
-        """Return the change that appends what is gathered, chained to all before."""
+        """Return the change that appends the gathered entries as a step."""
         body = b"[%s]" % b",".join(self._entries)
         self._entries, self.gathered = [], 0
         self.steps += 1
@@ -269,44 +276,44 @@ class Log:
 
     @property
     def latest(self) -> tuple[int, int] | None:
-        """Stands for what was put last: its step, and which entry of that; None once it is written.
+        """Step and index of the last pending entry, None once it is written.
 
-        What makes a step full is written at once.
+        A full step is written immediately.
         """
         return (self.steps, len(self._entries) - 1) if self._entries else None
 
     def reference(self, answer: tuple[int, int]) -> Json:
-        """Return what stands in a record for the value of an answer, None once that is written."""
+        """Return the reference to the value of an answer for a record, None once it is written."""
         step, entry = answer
         return {"entry": entry} if step == self.steps else None
 
 
 class LogCompaction:
-    """Goes through the entries of a log, in order; its methods have the names of the entries."""
+    """Applies the entries of a log in order, one method for each kind, and keeps the live ones."""
 
     def __init__(self, positions: dict[str, Json], answers: dict[str, Json]) -> None:
         self.positions = positions
         self.answers = answers
         self._below: dict[str, dict[str, None]] = {}
-        """What is kept right below each path, answers and machines."""
+        """The keys of answers and machines directly below each path."""
 
     def answer(self, key: str, answer: Json) -> None:
-        """Keep an answer."""
+        """Apply an answer."""
         self._hang(key)
         self.answers[key] = answer
 
     def position(self, path: str, position: Json, kept: str | None) -> None:
-        """Keep where a machine stands."""
+        """Apply a position."""
         self._drop(path, kept)
         self._hang(path)
         self.positions[path] = position
 
     def void(self, key: str) -> None:
-        """Forget an answer."""
+        """Discard an answer."""
         self.answers.pop(key, None)
 
     def _hang(self, key: str) -> None:
-        while key[:1] == "/":  # what belongs to no machine is never past
+        while key[:1] == "/":  # other keys belong to no machine and always stay
             path = key.rpartition("/")[0]
             siblings = self._below.setdefault(path, {})
             if key in siblings:
@@ -330,17 +337,17 @@ DROP_CHUNKS = Delete(LIVE, {"execution": PARAMETER})
 
 
 def put_chunk(session: Session, number: int, chunk: Json) -> None:
-    """Show with the next commit what an agent of an execution says."""
+    """Publish a streamed chunk with the next commit."""
     session.write(PUT_CHUNK, number, encode(chunk))
 
 
 def chunks_after(session: Session, number: int, last: int) -> list[tuple[int, Json]]:
-    """Return what was shown behind the row *last*, each with the id of its row."""
+    """Return the chunks after the row *last*, each with the id of its row."""
     return [
         (id, session.values.read(body)) for id, body in session.select(CHUNKS_AFTER, number, last)
     ]
 
 
 def drop_chunks(session: Session, number: int) -> None:
-    """Forget with the next commit what was shown of an execution: it is recorded."""
+    """Delete the chunks of an execution with the next commit: the log has them."""
     session.write(DROP_CHUNKS, number)

@@ -1,4 +1,4 @@
-"""Executions in the memory of one process: for tests, and for what needs not survive."""
+"""Stores in the memory of one process, for tests and temporary executions."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class MemoryConnection:
             del holders[number]
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Refuse: there is no file to copy."""
+        """Raise StoreError: a store in memory has no file."""
         raise StoreError("a store in memory has no file: export its executions instead")
 
     def faults(self) -> Iterator[str]:
@@ -389,7 +389,11 @@ class MemoryBackend:
         """The checkpoints of the storage `file`."""
 
     def connect(self) -> MemoryConnection:
-        """Return a connection for the thread that calls."""
+        """Return a connection for the calling thread.
+
+        Raises:
+            StoreError: Another process created the store.
+        """
         if self._shared.process != os.getpid():
             raise StoreError(FORKED)
         return MemoryConnection(self._shared)
@@ -400,4 +404,4 @@ class MemoryBackend:
 
 
 def _nothing(point: str) -> None:
-    """Go on: nobody wants the process to die here."""
+    """Ignore a fail point."""

@@ -1,4 +1,4 @@
-"""The backends of stores, by the name before the colon in `NAME:PLACE`."""
+"""Lookup of storage backends, by the name before the colon in `NAME:PLACE`."""
 
 from __future__ import annotations
 

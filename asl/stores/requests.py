@@ -1,4 +1,4 @@
-"""Requests as rows: what people and the holders of task tokens are asked, and what became of it."""
+"""Rows of approval requests and of task tokens."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ SETTLE = Update(
 SIGN = Update(
     REQUEST, {"received": PARAMETER, "wake": PARAMETER}, {"id": PARAMETER, "status": "open"}
 )
-"""What becomes of a request by task token."""
+"""Updates the heartbeat of a task token."""
 RECEIVE = Update(REQUEST, {"received": PARAMETER}, {"id": PARAMETER})
 DECIDE = Update(
     REQUEST,
@@ -88,7 +88,7 @@ DECIDE = Update(
     {"id": PARAMETER},
 )
 TAKE_UP = Update(REQUEST, {"wake": None}, {"id": PARAMETER, "status": "answered"})
-"""Its answer has been gone on with."""
+"""Marks an answer as taken up."""
 CLOSE = Update(
     REQUEST,
     {"status": "closed", "wake": None},
@@ -103,9 +103,9 @@ TASKS: Final = ("token", "activity")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RequestQuery:
-    """Which requests are read: those of people, those by task token, and what people decided.
+    """Queries for approval requests, task tokens and decisions with the same conditions.
 
-    The first two are read from a position on, and so many at most.
+    The first two are paged.
     """
 
     people: Select
@@ -134,9 +134,9 @@ OPEN: Final = _query({"status": "open"})
 OF_EXECUTION: Final = _query({"execution": PARAMETER})
 OPEN_OF: Final = _query({"execution": one_of(), "status": "open"})
 ANSWERED_OF: Final = _query({"execution": one_of(), "status": "answered", "wake": is_set()})
-"""Answered, and not gone on with."""
+"""Answered and not taken up."""
 FOR: Final = _query({"status": "open", "digest": PARAMETER})
-"""Those for a resource that are open."""
+"""Open task tokens for a resource."""
 POSITION = Select(REQUEST, ("created", "key", "id"), {"id": PARAMETER})
 START: Final = (-inf, 0, "", "")
 """The position before all requests."""
@@ -160,15 +160,15 @@ def find_requests(
     after: str | None = None,
     damaged: list[str] | None = None,
 ) -> list[ApprovalRequest]:
-    """Return the requests of people that a query asks for, in the order they were made.
+    """Return the approval requests of a query, oldest first.
 
     Args:
         session: The store.
-        query: Which.
-        values: What is given to the query.
-        limit: How many at most; None for all.
-        after: The id of a request: those behind it, also where it is closed by now. None for all.
-        damaged: Takes a sentence on each damaged one; None raises StoreDamaged for the first.
+        query: The query.
+        values: The values of the query.
+        limit: Maximum number; None for all.
+        after: The id of the last request of the previous page; None for the first page.
+        damaged: Receives a sentence about each damaged row; None raises StoreDamaged instead.
     """
     rows = _rows(session, query.people, values, limit, after)
     return [*islice(_whole(rows, partial(_read_request, session), damaged), limit)]
@@ -182,7 +182,7 @@ def find_tasks(
     after: str | None = None,
     damaged: list[str] | None = None,
 ) -> list[PendingCallback]:
-    """Return the requests by task token that a query asks for, in the order they were made.
+    """Return the task tokens of a query, oldest first.
 
     See `find_requests` for the arguments.
     """
@@ -191,13 +191,13 @@ def find_tasks(
 
 
 def scan_tasks(session: Session, query: RequestQuery, *values: Any) -> Iterator[PendingCallback]:
-    """Yield the requests by task token that a query asks for: there may be many."""
+    """Yield the task tokens of a query."""
     rows = _rows(session, query.tasks, values, None, None)
     return _whole(rows, partial(_read_task, session), None)
 
 
 def damaged_requests(session: Session, query: RequestQuery, *values: Any) -> list[str]:
-    """Return a sentence on each damaged request, of both kinds, that a query asks for."""
+    """Return a sentence about each damaged request or token of a query."""
     damaged: list[str] = []
     people = _rows(session, query.people, values, None, None)
     tasks = _rows(session, query.tasks, values, None, None)
@@ -233,7 +233,7 @@ def _position(created: float, key: str, id: str) -> Values:
 def _whole(
     rows: Iterable[Row], read: Callable[[Row], Item], damaged: list[str] | None
 ) -> Iterator[Item]:
-    """Yield what is read of the rows of requests; a damaged one does not stop the others."""
+    """Yield the decoded rows, without damaged ones if *damaged* is given."""
     for row in rows:
         try:
             yield read(row)
@@ -271,9 +271,10 @@ def _read_task(session: Session, row: Row) -> PendingCallback:
 def find_decisions(
     session: Session, query: RequestQuery, *values: Any
 ) -> dict[str, tuple[str, Json]]:
-    """Return what people have decided and executions have not gone on with yet.
+    """Return the decisions of a query that were not taken up.
 
-    By the id of the request: the key of the effect, and its answer.
+    Returns:
+        The key of the effect and its answer, by the id of the request.
     """
     found = session.select(query.decisions, *values)
     with session.reading("a decision"):
@@ -281,19 +282,19 @@ def find_decisions(
 
 
 def owner_of(session: Session, id: str) -> int | None:
-    """Return the number of the execution that has made a request, None without such a request."""
+    """Return the number of the execution of a request, None if there is no such request."""
     found = session.select(OWNER, id)
     return found[0][0] if found else None
 
 
 def answer_of(session: Session, id: str) -> Json:
-    """Return what has led to the decision on a request, its record and the answer, or None."""
+    """Return the deciding answer to a request, its record and the effect's answer, or None."""
     ((answer,),) = session.select(ANSWER, id)
     return None if answer is None else session.values.unpack(answer)
 
 
 def answered_ids(session: Session) -> list[str]:
-    """Return the ids of requests and tokens with answers that nobody has gone on with."""
+    """Return the ids of requests and tokens whose answers were not taken up."""
     return [id for (id,) in session.select(ANSWERED)]
 
 
@@ -301,9 +302,9 @@ def answered_ids(session: Session) -> list[str]:
 
 
 def put_request(session: Session, number: int, asked: ApprovalRequest, received: bool) -> None:
-    """Keep a request of an execution to people, or what became of an open one.
+    """Store an approval request or the new status of an open one.
 
-    Approvals may come meanwhile by another process; *received* puts those that came here.
+    Other processes may add approvals at any time; *received* stores those of this one.
     """
     body = encode([asked.body, asked.plan])
     answers = session.values.pack(encode(asked.received))
@@ -324,7 +325,7 @@ def put_request(session: Session, number: int, asked: ApprovalRequest, received:
 
 
 def put_task(session: Session, number: int, task: PendingCallback) -> None:
-    """Keep a new request of an execution that is answered by its token."""
+    """Store a new task token of an execution."""
     body = [task.target, task.state, task.payload, task.timeout, task.heartbeat]
     session.write(
         ADD_TASK,
@@ -343,17 +344,17 @@ def put_task(session: Session, number: int, task: PendingCallback) -> None:
 
 
 def addressed(target: str) -> str:
-    """Return that by which the requests for a resource are found."""
+    """Return the digest by which the task tokens for a resource are found."""
     return sha256(target.encode()).hexdigest()
 
 
 def put_sign(session: Session, task: PendingCallback) -> None:
-    """Keep that somebody has taken a task, or is at work on it."""
+    """Store the worker and the heartbeat of a task."""
     session.write(SIGN, session.values.pack(encode(_signs(task))), task.due, task.token)
 
 
 def put_outcome(session: Session, task: PendingCallback) -> None:
-    """Keep what became of a task that was open."""
+    """Store the outcome of an open task."""
     if task.outcome is None:
         session.write(SETTLE, task.status, None, None, task.token)
     else:
@@ -366,12 +367,12 @@ def _signs(task: PendingCallback) -> Json:
 
 
 def put_received(session: Session, id: str, received: Json) -> None:
-    """Keep the approvals of people that are collected for a request."""
+    """Store the approvals collected for a request."""
     session.write(RECEIVE, session.values.pack(encode(received)), id)
 
 
 def put_decision(session: Session, id: str, received: Json, answer: bytes) -> None:
-    """Keep what people have decided, where the execution takes it up.
+    """Store a decision for the execution to take up.
 
     Args:
         session: The store.
@@ -384,24 +385,24 @@ def put_decision(session: Session, id: str, received: Json, answer: bytes) -> No
 
 
 def take_up(session: Session, id: str) -> None:
-    """Say that the answer to a request has been gone on with."""
+    """Mark the answer to a request as taken up."""
     session.write(TAKE_UP, id)
 
 
 def close_requests(session: Session, number: int, within: str = "") -> None:
-    """Let nobody decide any more on what is open, of machines whose paths begin so."""
+    """Close the open requests of the machines below a path."""
     session.write(CLOSE, number, within)
 
 
 def drop_request(session: Session, id: str) -> None:
-    """Forget a request."""
+    """Delete a request."""
     session.write(DROP, id)
 
 
 def drop_vain_requests(session: Session, number: int) -> None:
-    """Forget the requests that came to nothing: they are made again.
+    """Delete the requests without a usable answer; a redrive makes them again.
 
-    Nobody has decided on them, or they have failed and no state has gone on with that.
+    They are closed without a decision, or their failure was not taken up.
     """
     for task in find_tasks(session, ANSWERED_OF, [number]):
         if task.outcome is not None and task.outcome[2] is not None:

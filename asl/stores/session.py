@@ -1,7 +1,8 @@
-"""A store as one thread has it: what is gathered, and committed together (group commit).
+"""Sessions of a store, one for each thread of each process.
 
-What an execution has to write is gathered and written together with what all others of the thread
-have gathered by then, in one transaction.
+A session gathers the changes of all executions of its thread and commits them in one transaction
+(group commit). A connection to SQLite must not cross a fork, and threads must not share
+transactions.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ LEASE = Select(WORKER, ("id",), {"id": PARAMETER, "fenced": 0})
 
 
 class Session:
-    """One store, for the thread that has connected (`ThreadSessions` gives each its own).
+    """A store as one thread uses it.
 
     Args:
-        connection: The store as the backend has opened it for this thread.
-        place: The path of its file, or what names it in messages.
+        connection: The connection of this thread.
+        place: The path of the file, or the name of the store in messages.
     """
 
     def __init__(self, connection: StoreConnection, place: str | os.PathLike[str]) -> None:
@@ -53,7 +54,7 @@ class Session:
         self.place = place
         self.values = StoredValues(self)
         self.worker: str | None = None
-        """The id of the worker that this is (`asl.stores.workers`), None for none."""
+        """The id of the worker of this session (`asl.stores.workers`), None for none."""
         self.at_work: set[int] = set()
         """The locks of the executions that this thread runs."""
         self._writes: list[Write] = []
@@ -61,15 +62,15 @@ class Session:
         self._flushing: GroupCommit | None = None
         self._reads_written = False
         self._ended: str | None = None
-        """Why it takes nothing more: what was to be written last may not be in the store."""
+        """Why it accepts no more writes; the last ones may be lost."""
         self._begun: set[str] = set()
-        """The names of the executions that are gathered."""
+        """The names of the new executions among the pending changes."""
 
-    # Its life
+    # Life cycle
 
     @property
     def reached(self) -> Callable[[str], object]:
-        """What is called at each of `asl.stores.backend.FAIL_POINTS`."""
+        """The function called at each of `asl.stores.backend.FAIL_POINTS`."""
         return self.connection.reached
 
     @reached.setter
@@ -77,9 +78,9 @@ class Session:
         self.connection.reached = call
 
     def close(self) -> None:
-        """Write what is gathered and close the store, if it is open.
+        """Write pending changes and close the store, if it is open.
 
-        It is closed, too, where nothing more can be written: others may go on with what is left.
+        It is closed even if the changes cannot be written.
         """
         if self.connection.is_closed:
             return
@@ -90,7 +91,7 @@ class Session:
             self.connection.close()
 
     def crash(self) -> None:
-        """Leave the store as a process does that dies: what is gathered is lost."""
+        """Close the store as the death of the process does: pending changes are lost."""
         self._gathered()
         self.connection.close()
 
@@ -101,29 +102,29 @@ class Session:
 
     @property
     def refusal(self) -> str | None:
-        """Why nothing can be written, though it can be read; None where it can be written."""
+        """Why the store is read-only; None if it can be written."""
         return self.connection.refusal
 
     def insist_writable(self) -> None:
-        """Raise StoreError where nothing can be written."""
+        """Raise StoreError if the store cannot be written."""
         if self.is_closed:
             raise StoreError(f"{self.place}: {CLOSED}")
         if self.refusal is not None:
             raise StoreError(f"{self.place}: {self.refusal}")
 
     def check(self, whole: bool, what: str) -> None:
-        """Raise StoreDamaged for something that is not what was written."""
+        """Raise StoreDamaged for changed content."""
         if not whole:
             raise StoreDamaged(self.place, f"{what} was changed")
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """Raise StoreDamaged for stored content of another shape than what this program writes.
+        """Raise StoreDamaged for stored content of an unexpected shape.
 
-        Checksums do not show that: whoever has written the content has made them, too.
+        Checksums do not detect content written by another program.
 
         Args:
-            what: What is read, for the message.
+            what: The subject of the message.
         """
         try:
             yield
@@ -134,27 +135,27 @@ class Session:
     # Writing
 
     def write(self, change: Change | Computed, *values: Any) -> None:
-        """Gather a change for the next transaction, or what computes changes within it."""
+        """Add a change, or a function that computes changes, to the next transaction."""
         self._writes.append((change, values))
 
     def write_at_last(self, end: Callable[[], Iterable[Write]]) -> None:
-        """Let *end* give changes for the next transaction when all else is gathered."""
+        """Add a function that computes the last changes of the next transaction."""
         self._ending.append(end)
 
     def begin(self, name: str) -> None:
-        """Know that an execution of this name is gathered.
+        """Note that a new execution of this name is among the pending changes.
 
-        Whoever begins one holds the lock of its name, and calls `settle` before he leaves that.
+        The caller holds the lock of its name, and calls `settle` before releasing it.
         """
         self._begun.add(name)
 
     def settle(self, name: str) -> None:
-        """Write an execution that is still gathered: from here on others may look for its name."""
+        """Write pending changes if they create an execution of this name."""
         if name in self._begun:
             self.flush()
 
     def _gathered(self) -> list[Write]:
-        """Take all that is gathered."""
+        """Remove and return the pending changes."""
         self._begun.clear()
         self.values.committed()
         gathered, self._writes = self._writes, []
@@ -163,7 +164,12 @@ class Session:
         return gathered
 
     def flush(self) -> None:
-        """Write all that is gathered in one transaction."""
+        """Write the pending changes in one transaction.
+
+        Raises:
+            LeaseLost: The lease of this worker expired.
+            StoreError: The changes cannot be written.
+        """
         if self._ended is not None:
             kind = LeaseLost if self._ended == FENCED else StoreError
             raise kind(f"{self.place}: {self._ended}")
@@ -185,7 +191,7 @@ class Session:
             raise
 
     def flush_soon(self) -> GroupCommit:
-        """Write what is gathered by the end of this turn of the event loop; awaitable."""
+        """Schedule a commit at the end of this turn of the event loop, and return its future."""
         if self._flushing is None:
             from asyncio import get_running_loop
 
@@ -197,7 +203,7 @@ class Session:
         return self._flushing
 
     def _flush(self) -> None:
-        """Do it for all that wait for it."""
+        """Perform the scheduled commit."""
         waiting, self._flushing = self._flushing, None
         assert waiting is not None
         try:
@@ -205,7 +211,7 @@ class Session:
         except StoreError as error:
             waiting.set_exception(error)
             waiting.exception()  # seen: who puts the next answer meets the same error
-        except BaseException:  # those who wait are told; it flies on
+        except BaseException:  # the waiting executions fail, too
             waiting.set_exception(StoreError(f"{self.place}: {INTERRUPTED}"))
             waiting.exception()
             raise
@@ -213,16 +219,16 @@ class Session:
             waiting.set_result(None)
 
     def _check_lease(self) -> None:
-        """Raise LeaseLost within a transaction of a worker that others have fenced."""
+        """Raise LeaseLost within a transaction of a fenced worker."""
         if not self.connection.select(LEASE, (self.worker,)):
             self._ended = FENCED
             raise LeaseLost(f"{self.place}: {FENCED}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Read and write in one transaction: what is gathered within is committed, or nothing.
+        """Return a context that reads, and writes all or nothing, in one transaction.
 
-        What is read within is what was there before.
+        Reads within it do not see its own writes.
         """
         self.flush()
         check = None if self.worker is None else self._check_lease
@@ -238,25 +244,25 @@ class Session:
     # Reading
 
     def select(self, statement: Select, *values: Any) -> list[Row]:
-        """Return the rows of a query, with all that is gathered written first."""
+        """Return the rows of a query; pending changes are written first."""
         if not self._reads_written:
             self.flush()
         return self.connection.select(statement, values)
 
     def look(self, statement: Select, *values: Any) -> Row | None:
-        """Return the first row of a query, None without one; what is gathered is not written."""
+        """Return the first row of a query or None, without writing pending changes."""
         found = self.connection.select(statement, values)
         return found[0] if found else None
 
     def scan(self, statement: Select, *values: Any) -> Iterator[Row]:
-        """Yield the rows of a query one by one, with all that is gathered written first."""
+        """Yield the rows of a query one by one; pending changes are written first."""
         if not self._reads_written:
             self.flush()
         return self.connection.scan(statement, values)
 
     @contextmanager
     def reading_written(self) -> Iterator[None]:
-        """Read without writing first what is gathered: none of it is of what is read."""
+        """Return a context whose reads do not write pending changes, which they do not concern."""
         self._reads_written = True
         try:
             yield
@@ -265,14 +271,14 @@ class Session:
 
     @property
     def version(self) -> tuple[int, int]:
-        """Stands for what is in the store: it is another one whenever somebody has written."""
+        """A value that changes with every write to the store."""
         return self.connection.version()
 
     @property
     def foreign_version(self) -> int:
-        """Stands for what others have written: it is another one whenever they have.
+        """A number that changes with every write by others.
 
-        The store is asked once for all that is committed together.
+        It is read once for each group commit.
         """
         waiting = self._flushing
         if waiting is None:
@@ -283,7 +289,7 @@ class Session:
 
 
 class ThreadSessions:
-    """A store, connected to by whoever opens it and by every thread that uses it."""
+    """The sessions of a store, one for each thread that uses it."""
 
     def __init__(self, backend: StoreBackend) -> None:
         self.backend = backend
@@ -300,7 +306,7 @@ class ThreadSessions:
         return self.backend.place
 
     def reopen(self) -> None:
-        """Leave the session of this thread as it is, and connect anew at the next use."""
+        """Drop the session of this thread; the next use connects again."""
         self.session.crash()
         self._threads.mine = None
 
@@ -308,7 +314,8 @@ class ThreadSessions:
     def session(self) -> Session:
         """The session of this thread, open from its first use to the end of the thread.
 
-        Raises StoreError where it cannot be opened, or was closed.
+        Raises:
+            StoreError: The store is closed or cannot be opened.
         """
         mine: _Mine | None = getattr(self._threads, "mine", None)
         if mine is None or not mine.session.connection.is_usable:
@@ -320,7 +327,7 @@ class ThreadSessions:
         return mine.session
 
     def close(self) -> None:
-        """Close it; what another thread has open ends when that comes by or ends itself."""
+        """Close the store; sessions of other threads close at their next use or with the thread."""
         self._is_closed = True
         mine: _Mine | None = getattr(self._threads, "mine", None)
         if mine is not None:
@@ -328,7 +335,7 @@ class ThreadSessions:
 
 
 class _Mine:
-    """Lives as long as a thread, and closes what that had open: results may refer to it longer."""
+    """Closes the session of a thread when the thread ends; results may refer to it longer."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

@@ -1,4 +1,4 @@
-"""What is asked of a store: reads and changes of rows, as data that every backend carries out.
+"""Queries and changes of rows, as data that every backend executes.
 
 Statements are module constants, created once, so that a backend can cache their compiled form by
 identity. `PARAMETER` marks a value passed with each use. The values of one use form a tuple in this
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Parameter(Enum):
-    """Stands for a value that comes with each use of a statement."""
+    """The mark of a value passed with each use of a statement."""
 
     VALUE = "?"
 
@@ -51,7 +51,7 @@ class Parameter(Enum):
 PARAMETER: Final = Parameter.VALUE
 
 Values: TypeAlias = tuple[Any, ...]
-"""What stands for `PARAMETER` in one use of a statement: texts, numbers, bytes, None, and lists of
+"""The values of `PARAMETER` in one use of a statement: texts, numbers, bytes, None, and lists of
 texts or numbers for `one_of(GIVEN)`. Any: the columns of the tables say the types."""
 Row: TypeAlias = tuple[Any, ...]
 """The values of the columns that were asked for."""
@@ -59,7 +59,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A test of a column, beside being equal to a value; see the functions that return one.
+    """A test of a column other than equality; see the functions that return one.
 
     None passes no test.
     """

@@ -1,4 +1,4 @@
-"""The tables of a store, as data: every backend keeps these rows, each in its own way."""
+"""The tables of a store, as data that every backend implements."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ LIVE: Final = Table(
     counted=True,
     monotonic=True,
 )
-"""What agents say while they say it."""
+"""Streamed chunks of agents that are not in the log yet."""
 
 TABLES: Final = (
     DOCUMENT,

@@ -1,4 +1,4 @@
-"""Executions as lines of JSON: out of one store, damaged ones left out, and into another.
+"""Export of executions as lines of JSON, and their import into another store.
 
 A line is self-contained: the rows of a top execution and of all that it started, with the documents
 and large values that they refer to, and a digest of all of it.
@@ -25,7 +25,7 @@ from asl.stores.tables import BLOB, CHECKPOINT, DOCUMENT, EXECUTION, REQUEST, ST
 __all__ = ["export_executions", "import_execution"]
 
 TABLES: Final = {EXECUTION: "number", REQUEST: "execution", CHECKPOINT: "execution"}
-"""The tables with rows of executions, beside the steps, and the column with their number."""
+"""The tables with rows of executions except the steps, and the column with their number."""
 FORMER: Final = re.compile(rb'"(?:replaced|document)":"([0-9a-f]{64})"')
 """How a step refers to a document that the execution has had."""
 LAST_TIME: Final = 253_402_300_799

@@ -1,4 +1,4 @@
-"""What can be wrong with a store, and is looked for on request only."""
+"""Verification of a store, on request only."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _paused(session: Session) -> Iterator[str]:
 
 
 def _tasks(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
-    """Every Task at which a paused execution stands has its request by task token."""
+    """Check that the current Tasks of paused executions have their task tokens."""
     there: dict[int, set[str]] = {}
     for number, key in session.select(OF_TASKS):
         there.setdefault(number, set()).add(str(key).rpartition("/")[0])
@@ -245,16 +245,16 @@ def _reservations(session: Session) -> Iterator[str]:
     budgets = StoreBudgets(session)
     ended = {*session.select(ENDED_NAMES)}
     for budget, body in session.select(BUDGETS):
-        if type(budget) is not str or budget.startswith(TOOLS):  # told as changed
+        if type(budget) is not str or budget.startswith(TOOLS):  # another fault
             continue
-        with suppress(StoreDamaged):  # told as changed
+        with suppress(StoreDamaged):  # another fault
             yield from _left_reservations(budgets, budget, session.values.unpack(body), ended)
 
 
 def _left_reservations(
     budgets: StoreBudgets, budget: str, kept: Json, ended: Container[tuple[object, ...]]
 ) -> Iterator[str]:
-    """Yield a sentence on each reservation in a shared budget that nobody needs any more."""
+    """Yield a sentence about each orphaned reservation in a shared budget."""
     for entry in kept["open"]:
         holder = holder_of(entry)
         if holder is None:

@@ -1,8 +1,8 @@
-"""Workers of a store: which of them runs an execution, and what the others have for it.
+"""Workers of a store, and their claims on executions.
 
 A worker is one connection to the file. It holds a lock that ends with its process, and renews its
 lease while it lives. One whose lock is free has died; one whose lease has run out may hang, so it
-is fenced: its next commit is refused, and others go on with what it ran.
+is fenced: its next commit is refused, and others continue its executions.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def lock_of(name: str) -> int:
 
 
 class Cancellation(NamedTuple):
-    """The cancellation of an execution that somebody has asked for."""
+    """A requested cancellation of an execution."""
 
     number: int
     name: str
@@ -125,7 +125,7 @@ class Workers:
         session.worker = id
 
     def _forget_fenced(self) -> Iterator[Write]:
-        """Yield the changes that forget fenced workers of which no execution is left."""
+        """Yield the changes that delete fenced workers without executions."""
         select = self.session.connection.select
         owners = {owner for (owner,) in select(OWNED)}
         for (id,) in select(FENCED):
@@ -173,7 +173,7 @@ class Workers:
     def acquire(self, number: int) -> bool:
         """Take what a dead worker ran, whose lock is held here; False where a living one runs it.
 
-        It is recorded at once: another worker may be about to take it over without the lock.
+        It is committed immediately: another worker may take it over without the lock.
         """
         session = self.session
         if session.look(OWNER, number) in (None, (session.worker,)):
@@ -217,7 +217,7 @@ class Workers:
         self.session.write(FORGET, number)
 
     def ready(self, now: float, most: int) -> list[tuple[int, str]]:
-        """Return executions that anybody may go on with: new ones, and paused ones that are due."""
+        """Return executions that any worker may run: new ones, and paused ones that are due."""
         found = [*self._due(now, most), *self._above_due(now), *self._new(most)]
         return [*dict.fromkeys(found)]
 
@@ -232,7 +232,7 @@ class Workers:
             limit *= 4  # many are claimed, or lack something
 
     def _new(self, most: int) -> list[tuple[int, str]]:
-        """Return executions that nobody has begun, or whose process has died."""
+        """Return executions that have not begun, or whose process has died."""
         free: list[tuple[int, str]] = []
         last, rows = -1, [(0, "")]
         while rows and len(free) < most:
@@ -258,7 +258,7 @@ class Workers:
         return self._free(tops)
 
     def _free(self, executions: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Return those that nobody runs and that lack nothing, in their order.
+        """Return the executions that no worker runs and that lack no bindings, in their order.
 
         What a fenced worker ran is free, though that may still hold its lock.
         """
@@ -296,7 +296,7 @@ class Workers:
         self.session.write(TIME, number, wake)
 
     def needing(self) -> list[tuple[int, str, list[str]]]:
-        """Return the executions that nobody runs, with what they need and no worker has bound."""
+        """Return the executions that wait for missing bindings, with these."""
         rows = self.session.select(NEEDING)
         if not rows:
             return []
@@ -331,7 +331,7 @@ class Workers:
     # Cancelling, and answers
 
     def cancel(self, number: int, error: str | None, cause: str | None) -> None:
-        """Ask whoever runs an execution to end it."""
+        """Request the cancellation of an execution from the process that runs it."""
         self.session.write(CANCEL, number, encode([error, cause]))
         self.session.flush()
 
@@ -359,5 +359,5 @@ class Workers:
             return None, damage.what
 
     def answered(self) -> Iterable[str]:
-        """Return the ids of requests and tokens with answers that nobody has gone on with."""
+        """Return the ids of requests and tokens whose answers were not taken up."""
         return answered_ids(self.session)

@@ -527,7 +527,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
             "one: the end of the history is missing: step 4",
         ),
         ("DELETE FROM step", "one: the end of the history is missing: step 1 to 4"),
-        ("DELETE FROM head", "one: how long a history is does not stand there"),
+        ("DELETE FROM head", "one: the recorded end of a history is missing"),
         ("UPDATE step SET number = number + 99", "one: the end of the history is missing: step 1"),
         (
             "UPDATE step SET before = before - 1 WHERE number = 3",
@@ -540,7 +540,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         ),
         (
             "UPDATE head SET (step, place) = (SELECT number, place FROM step WHERE number = 3)",
-            "one: the history goes on behind its end, which is said to be step 3",
+            "one: the history has steps after its recorded end, step 3",
         ),
         ("UPDATE document SET body = CAST('{}' AS BLOB)", "is missing or was changed"),
         ("DELETE FROM execution", "belong to no execution"),
@@ -571,7 +571,7 @@ def test_a_lost_end_is_noticed_by_who_looks(path: Path) -> None:
         )
         looks = (lambda name: store.result(name).events, lambda name: list(store.events(name)))
         for look in (*looks, store.resume):
-            with pytest.raises(asl.StoreDamaged, match="goes on behind its end"):
+            with pytest.raises(asl.StoreDamaged, match="has steps after its recorded end"):
                 look("one")
         assert store.result("two").status == "SUCCEEDED"
 

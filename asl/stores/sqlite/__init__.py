@@ -37,7 +37,7 @@ class SqliteBackend:
 
     @property
     def checkpoints(self) -> str:
-        """The folder beside the file where checkpoints are kept."""
+        """The folder of the checkpoints, named after the file."""
         return f"{self.place}.checkpoints"
 
     def connect(self) -> SqliteConnection:

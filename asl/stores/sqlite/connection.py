@@ -123,7 +123,7 @@ class SqliteConnection:
             self._prepare(synchronous)
             lock = self.path.with_name(self.path.name + ".lock")
             self._locks = Locks(lock, self.refusal is not None)
-        except BaseException:  # nobody else could close it
+        except BaseException:  # no other reference to it exists
             self._file.close()
             raise
 
@@ -135,7 +135,7 @@ class SqliteConnection:
         else:
             use_wal(self._file)
             run(f"PRAGMA synchronous = {synchronous}")
-        # First: whoever makes the tables sets both numbers in the same transaction.
+        # First: the transaction that creates the tables sets both numbers.
         tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
         (version,) = run("PRAGMA user_version").fetchone()
         (application,) = run("PRAGMA application_id").fetchone()
@@ -337,7 +337,7 @@ class SqliteConnection:
         self.reached("commit.done")
 
     def _begin(self) -> None:
-        """Begin to write, as soon as nobody else does.
+        """Begin a write transaction as soon as no other process writes.
 
         SQLite would sleep for longer and longer between two attempts, so of several processes that
         write all the time each would mostly sleep.
@@ -350,7 +350,7 @@ class SqliteConnection:
             run(f"PRAGMA busy_timeout = {int(self.patience * 1000)}")
 
     def _change(self, writes: Iterable[Write]) -> None:
-        """Make changes in their order; the same one again and again is made at once."""
+        """Make changes in their order; runs of the same statement use one call."""
         for change, same in groupby(writes, itemgetter(0)):
             if isinstance(change, _CHANGES):
                 rows = parameters(change, (values for _, values in same))
@@ -389,4 +389,4 @@ def guard(*columns: object) -> int:
 
 
 def _nothing(point: str) -> None:
-    """Go on: nobody wants the process to die here."""
+    """Ignore a fail point."""

@@ -26,12 +26,12 @@ _FLOCK = "hhqqi4x"
 
 
 class Locks:
-    """Byte *n* of a file beside the store stands for the lock *n*."""
+    """Locks on bytes of a file named after the store: byte *n* is lock *n*."""
 
     def __init__(self, path: Path, read_only: bool = False) -> None:
         self.closed = False
         self._file = -1
-        """-1 where the file is not there and cannot be made: nobody holds anything."""
+        """-1 if the file does not exist and cannot be created: no lock is held."""
         if not read_only:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         elif _OFD_GETLK is not None and path.exists():
@@ -49,7 +49,7 @@ class Locks:
         return True
 
     def is_held(self, number: int) -> bool:
-        """Whether another process has an execution; nobody is kept from it by this look."""
+        """Return whether another process holds a lock, without taking it."""
         if self._file < 0:
             return False
         if _OFD_GETLK is not None:

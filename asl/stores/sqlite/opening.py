@@ -40,7 +40,10 @@ WITHOUT_INDEX: Final = "mode=rw"
 def reading_mode(path: Path) -> str | None:
     """Return how SQLite opens a file that cannot be written, None for one that can.
 
-    What was written last stands in a file beside it, unless its last writer has put that away.
+    The last writes are in its write-ahead log, unless the last writer removed that.
+
+    Raises:
+        StoreError: The file cannot be read without writing, or no file can have this path.
     """
     exists = _exists(path)
     last, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
@@ -99,7 +102,7 @@ def use_wal(file: sqlite3.Connection) -> None:
     """Switch to write-ahead logging.
 
     Two processes that create one file at the same time would wait for each other, so SQLite
-    refuses one of them at once, whatever its timeout is; the other has switched a moment later.
+    refuses one of them immediately, regardless of its timeout; the other switches soon after.
     """
     run_when_free(file, "PRAGMA journal_mode = WAL", BUSY)
 
@@ -131,7 +134,7 @@ def _exists(path: Path) -> bool:
 def advice(error: sqlite3.OperationalError) -> str:
     """Return what SQLite says, and what to do about it."""
     text = str(error)
-    # Even to look at a store takes room: for the index of what was written last, beside it. An
+    # Even reading takes disk space, for the index of the write-ahead log. An
     # error that Python raises by itself has no code.
     no_index = getattr(error, "sqlite_errorname", None) == "SQLITE_IOERR_SHMSIZE"
     if "locked" in text:

@@ -214,7 +214,7 @@ def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> Com
 def _conditions(where: Where, by: str | None = None) -> str:
     if not where:
         return ""
-    # SQLite looks for no index where a sign stands before the column.
+    # SQLite uses no index for a column after a sign.
     named = ((name if by in (None, name) else f"+{name}", test) for name, test in where.items())
     return " WHERE " + " AND ".join(_condition(name, test) for name, test in named)
 
@@ -252,7 +252,7 @@ def _begins(column: str, value: object) -> str:
 
 
 def _literal(value: object) -> str:
-    """Return a value that stands in a statement, or the mark for one that is given."""
+    """Return a value as an SQL literal, or the mark of a parameter."""
     if value is PARAMETER:
         return "?"
     if value is None:
