@@ -22,8 +22,8 @@ __all__ = [
     "Condition",
     "Delete",
     "Insert",
-    "Parameter",
     "Predicate",
+    "QueryParameter",
     "Row",
     "Select",
     "Update",
@@ -42,13 +42,13 @@ __all__ = [
 ]
 
 
-class Parameter(Enum):
+class QueryParameter(Enum):
     """The mark of a value passed with each use of a statement."""
 
     VALUE = "?"
 
 
-PARAMETER: Final = Parameter.VALUE
+PARAMETER: Final = QueryParameter.VALUE
 
 Values: TypeAlias = tuple[Any, ...]
 """The values of `PARAMETER` in one use of a statement: texts, numbers, bytes, None, and lists of
@@ -68,7 +68,7 @@ class Predicate:
     value: object = PARAMETER
 
 
-Condition: TypeAlias = str | float | Parameter | Predicate | None
+Condition: TypeAlias = str | float | QueryParameter | Predicate | None
 Where: TypeAlias = Mapping[str, Condition]
 """What each column of a row must be: this value, None, what is given, or what passes a test."""
 
@@ -142,7 +142,7 @@ class Update:
     """Sets columns of the rows that meet the conditions."""
 
     table: Table
-    set: Mapping[str, str | float | Parameter | None]
+    set: Mapping[str, str | float | QueryParameter | None]
     where: Where
 
 
