@@ -439,7 +439,7 @@ def test_what_no_store_can_be_asked_for_is_told(tmp_path: Path) -> None:
     with asl.open_store(tmp_path / "runs.db") as store:
         with pytest.raises(asl.StoreError, match="surrogates"):
             store.get("\ud800")
-        with pytest.raises(asl.AslError, match="it is not NoneType"):
+        with pytest.raises(asl.AslError, match="must be a string, not NoneType"):
             store.get(None)  # type: ignore[arg-type]
         with pytest.raises(asl.StoreError, match="too large"):
             store.executions(limit=10**30)
