@@ -19,7 +19,7 @@ from asl.core.errors import AslError
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents.compiling import compile
-from asl.documents.loading import document_of
+from asl.documents.loading import resolve_document
 from asl.effects.aws_services import aws_service_agent
 from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.delivery import delivery_of, named_sink
@@ -41,18 +41,18 @@ from asl.stores.checkpoint_folder import CheckpointFolder
 __all__ = [
     "NO_INPUT",
     "Bindings",
-    "Bound",
     "NoOptions",
+    "ResolvedBindings",
+    "add_template_workflows",
     "bind",
     "check_forms",
     "check_input",
     "check_name",
-    "clock_of",
+    "find_startable_workflows",
     "refuse_running_loop",
     "refuse_unknown",
-    "startable",
+    "resolve_clock",
     "takes_bindings",
-    "with_siblings",
 ]
 
 
@@ -145,7 +145,7 @@ _NAMED: Final[Mapping[str, str]] = {
 _STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
 
 
-def startable(
+def find_startable_workflows(
     document: Document, given: Mapping[str, Program | Document | Loadable] | None
 ) -> Mapping[str, Program | Document | Loadable] | None:
     """Return the workflows that a document may start: the bound ones and those of its template.
@@ -157,18 +157,18 @@ def startable(
     return {**document.siblings(), **(given or {})} or given
 
 
-def with_siblings(
+def add_template_workflows(
     workflow: Program | Document | Loadable, bindings: Bindings
 ) -> tuple[Program | Document, Bindings]:
     """Load a workflow; return it and its bindings with the workflows of its template added."""
     if isinstance(workflow, Program):
         return workflow, bindings
-    document = document_of(workflow)
-    found = startable(document, bindings.get("workflows"))
+    document = resolve_document(workflow)
+    found = find_startable_workflows(document, bindings.get("workflows"))
     return document, bindings if found is None else {**bindings, "workflows": found}
 
 
-class Bound(NamedTuple):
+class ResolvedBindings(NamedTuple):
     """The resolved bindings of one run."""
 
     find: Find
@@ -179,7 +179,7 @@ class Bound(NamedTuple):
 
 def bind(
     bindings: Bindings, program: Program | None = None, *, ignore_blocks: bool = False
-) -> Bound:
+) -> ResolvedBindings:
     """Resolve the bindings for runs of *program*; raise AslError for an invalid one."""
     check_forms(bindings)
     services = _services(bindings, program, ignore_blocks)
@@ -207,7 +207,7 @@ def bind(
     )
     services.boxes = registry.tools
     services.without_mocks = lambda: registry.without_mocks().find
-    return Bound(
+    return ResolvedBindings(
         registry.find, services, _buckets(bindings.get("buckets")), bindings.get("listener")
     )
 
@@ -383,7 +383,7 @@ def check_name(name: str | None) -> None:
         raise AslError(f"the name of an execution must be printable text, got {name!r}")
 
 
-def clock_of(clock: str | Clock) -> Clock:
+def resolve_clock(clock: str | Clock) -> Clock:
     """Return the clock with this name, or the clock itself; raise AslError for anything else."""
     if clock == "virtual":
         return VirtualClock()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.checks.aws import unreadable
-from asl.compiler.single import states_of
+from asl.compiler.single_state import states_of
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document
 from asl.core.errors import AslError, InvalidTest

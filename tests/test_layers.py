@@ -264,7 +264,7 @@ LATE = {
     "asl.cli": "rows of the table of commands",
     "asl.cli.progress": "what a terminal shows of a run that takes a moment",
     "asl.cli.trace": "the option --trace",
-    "asl.compiler.included": "Include, which composes documents while it runs",
+    "asl.compiler.include": "Include, which composes documents while it runs",
     "asl.compiler.jsonata": "JSONata, which a document in JSONPath lacks",
     "asl.compose.expansion": "documents that are composed of parts",
     "asl.compose.imports": "documents with imports",

@@ -12,7 +12,7 @@ import click
 import asl
 from asl.agents.bound import Bindings
 from asl.bindings import Bindings as RunBindings
-from asl.bindings import startable
+from asl.bindings import find_startable_workflows
 from asl.cli.arguments import (
     AGENTS,
     DEFAULT_ORIGIN,
@@ -235,7 +235,7 @@ def _startable(
     document: "Program | Document | None", given: "dict[str, Document]"
 ) -> "Mapping[str, Program | Document | Loadable] | None":
     """Return the workflows that a document may start, with those of its own template."""
-    return startable(document, given) if isinstance(document, Document) else given
+    return find_startable_workflows(document, given) if isinstance(document, Document) else given
 
 
 def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":

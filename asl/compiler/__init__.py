@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from asl.compiler.handlers import compile_retrier
 from asl.compiler.jsonpath import JsonPathCompiler
-from asl.compiler.sizes import bound_output
-from asl.compiler.state import StateCompiler
+from asl.compiler.retry_catch import compile_retrier
+from asl.compiler.state import StateCompiler, bound_output
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Self, TypeAlias
 
-from asl.compiler.handlers import compile_matcher
-from asl.compiler.settled import compile_settled
+from asl.compiler.computed_blocks import compile_computed_block
+from asl.compiler.retry_catch import compile_matcher
 from asl.core.errors import StateError, too_large
 from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
@@ -17,7 +17,7 @@ from asl.expr.references import Place
 from asl.program import Catcher, Finish, Machine, MachineOf, Step, Work
 from asl.states import STATE_TYPES
 
-__all__ = ["CompileMachine", "StateCompiler"]
+__all__ = ["CompileMachine", "StateCompiler", "bound_output"]
 
 _WITH_TOKEN = re.compile(r"\.(?:waitForTaskToken|sync|sync:2)\Z")
 
@@ -126,10 +126,10 @@ class StateCompiler(ABC):
 
     def included(self) -> MachineOf:
         """Compile what an Include holds."""
-        from asl.compiler.included import compile_included
+        from asl.compiler.include import compile_include
 
         pointer = f"{self.own.pointer}/Template"
-        return compile_included(
+        return compile_include(
             self.own,
             self.state["Template"],
             self.profile,
@@ -175,7 +175,7 @@ class StateCompiler(ABC):
 
     def settled(self, field: str) -> Evaluate | None:
         """Compile a block that is read once its fields are computed, None where none of them is."""
-        return compile_settled(self, field, self.own, self.whole)
+        return compile_computed_block(self, field, self.own, self.whole)
 
     def matcher(self, names: list[str]) -> Callable[[StateError], bool]:
         """Compile error names as `ErrorEquals` has them."""
@@ -202,3 +202,33 @@ class StateCompiler(ABC):
     @abstractmethod
     def catcher(self) -> Catcher:
         """Compile an entry of `Catch`, which is the object at hand."""
+
+
+def bound_output(step: Step, limit: int, *, first: bool) -> None:
+    """Let a pure state fail where its output is too large.
+
+    What it hands on unchanged is measured only in the *first* state of a machine: elsewhere the
+    state before has been.
+    """
+    transform, choose = step.transform, step.choose
+
+    def check(data: Json, output: Json) -> None:
+        if (first or output is not data) and measure(output, limit) > limit:
+            raise too_large(step.name)
+
+    if transform is not None:
+
+        def transform_within(data: Json, frame: Frame) -> Json:
+            output = transform(data, frame)
+            check(data, output)
+            return output
+
+        step.transform = transform_within
+    elif choose is not None:
+
+        def choose_within(data: Json, frame: Frame) -> tuple[Step | None, Json]:
+            following, output = choose(data, frame)
+            check(data, output)
+            return following, output
+
+        step.choose = choose_within

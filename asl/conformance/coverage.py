@@ -17,7 +17,7 @@ from asl.conformance.runner import Verdict
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, read
 from asl.core.values import Json, compact
-from asl.documents.loading import document_of
+from asl.documents.loading import resolve_document
 from asl.engine.result import Result
 from asl.graphs.model import MISSING, GraphState, MachineGraph, Transition, graph_of
 from asl.program import Program
@@ -81,7 +81,7 @@ def recorded(run: Callable[..., Result], runs: list[Run]) -> Callable[..., Resul
         if isinstance(workflow, Program):
             document = read(dict(workflow.document), name=workflow.name)
         else:
-            document = workflow = document_of(workflow)
+            document = workflow = resolve_document(workflow)
         children: list[Json] = []
         if options.get("listener") is None:
             options["listener"] = children_listener(children)

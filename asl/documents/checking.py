@@ -11,7 +11,7 @@ from asl.checks.workflow import taken_apart
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document, Loadable
 from asl.core.profile import DEFAULT, Profile
-from asl.documents.loading import check_names, document_of, profile_of
+from asl.documents.loading import check_names, resolve_document, resolve_profile
 
 __all__ = ["check", "variable_references"]
 
@@ -51,10 +51,10 @@ def check(
         >>> for diagnostic in report.errors:
         ...     print(diagnostic.code, diagnostic.pointer, diagnostic.message)
     """
-    chosen = profile_of(profile)
+    chosen = resolve_profile(profile)
     check_names(agents=agents, resources=resources, workflows=workflows)
     try:
-        loaded = document_of(document)
+        loaded = resolve_document(document)
     except InvalidDocument as refusal:
         if not chosen.aws:
             raise
@@ -83,4 +83,4 @@ def variable_references(document: Document | Loadable) -> dict[str, list[str]]:
     Raises:
         InvalidDocument: The document cannot be read.
     """
-    return references(taken_apart(document_of(document).value, DEFAULT))
+    return references(taken_apart(resolve_document(document).value, DEFAULT))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asl.core.document import Document, Loadable
 from asl.dialects import NATIVE, said_plainly, worded
-from asl.documents.loading import document_of
+from asl.documents.loading import resolve_document
 from asl.graphs.difference import Difference, difference, without_originals
 
 __all__ = ["diff"]
@@ -28,7 +28,7 @@ def diff(before: Document | Loadable, after: Document | Loadable) -> Difference:
         InvalidDocument: A document cannot be read.
         DocumentNotFound: No file exists at the path.
     """
-    left, right = document_of(before), document_of(after)
+    left, right = resolve_document(before), resolve_document(after)
     read = NATIVE not in (left.dialect, right.dialect)
     found = difference(left.whole, right.whole, (worded(left), worded(right)), read=read)
     if left.dialect == right.dialect or found.same:

@@ -12,11 +12,11 @@ from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.documents.loading import document_of, profile_of
+from asl.documents.loading import resolve_document, resolve_profile
 from asl.effects.threads import run_in_thread
 from asl.program import Program
 
-__all__ = ["compile", "is_small", "prepare", "program_of"]
+__all__ = ["compile", "is_small", "prepare", "resolve_program"]
 
 Prepared = TypeVar("Prepared")
 
@@ -49,12 +49,12 @@ def compile(
     """
     from asl.checks import raise_for_errors
 
-    loaded, chosen = compose_runnable(document_of(document)), profile_of(profile)
+    loaded, chosen = compose_runnable(resolve_document(document)), resolve_profile(profile)
     raise_for_errors(loaded, chosen, ignore_blocks=ignore_blocks)
     return compile_workflow(loaded.whole, chosen, loaded.name)
 
 
-def program_of(
+def resolve_program(
     workflow: Program | Document | Loadable, profile: str | Profile | None, ignore_blocks: bool
 ) -> Program:
     """Return a compiled program unchanged; compile anything else."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.dialects import worded
-from asl.documents.loading import document_of
+from asl.documents.loading import resolve_document
 from asl.graphs.dot import dot
 from asl.graphs.mermaid import mermaid
 from asl.graphs.model import MachineGraph, graph_of
@@ -39,5 +39,5 @@ def graph(document: Document | Loadable, *, format: str = "mermaid") -> str:
     """
     if format not in FORMATS:
         raise AslError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
-    loaded = document_of(document)
+    loaded = resolve_document(document)
     return FORMATS[format](graph_of(loaded.whole, worded(loaded)))

@@ -11,7 +11,7 @@ from asl.core.errors import AslError
 from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json
 
-__all__ = ["check_names", "document_of", "load", "profile_of"]
+__all__ = ["check_names", "load", "resolve_document", "resolve_profile"]
 
 
 def load(
@@ -76,12 +76,12 @@ def load(
     )
 
 
-def document_of(what: Document | Loadable) -> Document:
+def resolve_document(what: Document | Loadable) -> Document:
     """Return a document unchanged; load anything else."""
     return what if isinstance(what, Document) else load(what)
 
 
-def profile_of(profile: str | Profile) -> Profile:
+def resolve_profile(profile: str | Profile) -> Profile:
     """Return the profile with this name; raise AslError for an unknown one."""
     if isinstance(profile, Profile):
         return profile

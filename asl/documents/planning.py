@@ -8,7 +8,7 @@ from typing import Any
 from asl.core.document import Document, Loadable
 from asl.core.profile import Profile
 from asl.documents.checking import check
-from asl.documents.loading import document_of
+from asl.documents.loading import resolve_document
 from asl.effects.prices import Prices
 from asl.graphs.planning import Plan, make_plan
 
@@ -37,6 +37,6 @@ def plan(
     Raises:
         InvalidDocument: The document has errors.
     """
-    loaded = document_of(document)
+    loaded = resolve_document(document)
     check(loaded, profile=profile).raise_for_errors()
     return make_plan(loaded.whole, Prices(prices), limit)

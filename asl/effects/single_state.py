@@ -14,9 +14,8 @@ from typing import Any, BinaryIO
 from asl.checks import check
 from asl.checks.trial import check_configuration, check_context, check_iterations, check_mock
 from asl.compiler import compile_workflow, open_state
-from asl.compiler.map_stages import map_items, tolerates
-from asl.compiler.single import Subject, alone, states_of
-from asl.compiler.stages import input_stages, result_stages
+from asl.compiler.inspection import input_stages, map_items, result_stages, tolerates
+from asl.compiler.single_state import SingleState, isolate_state, states_of
 from asl.core.diagnostics import Diagnostic, Report, did_you_mean
 from asl.core.document import Document, read
 from asl.core.errors import AslError, InvalidTest, StateError
@@ -141,12 +140,12 @@ def _known(what: str, given: Mapping[str, Json], names: Sequence[str]) -> None:
             raise AslError(f"{what} no {name!r} ({hint})")
 
 
-def _subject(document: Document, name: str | None, profile: Profile) -> Subject:
+def _subject(document: Document, name: str | None, profile: Profile) -> SingleState:
     """Return the state to test; raises InvalidDocument where the definition has errors."""
     definition = document.value
     if "States" not in definition and "Type" in definition:
-        subject = Subject(UNNAMED, definition)
-        report = check(read(alone(subject)[0], name=document.source.name), profile)
+        subject = SingleState(UNNAMED, definition)
+        report = check(read(isolate_state(subject)[0], name=document.source.name), profile)
         _of_state(report, document).raise_for_errors()
         if name is not None:
             raise InvalidTest(NOT_FOUND, hint="it is a state alone: name none")
@@ -263,7 +262,7 @@ class _SingleState:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: SingleState,
         profile: Profile,
         mock: _Mock | None,
         configuration: Mapping[str, Json],
@@ -273,7 +272,7 @@ class _SingleState:
         self.subject = subject
         self.mock = mock
         self.configuration = configuration
-        workflow, self.stands_for = alone(subject)
+        workflow, self.stands_for = isolate_state(subject)
         self.program = compile_workflow(workflow, profile, subject.name)
         self.compiler = open_state(workflow, subject.name, profile)
         self.step = self.program.machine.start

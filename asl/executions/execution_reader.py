@@ -12,8 +12,8 @@ from asl.compiler import compile_workflow
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, encode
-from asl.documents.compiling import prepare, program_of
-from asl.documents.loading import profile_of
+from asl.documents.compiling import prepare, resolve_program
+from asl.documents.loading import resolve_profile
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event
 from asl.engine.execution import Execution, Identity
@@ -128,7 +128,7 @@ class ExecutionReader:
             AslError: A program was compiled with another profile.
         """
         if not isinstance(document, Program):
-            document = program_of(document, stored.profile, False)
+            document = resolve_program(document, stored.profile, False)
         elif document.profile.name != stored.profile:
             raise AslError(
                 f"the program is compiled with the profile {document.profile.name!r}, and the "
@@ -333,4 +333,4 @@ class EventFeed:
 
 def _compiled(document: Json, stored: Stored) -> Program:
     """Compile a stored document; it was checked when the execution started."""
-    return compile_workflow(document, profile_of(stored.profile), stored.workflow)
+    return compile_workflow(document, resolve_profile(stored.profile), stored.workflow)

@@ -12,7 +12,7 @@ from time import time_ns
 from typing import Any, Protocol
 
 from asl import __version__
-from asl.bindings import Bindings, Bound, bind
+from asl.bindings import Bindings, ResolvedBindings, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encode, json_equal
 from asl.effects.child_execution import PreparedExecution, StartRequest
@@ -64,7 +64,7 @@ REDRIVEN = Select(EXECUTION, ("redriven",), {"number": PARAMETER})
 class Claim(Protocol):
     """The claim of a runner on an execution."""
 
-    def prepare(self, bound: Bound) -> Bound:
+    def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that let branches wait without a process."""
         ...
 
@@ -340,7 +340,7 @@ class Executor:
 
     # The bindings that an execution depends on
 
-    def _used_names(self, program: Program, bindings: Bindings, bound: Bound) -> Names:
+    def _used_names(self, program: Program, bindings: Bindings, bound: ResolvedBindings) -> Names:
         """Return the bound names that executions of *program* may use."""
         services = bound.services
         given: tuple[Iterable[str] | None, ...] = (
@@ -384,7 +384,7 @@ class Executor:
         program: Program,
         data: Json,
         journal: StoreJournal,
-        bound: Bound,
+        bound: ResolvedBindings,
         in_event_loop: bool,
         claim: Claim | None = None,
     ) -> Result:

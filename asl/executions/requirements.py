@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from asl.bindings import Bindings, Bound
+from asl.bindings import Bindings, ResolvedBindings
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.executions.errors import BindingsMissing
@@ -82,7 +82,7 @@ def _read(documents: Iterable[Json]) -> _Text:
     return _Text(frozenset(fields), frozenset(computed), frozenset(texts), found)
 
 
-def used_names(program: Program, bindings: Bindings, bound: Bound) -> Names:
+def used_names(program: Program, bindings: Bindings, bound: ResolvedBindings) -> Names:
     """Return the bound names that *program*, and the workflows that it may start, may use."""
     text, names = _of_run(program, bound), _bound_names(bindings, bound)
     found = {
@@ -97,7 +97,7 @@ def used_names(program: Program, bindings: Bindings, bound: Bound) -> Names:
     return {kind: names for kind, names in found.items() if names}
 
 
-def _of_run(program: Program, bound: Bound, state: str | None = None) -> _Text:
+def _of_run(program: Program, bound: ResolvedBindings, state: str | None = None) -> _Text:
     """Return the text of all documents of a run, of the first one from a *state* on."""
     workflows = bound.services.workflows or {}
     document = program.document if state is None else _ahead(program.document, state)
@@ -115,7 +115,7 @@ def _ahead(document: Mapping[str, Json], state: str) -> Json:
     return {**document, "States": {name: states[name] for name in reached}}
 
 
-def _bound_names(bindings: Bindings, bound: Bound) -> dict[str, Collection[str]]:
+def _bound_names(bindings: Bindings, bound: ResolvedBindings) -> dict[str, Collection[str]]:
     """Return what is bound by name, by kind; of resources the functions only."""
     services = bound.services
     return {
@@ -147,7 +147,7 @@ def _uses(text: _Text, kind: str, name: str) -> bool:
     return bool(_FIELDS_OF[kind] & text.fields)
 
 
-def _is_bound(kind: str, name: str, bound: Bound, names: Collection[str]) -> bool:
+def _is_bound(kind: str, name: str, bound: ResolvedBindings, names: Collection[str]) -> bool:
     """Whether a name is bound; a resource may be so by a pattern, a function by its short name."""
     if name in names or kind != "resources":
         return name in names
@@ -176,7 +176,7 @@ def require_bindings(
     recorded: Names,
     program: Program,
     bindings: Bindings,
-    bound: Bound,
+    bound: ResolvedBindings,
     state: str | None = None,
 ) -> None:
     """Check that the bindings of earlier runs of an execution are there.

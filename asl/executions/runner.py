@@ -17,7 +17,7 @@ from math import inf
 from threading import Event, Thread
 from typing import Final
 
-from asl.bindings import Bindings, Bound
+from asl.bindings import Bindings, ResolvedBindings
 from asl.core.errors import AslError, StateError
 from asl.effects.clock import Clock, WallClock, steady_seconds
 from asl.effects.suspension import SuspensionMonitor
@@ -56,7 +56,7 @@ class _Live:
         self.cancellation: Cancellation | None = None
         self.task: asyncio.Task[None] | None = None
 
-    def prepare(self, bound: Bound) -> Bound:
+    def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that let branches wait without a process, and wait for missing agents."""
         services = bound.services
         services.suspension = self.suspension

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Unpack
 from asl.bindings import (
     NO_INPUT,
     Bindings,
+    add_template_workflows,
     bind,
     check_input,
     check_name,
-    clock_of,
     refuse_running_loop,
     refuse_unknown,
+    resolve_clock,
     takes_bindings,
-    with_siblings,
 )
 from asl.core.document import Document, Loadable
 from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
 from asl.core.profile import Profile
 from asl.core.values import Json, copy_foreign
-from asl.documents.compiling import prepare, program_of
+from asl.documents.compiling import prepare, resolve_program
 from asl.effects.clock import Clock
 from asl.engine.result import Result
 from asl.executions.control import StoreControl
@@ -71,7 +71,7 @@ class Store(StoreControl, StoreMaintenance):
         **bindings: Unpack[Bindings],
     ) -> None:
         refuse_unknown(Store.__init__, bindings)
-        super().__init__(open_backend(path, synchronous), clock_of(clock), bindings)
+        super().__init__(open_backend(path, synchronous), resolve_clock(clock), bindings)
 
     def start(
         self,
@@ -374,7 +374,7 @@ class Store(StoreControl, StoreMaintenance):
         profile: str | Profile | None,
     ) -> tuple[Program, Json]:
         """Return the program and a copy of the input; raises AslError if either is invalid."""
-        program = program_of(workflow, profile, False)
+        program = resolve_program(workflow, profile, False)
         check_name(name)
         data = copy_foreign(data)
         check_input(data, program.profile)
@@ -389,7 +389,7 @@ class Store(StoreControl, StoreMaintenance):
         given: Bindings,
     ) -> tuple[Program, Json, Bindings]:
         """Return the program, a copy of the input, and the bindings of a run."""
-        workflow, given = with_siblings(workflow, given)
+        workflow, given = add_template_workflows(workflow, given)
         return *self._checked(workflow, data, name, profile), given
 
     async def _compiled(

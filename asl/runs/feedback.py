@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from asl.bindings import clock_of
+from asl.bindings import resolve_clock
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json, copy_foreign
@@ -54,7 +54,7 @@ def give_feedback(
         raise AslError(
             f"the result has no feedback request {feedback_id!r}" + (f" ({hint})" if hint else "")
         )
-    request, now = asked[feedback_id], clock_of(clock).now()
+    request, now = asked[feedback_id], resolve_clock(clock).now()
     record: dict[str, Json] = {
         "feedbackId": feedback_id,
         "answer": judged(request, copy_foreign(answer)),

@@ -9,7 +9,7 @@ from asl.agents.mock_file import load_mocks as load
 from asl.checks.workflow import taken_apart
 from asl.core.document import Document, Loadable
 from asl.core.profile import DEFAULT
-from asl.documents.loading import document_of
+from asl.documents.loading import resolve_document
 from asl.program import Program
 
 __all__ = ["load_mocks"]
@@ -44,7 +44,7 @@ def load_mocks(
         steps = [step for each in document.machines.values() for step in each.steps.values()]
         states, name = {step.name: step.type for step in steps}, document.name
     else:
-        loaded = document_of(document)
+        loaded = resolve_document(document)
         nodes = taken_apart(loaded.value, DEFAULT).nodes()
         states, name = {node.name: node.value.get("Type", "") for node in nodes}, loaded.name
     return dict(load(file, case, machine=machine, states=states, workflow=name))

@@ -9,14 +9,14 @@ from typing import Any, Unpack
 from asl.bindings import (
     Bindings,
     bind,
-    clock_of,
     refuse_running_loop,
     refuse_unknown,
+    resolve_clock,
     takes_bindings,
 )
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
-from asl.documents.compiling import prepare, program_of
+from asl.documents.compiling import prepare, resolve_program
 from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.driver import drive
 from asl.effects.run import execute
@@ -92,7 +92,7 @@ async def aresume(
 
 def _clock_after(result: Result, clock: str | Clock) -> Clock:
     """Return the clock of a resumed execution; a virtual one starts at the end of *result*."""
-    return VirtualClock(result.ended) if clock == "virtual" else clock_of(clock)
+    return VirtualClock(result.ended) if clock == "virtual" else resolve_clock(clock)
 
 
 def _resumption(
@@ -110,7 +110,7 @@ def _resumption(
     execution, now = result.execution, clock.now()
     program = execution.program
     if document is not None:
-        program = replace(program_of(document, program.profile, False), name=program.name)
+        program = replace(resolve_program(document, program.profile, False), name=program.name)
     past = find_resume_point(result, checkpoint, program, now, force)
     bound = bind(bindings, program)
     return execute(

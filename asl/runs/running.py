@@ -10,19 +10,19 @@ from asl.bindings import (
     NO_INPUT,
     Bindings,
     NoOptions,
+    add_template_workflows,
     bind,
     check_input,
     check_name,
-    clock_of,
     refuse_running_loop,
     refuse_unknown,
+    resolve_clock,
     takes_bindings,
-    with_siblings,
 )
 from asl.core.document import Document, Loadable
 from asl.core.profile import NO_QUOTAS, Profile
 from asl.core.values import Json, copy_foreign
-from asl.documents.compiling import prepare, program_of
+from asl.documents.compiling import prepare, resolve_program
 from asl.effects.clock import Clock, WallClock
 from asl.effects.driver import drive
 from asl.effects.middleware import Middleware
@@ -163,7 +163,7 @@ def run(
         "policy": policy,
         "middleware": middleware,
     }
-    chosen = clock_of(clock)
+    chosen = resolve_clock(clock)
     work = _execution(
         workflow, input, profile, chosen, False, bindings, ignore_blocks,
         name, express, requestor,
@@ -209,7 +209,7 @@ async def arun(
         AslError: An argument is invalid.
     """
     refuse_unknown(arun, bindings)
-    chosen = clock_of(clock)
+    chosen = resolve_clock(clock)
     in_event_loop = isinstance(chosen, WallClock)
     work = await prepare(
         _execution, workflow, input, profile, chosen, in_event_loop, bindings, ignore_blocks,
@@ -239,8 +239,8 @@ def _execution(
     requestor: str | None,
 ) -> Coroutine[Any, Any, Result]:
     """Return the coroutine of a whole run."""
-    workflow, bindings = with_siblings(workflow, bindings)
-    program = program_of(workflow, profile, ignore_blocks)
+    workflow, bindings = add_template_workflows(workflow, bindings)
+    program = resolve_program(workflow, profile, ignore_blocks)
     check_name(name)
     if program.profile.quotas is not NO_QUOTAS:
         data = copy_foreign(data)

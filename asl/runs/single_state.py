@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from asl.bindings import NO_INPUT, bind, clock_of, refuse_running_loop
+from asl.bindings import NO_INPUT, bind, refuse_running_loop, resolve_clock
 from asl.core.document import Document, Loadable
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.documents.loading import document_of, profile_of
+from asl.documents.loading import resolve_document, resolve_profile
 from asl.effects.clock import Clock
 from asl.effects.single_state import StateResult, run_single_state
 from asl.engine.execution import ROLE
@@ -64,8 +64,8 @@ def test_state(
         InvalidDocument: The definition has errors.
         AslError: Another argument is invalid.
     """
-    loaded, chosen_profile = document_of(definition), profile_of(profile)
-    chosen = clock_of(clock)
+    loaded, chosen_profile = resolve_document(definition), resolve_profile(profile)
+    chosen = resolve_clock(clock)
     refuse_running_loop()
     return run_single_state(
         loaded,

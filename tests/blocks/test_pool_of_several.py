@@ -8,7 +8,7 @@ import pytest
 
 import asl
 from asl.bindings import bind
-from asl.documents.compiling import program_of
+from asl.documents.compiling import resolve_program
 from asl.effects.clock import VirtualClock
 from asl.effects.run import execute
 from asl.engine.execution import Identity
@@ -42,7 +42,7 @@ def run_several(random: Random) -> tuple[World, VirtualClock]:
     }
 
     async def run(number: int, document: Any, child: Any) -> None:
-        program = program_of(document, None, False)
+        program = resolve_program(document, None, False)
         bound = bind({**bindings, "workflows": {"child": child}}, program)
         await execute(
             program,
@@ -138,7 +138,7 @@ def run_beside_one_another(documents: list[Any], agents: Any, pool: float) -> li
     errors: list[str | None] = [None] * len(documents)
 
     async def run(number: int, document: Any) -> None:
-        program = program_of(document, None, False)
+        program = resolve_program(document, None, False)
         bound = bind({"agents": agents, "pools": {"p": pool}}, program)
         result = await execute(
             program,

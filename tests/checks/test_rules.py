@@ -763,7 +763,7 @@ ELSEWHERE = {
     "V-ST-04": "reported as V-SUC-01 or V-FAIL-02",
     "V-MAP-14": "reported as V-ST-03",
     "V-TASK-03": "test_settings.py",
-    "V-TOP-15": "tests/engine/test_quotas.py",
+    "V-TOP-15": "tests/engine/test_history_quota.py",
     "EXEC-04": "tests/items/test_parquet.py",
 }
 """Rules of sections 1 to 6.8 that need another kind of test."""

@@ -20,7 +20,7 @@ from asl.core.source import Source
 from asl.core.values import Json, compact
 from asl.program import Machine, MachineOf, Step
 
-__all__ = ["compile_included"]
+__all__ = ["compile_include"]
 
 KEPT: Final = 64
 """How many machines of one Include are kept."""
@@ -28,7 +28,7 @@ KEY: Final = 4096
 """Characters of arguments that are worth keeping a machine for."""
 
 
-def compile_included(
+def compile_include(
     step: Step,
     template: Mapping[str, Json],
     profile: Profile,

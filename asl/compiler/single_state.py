@@ -7,11 +7,11 @@ from asl.core.values import Json
 from asl.states import type_of
 from asl.states.machines import machines_of
 
-__all__ = ["Subject", "alone", "states_of"]
+__all__ = ["SingleState", "isolate_state", "states_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SingleState:
     """A state, and what it takes from the machine around it."""
 
     name: str
@@ -24,19 +24,19 @@ class Subject:
 
 def states_of(
     machine: Mapping[str, Json], language: str = "JSONPath", in_map: bool = False
-) -> Iterator[Subject]:
+) -> Iterator[SingleState]:
     """Yield every state of a machine that has no errors, also those of the machines within."""
     language = machine.get("QueryLanguage", language)
     for name, state in machine["States"].items():
         if type(state) is not dict:
             continue  # a parameter of a template
-        yield Subject(name, state, language, in_map)
+        yield SingleState(name, state, language, in_map)
         in_items = in_map or type_of(state).iterates
         for _, inner in machines_of(state):
             yield from states_of(inner, language, in_items)
 
 
-def alone(subject: Subject) -> tuple[dict[str, Json], dict[str, str]]:
+def isolate_state(subject: SingleState) -> tuple[dict[str, Json], dict[str, str]]:
     """Return a workflow of the state alone, and which state each of its other states stands for.
 
     Whatever the state leads to ends the workflow, by a name that no state of the document has: a

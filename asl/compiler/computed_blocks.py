@@ -17,10 +17,10 @@ from asl.program import Step
 from asl.states.base import Compiler, Node
 from asl.states.blocks import BLOCKS
 
-__all__ = ["compile_settled"]
+__all__ = ["compile_computed_block"]
 
 
-def compile_settled(
+def compile_computed_block(
     compiler: Compiler, field: str, step: Step, whole: Mapping[str, Json]
 ) -> Evaluate | None:
     """Compile a block: `(effective or execution input, frame) -> block`; None if it is written.
