@@ -59,7 +59,7 @@ def answer_command(
         if heartbeat:
             return Exit.OK
         name = store.root(store.execution_of(token))
-        console.say(f"asl: answered; {continue_command(store, 'resume', name)} goes on with it")
+        console.say(f"asl: answered; {continue_command(store, 'resume', name)} continues it")
     return Exit.OK
 
 
@@ -124,7 +124,7 @@ def feedback_command(
             for request in asked:
                 console.write_result(console.as_text(request))
             if not asked:
-                console.say("asl: nobody is asked about this execution")
+                console.say("asl: the execution has no feedback requests")
             return Exit.OK
         if answer is None or memory is None:
             raise click.UsageError("an answer needs ANSWER and --memory")

@@ -132,7 +132,7 @@ def approve_command(
             if not refusal.late:
                 raise
             go_on = continue_command(store, "resume", store.root(name))
-            raise AslError(f"the answer comes too late; {go_on} goes on without it") from None
+            raise AslError(f"the answer comes too late; {go_on} continues without it") from None
         policy = store.request(request["requestId"]).get("policy", {})
         go_on = "a worker" if store.workers() else continue_command(store, "resume", name)
     if record is None:
@@ -140,7 +140,7 @@ def approve_command(
         console.say(f"asl: {count} of {needed} approvals: {name} waits for more", style="yellow")
         return Exit.PAUSED
     console.write_result(console.as_text(record))
-    console.say(f"asl: decided; {go_on} goes on with it")
+    console.say(f"asl: decided; {go_on} continues it")
     return Exit.OK
 
 

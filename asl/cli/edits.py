@@ -137,5 +137,5 @@ def fmt_command(documents: tuple[str, ...], check: bool) -> Exit:
             if not check:
                 console.write_file(name, text)
     for name in changed:
-        console.say(f"asl: {name} {'has another layout' if check else 'was laid out'}")
+        console.say(f"asl: {name} {'would be reformatted' if check else 'reformatted'}")
     return Exit.FAILED if check and changed else Exit.OK

@@ -151,7 +151,7 @@ def _lines(name: str, request: dict[str, Json], go_on: str | None) -> Iterator[s
     yield f"  {' | '.join(request['options'])}  {request['requestId']}"
     yield f"  digest {digest_of(request)}"
     if go_on is not None:
-        yield f"  something is due: {go_on}"
+        yield f"  due: {go_on} continues it"
 
 
 def _rules(policy: dict[str, Json]) -> str:

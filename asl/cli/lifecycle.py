@@ -55,7 +55,7 @@ def resume_command(
     if due is (execution is not None):
         raise click.UsageError("name an execution, or say --due")
     if due and (checkpoint is not None or document is not None or force):
-        raise click.UsageError("--due goes on where executions are: leave out --from")
+        raise click.UsageError("--due takes no --from, --document or --force")
     if execution is None:
         return _all_due(store_file, binding)
     other = None if document is None else read_document(document, DEFAULT_ORIGIN)
@@ -163,7 +163,7 @@ def fork_command(
         console.write_line(handle.name)
         if not store.workers():
             resume = command_for("resume", handle.name)
-            console.say(f"asl: no worker runs on the store: {resume} goes on", style="yellow")
+            console.say(f"asl: no worker runs on the store: {resume} runs it", style="yellow")
     return Exit.OK
 
 

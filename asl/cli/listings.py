@@ -88,7 +88,7 @@ def ls_command(
         if each.status == "DAMAGED":
             why = f"  {each.cause}: {command_for('doctor')} says more"
         if each.name in left:
-            why = f"  nobody is at work on it: {left[each.name]}"
+            why = f"  its process has ended: {left[each.name]}"
         name, what = printable(each.name), printable(each.workflow + why)
         console.write_result(f"{name:<{width}}  {label}  {started}  {what}")
     if more:
@@ -138,8 +138,8 @@ def logs_command(execution: str, store_file: str | None, follow: bool, as_json: 
                     console.as_text(event.to_json()) if as_json else _event_line(event)
                 )
         except _AbandonedError:
-            go_on = f"{continue_command(store, 'resume', name)} goes on with it"
-            console.say(f"asl: nobody is at work on {name} any more: {go_on}", style="yellow")
+            go_on = f"{continue_command(store, 'resume', name)} continues it"
+            console.say(f"asl: the process of {name} has ended: {go_on}", style="yellow")
             return Exit.FAILED
     return Exit.OK
 
@@ -197,7 +197,7 @@ def _cost_report(usage: dict[str, Json]) -> dict[str, Json]:
 
 
 def _cost_lines(report: dict[str, Json]) -> Iterator[str]:
-    rows = [("in all", "", report["cost"], report["tokens"])]
+    rows = [("total", "", report["cost"], report["tokens"])]
     assumed = report.get("assumed", {"cost": 0, "tokens": 0})
     if any(assumed.values()):
         rows.append(("assumed", "", assumed["cost"], assumed["tokens"]))
@@ -241,5 +241,5 @@ def checkpoints_command(execution: str | None, store_file: str | None, as_json: 
         made = format_timestamp(each.created)
         console.write_line(f"{of}  {each.name:<{width}}  {made}  {until}  {where}")
     if not checkpoints:
-        console.say("asl: nothing has been saved")
+        console.say("asl: there are no checkpoints")
     return Exit.OK

@@ -232,7 +232,7 @@ def _remarking(store_file: str | None, binding: BindingOptions) -> Iterator[None
     except (KeyboardInterrupt, AslError) as stop:
         if store_file is not None and _leaves_behind(stop):
             due = command_for("resume", "--due", *binding.options)
-            console.say(f"asl: {due} goes on with what is left behind", style="yellow")
+            console.say(f"asl: {due} resumes the interrupted executions", style="yellow")
         raise
 
 
@@ -246,7 +246,7 @@ def _say_unexcluded(program: "Program") -> None:
         if step.type == "Approval"
     )
     if excludes:
-        text = "asl: 'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER"
+        text = "asl: 'ExcludeRequestor' excludes no user: name the requestor with --requestor USER"
         console.say(text, style="yellow")
 
 

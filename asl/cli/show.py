@@ -209,7 +209,7 @@ def _summary(
         if standing.percentage is not None:
             lines.append(f"progress  {standing.percentage:g} %")
         lines += [
-            f"stands at {name_of(each.path)}{_since(each, result)}"
+            f"state     {name_of(each.path)}{_since(each, result)}"
             f"{_how_far(standing.progress(each))}"
             for each in standing.states(LISTED)
         ]
@@ -218,10 +218,10 @@ def _summary(
     if len(waits) > LISTED:
         lines.append(f"waits for {len(waits) - LISTED} more: {command_for('inbox')} lists all")
     if nobody:
-        lines.append(f"nobody    is at work on it any more: {go_on} goes on with it")
-    lines += [f"decided   {prompt_of(each)}: {go_on} goes on" for each in decided[:LISTED]]
+        lines.append(f"orphaned  its process has ended: {go_on} continues it")
+    lines += [f"decided   {prompt_of(each)}: {go_on} continues it" for each in decided[:LISTED]]
     if due and not decided:
-        lines.append(f"due       something is: {go_on} goes on with it")
+        lines.append(f"due       {go_on} continues it")
     for saved in result.checkpoints[-LISTED:]:
         lines.append(f"saved     {saved.name}  {format_timestamp(saved.created)}")
     spent = result.usage

@@ -77,7 +77,7 @@ def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL
         raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
     store = Store(path, synchronous=synchronous)
     if store.session.refusal is not None:
-        console.say(f"asl: {path} can only be looked at: {store.session.refusal}", style="yellow")
+        console.say(f"asl: {path} is opened read-only: {store.session.refusal}", style="yellow")
     return store
 
 
@@ -127,7 +127,7 @@ def hint_missing_bindings(store: "Store", command: str, name: str) -> Iterator[N
 
 def say_redrivable(result: "Result", store: "Store") -> None:
     """Say how an execution that has not succeeded goes on."""
-    console.say(f"  hint: {continue_command(store, 'redrive', result.name)} goes on from there")
+    console.say(f"  hint: {continue_command(store, 'redrive', result.name)} continues from there")
 
 
 def say_paused(result: "Result", store: "Store | None") -> None:
@@ -144,7 +144,7 @@ def say_paused(result: "Result", store: "Store | None") -> None:
     if store is None:
         console.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
         return
-    go_on = f"{continue_command(store, 'resume', result.name)} goes on"
+    go_on = f"{continue_command(store, 'resume', result.name)} continues it"
     if result.pending:
         go_on = f"{command_for('approve', result.name)} decides, {go_on}"
     console.say(f"asl: {result.name} is paused: {go_on}", style="yellow")

@@ -85,7 +85,7 @@ def _load(paths: tuple[str, ...]) -> "list[Case]":
     for case in (case for suite in each for case in suite):
         if case.id in cases:
             raise AslError(
-                f"{case.where}: the id {case.id!r} stands at {cases[case.id].where} already"
+                f"{case.where}: the id {case.id!r} is already used at {cases[case.id].where}"
             )
         cases[case.id] = case
     return list(cases.values())

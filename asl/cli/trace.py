@@ -100,7 +100,7 @@ class Trace:
             self.outputs.pop(path, None)
             self._line(path, "retry", f"number {details['retry']}, after {details['delay']:g} s")
         elif kind == "ErrorCaught":
-            self._line(path, "caught", f"goes on with {details['next']!r}")
+            self._line(path, "caught", f"continues with {details['next']!r}")
         elif kind.endswith(("Failed", "TimedOut")) and path and type(path[-1]) is str:
             self._line(path, "error", _error(details))
             if "itemCounts" in details:

@@ -66,7 +66,7 @@ async def _work(
                 await (runner.drain() if until_idle else runner.ended())
             return
         except LeaseLost as error:
-            console.say(f"asl: {error}; it begins anew", style="yellow")
+            console.say(f"asl: {error}; the worker restarts", style="yellow")
             store.reopen()
 
 
@@ -79,7 +79,7 @@ def _stop_on_signals(runner: "Runner") -> None:
 def _report(name: str, outcome: "Result | str") -> None:
     """Print what an execution came to, or why it cannot go on."""
     if isinstance(outcome, str):
-        console.say(f"asl: {name} cannot go on here: {outcome}", style="yellow")
+        console.say(f"asl: {name} cannot run here: {outcome}", style="yellow")
     elif outcome.needs:
         needs = "; ".join(outcome.needs)
         hint = command_for("ls", "--stuck")

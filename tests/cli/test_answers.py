@@ -44,7 +44,7 @@ def test_tokens_are_listed_and_answered(asl: Asl) -> None:
     assert f"the answer to the task token {token} (Ask)" in asl("show", "it").stdout
     assert asl("answer", token, "--heartbeat").exit_code == 0
     assert (
-        "'asl resume it --agents sqs.yaml' goes on"
+        "'asl resume it --agents sqs.yaml' continues it"
         in asl("answer", token, "--output", '{"ok": 1}').stderr
     )
     again = asl("answer", token, "--output", "2")
@@ -125,7 +125,7 @@ def test_logs_end_where_nobody_is_at_work_any_more(asl: Asl, folder: Path) -> No
     assert done.returncode == 9
     logs = asl("logs", "-f", "it")
     assert (logs.exit_code, "TaskScheduled" in logs.stdout) == (1, True)
-    assert "nobody is at work on it any more: 'asl resume it' goes on with it" in logs.stderr
+    assert "the process of it has ended: 'asl resume it' continues it" in logs.stderr
     (folder / "agents.yaml").write_text("Die: {return: alive}\n")
     assert asl("resume", "--due", "--agents", "agents.yaml").stdout == "it  SUCCEEDED\n"
     assert asl("logs", "-f", "it").exit_code == 0

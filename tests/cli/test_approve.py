@@ -249,7 +249,7 @@ def test_what_is_decided_is_shown(asl: Any) -> None:
     paused(asl, ASK, {"title": "News"})
     assert "waits for Publish News?" in asl("show", "it").stdout
     asl("approve", "it")
-    assert "decided   Publish News?: 'asl resume it' goes on" in asl("show", "it").stdout
+    assert "decided   Publish News?: 'asl resume it' continues it" in asl("show", "it").stdout
     asl("resume", "it")
     assert "decided" not in asl("show", "it").stdout
 
@@ -272,7 +272,7 @@ def test_who_may_decide_on_what_is_listed(asl: Any, monkeypatch: pytest.MonkeyPa
     ask = {**ASK["States"]["Ask"], "Policy": policy}
     asl.document.write_text(json.dumps({**ASK, "States": {"Ask": ask}}))
     words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title": "x"}')
-    assert "excludes nobody: say who" not in asl(*words, "--requestor", "ann", code=4).stderr
+    assert "excludes no user: name the" not in asl(*words, "--requestor", "ann", code=4).stderr
     assert "'ann' asked for the decision" in refused(asl, "--as", "ann", "--comment", "x")
     asl("approve", "it", "--as", "cy", "--comment", "x", code=4)
     assert asl("inbox").stdout.splitlines()[1:3] == [
@@ -312,8 +312,8 @@ def test_what_is_expired(asl: Any) -> None:
         store.run(document, {"title": "x"}, name="it")
     assert "asl resume it" in asl("inbox").stdout
     late = refused(asl, "--as", "ann")
-    assert "too late; 'asl resume it' goes on" in late
-    assert "due       something is: 'asl resume it'" in asl("show", "it").stdout
+    assert "too late; 'asl resume it' continues" in late
+    assert "due       'asl resume it' continues it" in asl("show", "it").stdout
     assert json.loads(asl("resume", "it").stdout)["review"]["timedOut"] is True
 
 
@@ -334,7 +334,7 @@ def test_an_exclusion_of_nobody_is_told_of(asl: Any) -> None:
     """A rule never looks enforced when it is not."""
     ask = {**ASK["States"]["Ask"], "Policy": {"ExcludeRequestor": True}}
     said = paused(asl, {**ASK, "States": {"Ask": ask}}, {"title": "x"}).stderr
-    assert "'ExcludeRequestor' excludes nobody: say who starts it with --requestor USER" in said
+    assert "'ExcludeRequestor' excludes no user: name the requestor with --requestor USER" in said
 
 
 def test_people_who_could_not_be_told_are_told_of(asl: Any, tmp_path: Path) -> None:
@@ -428,7 +428,7 @@ def test_commands_that_are_told_name_the_store(
     told = asl("run", str(document), *given, "--store", "own.db", "--name", "r-1", code=4).stderr
     assert "'asl approve r-1 --store own.db' decides" in told
     told = asl("approve", "r-1", "--store", "own.db").stderr
-    assert "'asl resume r-1 --store own.db' goes on" in told
+    assert "'asl resume r-1 --store own.db' continues it" in told
 
 
 def test_a_prompt_without_a_text_of_its_own_is_shown(asl: Any, tmp_path: Path) -> None:
@@ -463,4 +463,4 @@ def test_a_worker_goes_on_with_what_is_decided(asl: Any) -> None:
     paused(asl, ASK, {"title": "News"})
     with Store(asl.store) as store:
         Workers(store.session).register("one", {}, 0)
-        assert "decided; a worker goes on with it" in asl("approve", "it").stderr
+        assert "decided; a worker continues it" in asl("approve", "it").stderr

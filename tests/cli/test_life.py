@@ -66,7 +66,7 @@ def test_nothing_saved_is_said(asl: Asl, folder: Path) -> None:
     """An empty list is no error."""
     with front_door.open_store(folder / "mine.db"):
         pass
-    assert "nothing has been saved" in asl("checkpoints").stderr
+    assert "there are no checkpoints" in asl("checkpoints").stderr
 
 
 def test_an_execution_is_redriven(asl: Asl, folder: Path) -> None:
@@ -90,12 +90,12 @@ def test_it_is_shown_where_an_execution_stands(asl: Asl, folder: Path) -> None:
     """And what it waits for, and how long its states have taken."""
     failed(asl)
     shown = asl("show", "it").stdout
-    assert "stands at B" in shown
+    assert "state     B" in shown
     assert "saved     after-a" in shown
     assert re.search(r"TaskStateExited +A  \(\d\.\d{3} s\)", shown)
     asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
     shown = asl("show", "ask").stdout
-    assert "stands at Ask  for " in shown
+    assert "state     Ask  for " in shown
     assert "waits for Go? (approve | reject)" in shown
 
 

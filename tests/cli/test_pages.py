@@ -180,7 +180,7 @@ def test_show_holds_no_history_of_one_that_has_failed(
     monkeypatch.setattr(ActiveStates, "_add", counted)
     shown = asl("show", "loop", "-n", 20, "--store", "runs.db")
     assert "error     States.TaskFailed: ValueError: enough" in shown.stdout
-    assert "stands at Work" in shown.stdout
+    assert "state     Work" in shown.stdout
     assert 0 < most < 50, "of 1200 events"
 
 

@@ -57,7 +57,7 @@ def test_it_is_shown_how_far_an_execution_is(asl: Asl, folder: Path) -> None:
         store.run(document, {}, name="far")
     lines = asl("show", "far", "--store", "runs.db").stdout.splitlines()
     assert "progress  25 %" in lines
-    assert 'stands at B, at 40 %: "page 2"' in lines
+    assert 'state     B, at 40 %: "page 2"' in lines
 
 
 def test_a_mistyped_name_gets_a_hint(asl: Asl, folder: Path) -> None:
@@ -174,16 +174,14 @@ def test_what_was_interrupted_says_how_it_goes_on(asl: Asl, folder: Path) -> Non
     words = ("run", "hello.asl.json", "-i", '{"name": "Ann"}', "--store", "runs.db", "--name", "it")
     done = asl(*words, "--agent", "Greeter=stops:now")
     assert done.exit_code == 5
-    assert (
-        "'asl resume --due --agent Greeter=stops:now --store runs.db' goes on with" in done.stderr
-    )
+    assert "'asl resume --due --agent Greeter=stops:now --store runs.db' resumes the" in done.stderr
     for look in (("ls",), ("show", "it")):
         shown = asl(*look, "--store", "runs.db").stdout
-        assert "nobody" in shown
+        assert "its process has ended" in shown
         assert "'asl resume it --agent Greeter=stops:now --store runs.db'" in shown
     words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
     assert asl(*words).stdout == "it  SUCCEEDED\n"
-    assert "nobody" not in asl("ls", "--store", "runs.db").stdout
+    assert "its process has ended" not in asl("ls", "--store", "runs.db").stdout
 
 
 @pytest.mark.parametrize("fault", ["database or disk is full", "disk I/O error"])
@@ -206,7 +204,7 @@ def test_what_cannot_be_recorded_any_more_goes_on_later(
         done = asl(*words, "--agents", "agents.yaml")
     assert done.exit_code == 2
     assert "nothing more is recorded until" in done.stderr
-    assert "'asl resume --due --agents agents.yaml --store runs.db' goes on with" in done.stderr
+    assert "'asl resume --due --agents agents.yaml --store runs.db' resumes the" in done.stderr
     words = ("resume", "--due", "--store", "runs.db", "--agents", "agents.yaml")
     assert asl(*words).stdout == "it  SUCCEEDED\n"
 
@@ -214,7 +212,7 @@ def test_what_cannot_be_recorded_any_more_goes_on_later(
 def test_what_has_failed_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
     """Where it is kept; also for one without a name of its own."""
     done = asl("run", "fail.asl.json", "--store", "runs.db", "--name", "it")
-    assert "hint: 'asl redrive it --store runs.db' goes on from there" in done.stderr
+    assert "hint: 'asl redrive it --store runs.db' continues from there" in done.stderr
     assert "redrive" in asl("resume", "it", "--store", "runs.db").stderr
     assert "redrive" not in asl("run", "fail.asl.json").stderr
 
@@ -241,6 +239,6 @@ def test_costs_are_reported(asl: Asl, folder: Path) -> None:
     assert report == {**usage, "byCategory": report["byCategory"]}
     assert report.keys() >= {"tokens", "byState", "byCategory", "byModel"}
     lines = asl("costs", "one", "--store", "runs.db").stdout.splitlines()
-    rows = ["in all", "state A", "category c", "model m", "tag t", "team red"]
+    rows = ["total", "state A", "category c", "model m", "tag t", "team red"]
     assert [line.split("0.5")[0].split() for line in lines] == [row.split() for row in rows]
     assert lines[0].endswith("0.5000 EUR          7 tokens")

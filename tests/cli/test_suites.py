@@ -68,7 +68,7 @@ def test_cases_can_be_selected(
     [
         (("nope.yaml",), "cannot read 'nope.yaml'"),
         (("mine.asl-test.yaml", "-k", "zzz"), "none of 2 cases is selected"),
-        (("mine.asl-test.yaml", "mine.asl-test.yaml"), "stands at"),
+        (("mine.asl-test.yaml", "mine.asl-test.yaml"), "is already used at"),
         (("mine.asl-test.yaml", "--implementation", "./no-such-program"), "no-such-program"),
         (("mine.asl-test.yaml", "--implementation", "'"), "--implementation"),
         (("mine.asl-test.yaml", "--implementation", ""), "the command is empty"),

@@ -66,7 +66,7 @@ def test_commands_say_so(command: list[str], path: Path) -> None:
     """They do what they are for, beside."""
     found = CliRunner().invoke(cli, [*command, "--store", str(path)])
     assert found.exit_code == 0, found.output
-    assert "can only be looked at: it is read-only" in found.stderr
+    assert "is opened read-only: it is read-only" in found.stderr
 
 
 def test_what_was_written_last_is_not_left_out(tmp_path: Path, path: Path) -> None:
@@ -124,7 +124,7 @@ def test_full_disk_can_be_looked_at(
     path = request.getfixturevalue(disk)
     found = CliRunner().invoke(cli, [*command, "--store", str(path)])
     assert found.exit_code == 0, found.output
-    assert "can only be looked at: " in found.stderr
+    assert "is opened read-only: " in found.stderr
 
 
 @pytest.mark.parametrize("disk", ["full_disk", "full_disk_with_log"])
