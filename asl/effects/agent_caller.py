@@ -1,4 +1,4 @@
-"""Calling agents: what they get and give, their time, and what becomes of their errors."""
+"""Call agents: payload and answer, time limits, usage and errors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def _carried(answer: Awaitable[Json]) -> Json:
 
 
 def _usage(task: asyncio.Future[Json]) -> Mapping[str, Json] | None:
-    """Return the usage that an agent has reported beside its answer or its error."""
+    """Return the usage reported with an answer or an error."""
     error = task.exception()
     if error is None:
         return usage_of_failure(task.result())
@@ -112,7 +112,7 @@ async def _finish(task: asyncio.Future[Json], outside: bool) -> None:
 
 
 REPORTED = frozenset({"progress", "stream"})
-"""What is told of a call on which the agent may report."""
+"""The blocks under which an agent reports while it works."""
 MAX_THREADS = 64
 """Plain functions that may run at the same time, each in a thread of its own; those that wait for a
 tool do not count."""
@@ -141,7 +141,7 @@ class AgentCaller:
 
     @property
     def persistence(self) -> Persistence:
-        """What is told of all that has to outlive the process."""
+        """The persistence of the execution."""
         return self.runtime.persistence
 
     def pause(self, seconds: float) -> Awaitable[None]:
@@ -153,7 +153,7 @@ class AgentCaller:
         return self.runtime.serving().desk
 
     def count_effect(self, at: Frame) -> None:
-        """Count an effect, unless whoever keeps the execution does."""
+        """Count an effect, unless the journal does."""
         if not self.persistence.durable:
             at.count_effect()
 
@@ -198,7 +198,7 @@ class AgentCaller:
         return self._ask_within(at, target, payload, ask)
 
     async def _ask_within(self, at: Frame, target: Target, payload: Json, ask: Proceed) -> Json:
-        """Return the answer that middleware leaves, as it must be to go on with."""
+        """Return the answer of the middleware as a checked copy."""
         effect = effect_of(at, target.kind, target.name, payload)
         answer = await self.runtime.within_middleware(at, effect, ask, self.limit)
         return copy_result(answer, self.limit, target.label, at.execution.count_received)
@@ -269,7 +269,11 @@ class AgentCaller:
     def accept_answer(
         self, at: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
-        """Return a copy of what an agent answered, and count the usage that it reports."""
+        """Return a copy of an agent's answer, and count the usage that it reports.
+
+        Raises:
+            StateError: The answer is no JSON value, or too large.
+        """
         now = self.now
         at.now = now()
         result = plain_copy(answer)  # nearly always enough
@@ -303,7 +307,7 @@ class AgentCaller:
         if blamed is not None:
             return blamed
         # The agent is foreign code: anything it raises is its failure, and so is a cancellation
-        # that nobody asked for.
+        # of its own.
         if not is_cancellation(error):
             return Raised("States.TaskFailed", describe_exception(error))
         if self.runtime.in_event_loop and self.runtime.is_cancelled():
@@ -377,7 +381,7 @@ class AgentCaller:
         return answer
 
     def remember(self, at: Frame, request: Json) -> Json:
-        """Carry out at once what an agent asks of the memory."""
+        """Perform a memory request of an agent without waiting."""
         return self.runtime.serving().memory_service.do(at, request, self.now())
 
     def broker(self, call: Call) -> ToolBroker:

@@ -1,4 +1,4 @@
-"""Asking people: the handler that answers at once, the notices while nobody does, the pause."""
+"""Bring approval requests to a decision: the handler, notices, timeouts and the pause."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ NoteEvent: TypeAlias = Callable[[str, str, dict[str, Json], float], object]
 
 
 class ApprovalProcess:
-    """One request on its way to a decision.
+    """One approval request, until it has a decision.
 
-    Everything that it tells the history depends on the request and the time of the decision alone,
-    so that a repetition tells the same.
+    Its events depend on the request and the time of the decision alone, so that a replay records
+    the same ones.
     """
 
     def __init__(self, caller: Caller, at: Frame, asked: ApprovalRequest) -> None:
@@ -120,11 +120,11 @@ class ApprovalProcess:
 
     @property
     def _now(self) -> float:
-        """The time of what was told last."""
+        """Epoch seconds of the latest event."""
         return self.at.now
 
     def _reach(self, time: float) -> None:
-        """Set the time of the machine to that of what is told next."""
+        """Set the time of the machine to that of the next event."""
         self.at.now = time
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
@@ -132,7 +132,7 @@ class ApprovalProcess:
         self.at.note(event, details)
 
     async def catch_up(self, now: float) -> Notice | None:
-        """Let happen what is due; returns the notice that ends the waiting, if it is."""
+        """Apply the notices that are due; return the one that ends the waiting, if it is due."""
         while (notice := self.notice) is not None and self.asked.created + notice.after <= now:
             if notice.final:
                 return notice
@@ -147,7 +147,7 @@ class ApprovalProcess:
         self.notice = next(self.coming, None)
 
     async def _tell(self, kind: str, details: dict[str, Json]) -> None:
-        """Send a notification, unless an earlier process has; its failure stands in the history."""
+        """Send a notification, unless an earlier process has, and record a failure of it."""
         self.number += 1
         asked, number = self.asked, self.number
         if number > asked.notices_sent:
@@ -215,13 +215,13 @@ class ApprovalProcess:
         return decision
 
     async def ended(self, notice: Notice) -> Json:
-        """Let the notice that ends the waiting decide; raises StateError where it fails."""
+        """Apply the notice that ends the waiting; raises StateError where it fails the state."""
         self._reach(self.asked.created + notice.after)
         if notice.expires:
             self.asked.status = "closed"
             raise Expired
         self._note(notice.event, {"requestId": self.asked.id, **notice.details})
-        if notice.event == ESCALATED:  # a level that approves by itself tells people, too
+        if notice.event == ESCALATED:  # a level that approves by itself is notified too
             await self._tell("escalation", notice.details)
         self.asked.status = "timeout"
         if notice.fails:
@@ -235,7 +235,7 @@ class ApprovalProcess:
         return f"state '{self.asked.body['state']}'"
 
     def decided(self, decision: Json, now: float) -> None:
-        """Say that people have decided."""
+        """Record the decision."""
         self._reach(now)
         record = decision["record"]
         keys = ("approval", "approver", SYSTEM_USER)
@@ -320,7 +320,7 @@ class ApprovalProcess:
 
 
 class BudgetApprovalProcess(ApprovalProcess):
-    """A request of which the history does not tell: that of a budget, which no state makes."""
+    """A request about a budget, which has no events because no state makes it."""
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
         """Leave the history as it is."""
@@ -341,7 +341,7 @@ class ToolApprovalProcess(ApprovalProcess):
         return self.time
 
     def _reach(self, time: float) -> None:
-        """Set the time of what is told next; the machine may be further by other requests."""
+        """Set the time of the next event; the machine may be later by other requests."""
         self.time = time
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
@@ -370,6 +370,6 @@ class ToolApprovalProcess(ApprovalProcess):
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Take note of what came too late."""
+    """Retrieve the exception of a late answer, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

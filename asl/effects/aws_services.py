@@ -1,4 +1,4 @@
-"""Executions that a state starts: `startExecution` in all of its forms (AWS, recorded)."""
+"""AWS resources that a run serves: `startExecution`, activities, `sendTask...` (recorded)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,11 @@ class StartExecutionService:
         self.express = target.base.endswith("startSyncExecution")
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
-        """Start an execution, and wait for its end where the form says so."""
+        """Start an execution, and wait for its end if the integration pattern does.
+
+        Raises:
+            Raised: AWS refuses the request, or the execution failed.
+        """
         services = self.services
         child = self._child(payload, call)
         self._admit(runtime, child, call)
@@ -248,7 +252,7 @@ ANSWERS: Final = ("sendTaskSuccess", "sendTaskFailure", "sendTaskHeartbeat")
 
 
 def aws_service_agent(services: Services, target: Target) -> Agent | None:
-    """Return what serves a resource that nobody else is bound to, None without such a thing."""
+    """Return the agent of an AWS resource that the run serves itself; None for other resources."""
     if target.is_activity:
         return None if services.tokens is None else ServiceAgent(ActivityService(target.name))
     own = OWN.fullmatch(target.base)

@@ -1,4 +1,4 @@
-"""Answers by task token: the wait of a state, the tasks of activities, and states that answer."""
+"""Task tokens: states that wait for one, activities, and the `sendTask...` calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ class CallbackAgent(Agent):
         self.handler = handler
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Call the handler, drop what it answers, and return the answer to the token."""
+        """Call the handler, drop its own answer, and return the answer to the token.
+
+        Raises:
+            Raised: States.Timeout if no answer can come.
+        """
         assert call is not None
         caller = self.caller
         with caller.runtime.waiting(call) as wait:
@@ -38,13 +42,13 @@ class CallbackAgent(Agent):
             return await _answered(wait, call)
 
     def _can_end(self, call: Call) -> bool:
-        """Whether there is anybody who could answer, or a limit to the waiting."""
+        """Return whether an answer can come, or the wait has a limit."""
         limited = call.limited or self.caller.runtime.deadline is not None
         return limited or self.handler.takes_call or self.caller.runtime.serving().answerable()
 
 
 class ActivityService:
-    """An activity whose workers ask for its tasks at the desk (protocol `Service`)."""
+    """An activity whose workers poll for its tasks (protocol `Service`)."""
 
     def __init__(self, activity: str) -> None:
         self.activity = activity
@@ -68,7 +72,11 @@ class TaskAnswerService:
         self.action = action
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
-        """Answer at the desk of the run, or at that of the store for another execution in it."""
+        """Answer a token of the run, or of another execution in its store.
+
+        Raises:
+            Raised: The token is invalid, unknown or closed, as AWS names it.
+        """
         services = runtime.serving()
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
@@ -100,13 +108,13 @@ async def _answered(wait: TokenWait, call: Call) -> Json:
 def _unanswered(call: Call) -> str:
     return (
         f"state '{call.state_name}': nobody answers the task token {call.token}. Answer it by "
-        "send_task_success or send_task_failure of a desk (asl.TaskTokens, given as tokens=...) or "
+        "send_task_success or send_task_failure of asl.TaskTokens (passed as tokens=...) or "
         "of the handler's call.tokens, mock the state, or give it TimeoutSeconds"
     )
 
 
 def visible_output(taken: Json, limit: int) -> dict[str, Json]:
-    """Return what history shows of a handler's own answer, which nobody else reads."""
+    """Return a handler's own answer as event details; it has no other use."""
     try:
         return {"output": copy_result(taken, limit, "")}
     except (NotJson, StateError):

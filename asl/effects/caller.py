@@ -1,4 +1,4 @@
-"""The caller of agents as those see it who work around its calls."""
+"""The protocols of the agent caller and the budget gate."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Caller(Performer, Protocol):
 
     @property
     def persistence(self) -> Persistence:
-        """What is told of all that has to outlive the process."""
+        """The persistence of the execution."""
         ...
 
     @property
     def budget_gate(self) -> BudgetGate | None:
-        """Watches over what agents spend, where anything limits it."""
+        """Enforces budgets; None without limits."""
         ...
 
     @property

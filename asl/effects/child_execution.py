@@ -1,4 +1,4 @@
-"""Executions that states start, as values, and who keeps them (protocol `ChildStore`)."""
+"""Child executions and jobs as values, and the protocol of the store that holds them."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ __all__ = [
 
 
 def _nothing() -> None:
-    """Let others at what is kept nowhere, or guarded by whoever has started it."""
+    """Do nothing: an execution without a store of its own has no lock."""
 
 
 class PreparedExecution(NamedTuple):
-    """An execution that is to go on, from its start or from where it is kept."""
+    """An execution that is ready to run: new, or restored from its journal."""
 
     program: Program
     data: Json
     started: float | None = None
-    """When it was started, None for now."""
+    """Epoch seconds of its start; None for now."""
     journal: Journal | None = None
-    """Where it is kept, None for nowhere."""
+    """Its journal; None without a store."""
     result: Result | None = None
-    """What it has come to, None for one that is to be run."""
+    """Its result if it has ended; None to run it."""
     redrives: int = 0
     redriven: float | None = None
-    """How often it went on after its end, and when it last did."""
+    """Number of redrives, and epoch seconds of the latest."""
     leave: Callable[[], object] = _nothing
-    """Lets others at it; called when it runs no more."""
+    """Releases its lock; called when it no longer runs."""
 
 
 class StartRequest(NamedTuple):
@@ -60,15 +60,15 @@ class StartRequest(NamedTuple):
     awaited: bool
     """Whether the state waits for its end; otherwise it is an execution of its own."""
     requestor: str | None
-    """Who has started the whole."""
+    """The user who started the root execution."""
 
 
 class ChildStore(Protocol):
-    """Keeps the executions that a kept one starts."""
+    """Stores the executions that a stored one starts."""
 
     @property
     def tokens(self) -> TaskTokenApi:
-        """Where the task tokens of all that is kept are answered."""
+        """Answers the task tokens of all stored executions."""
         ...
 
     def child(
@@ -84,7 +84,7 @@ class ChildStore(Protocol):
     def started(
         self, journal: Journal, key: str, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
-        """Do it for one that goes by a name of its own; None where another one has that."""
+        """Begin an execution with a name of its own; return None if the name is taken."""
         ...
 
     def detach(self, journal: Journal, child: Journal) -> None:

@@ -122,7 +122,7 @@ def _registered(services: Services, id: str) -> Program:
 async def _executed(
     caller: Caller, at: Frame, child: ChildWorkflow, begun: PreparedExecution
 ) -> Result:
-    """Run it as a task of its own; what is cut off has spent what it has."""
+    """Run a child as a task; count its spending if it is cut off."""
     made: list[Execution] = []
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
     work = execute_child(
@@ -148,9 +148,9 @@ async def _executed(
 
 
 def _leave(caller: Caller, at: Frame, child: ChildWorkflow, execution: Execution) -> None:
-    """Count what one has spent that has not ended; nobody may go on with it.
+    """Count the spending of a child that has not ended and may never be resumed.
 
-    Whoever does, meets a limit that this exceeds.
+    If it is resumed, it meets a limit that this exceeds.
     """
     if execution.spent == caller.persistence.children.counted_spending(child):
         return

@@ -3,8 +3,8 @@
 The virtual clock is an event loop of its own. When nothing is ready and nothing real (a thread, a
 process) is under way, its selector advances the time instead of waiting, so a year of Waits takes
 milliseconds. What is real takes no virtual time, so that a workflow takes as long in every run;
-but a timer that has really been waited for comes, and ends what hangs. Where something is awaited
-from others, time stands still for as long as there is patience with them.
+but a timer that has really been waited for comes, and ends what hangs. While something is awaited
+from outside, time does not advance for as long as its patience lasts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "VirtualClock", "WallClock", "steady_seconds"]
 
 EPOCH_2024 = 1_704_067_200.0
-"""Where virtual time begins unless told otherwise: 2024-01-01T00:00:00Z."""
+"""Default start of virtual time: 2024-01-01T00:00:00Z."""
 
 
 EARLIEST, LATEST = -62_135_596_800.0, 253_370_764_800.0
@@ -65,7 +65,7 @@ steady_seconds: Callable[[], float] = (
 class WallClock:
     """Real time, which nothing moves once the clock is made.
 
-    The system's time is read once. From then on the seconds of a clock are counted that nobody can
+    The system's time is read once. From then on the seconds of a clock are counted that cannot be
     set, so that no timer becomes longer or shorter, and no time of a history goes back, when the
     system's time is set. Where the system has such a clock, it counts while the machine is
     suspended, too.
@@ -96,9 +96,11 @@ class VirtualClock:
 
     def __init__(self, start: float = EPOCH_2024) -> None:
         if not isinstance(start, int | float):
-            raise AslError(f"a clock begins so many seconds after 1970, not at {start!r}")
+            raise AslError(f"VirtualClock start must be seconds since the epoch, got {start!r}")
         if not EARLIEST <= start <= LATEST:
-            raise AslError(f"a clock begins between the years 1 and 9998, not at {start!r}")
+            raise AslError(
+                f"VirtualClock start must be between the years 1 and 9998, got {start!r}"
+            )
         self.start = start
         self.elapsed = 0.0
         self.waited = 0.0

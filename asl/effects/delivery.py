@@ -105,7 +105,7 @@ class Delivery:
     def open(self, place: tuple[str | int, ...], block: Callable[[str], Any]) -> None:
         """Open the channels of a document that is included at a place.
 
-        They get what happens there. Raises StateError for one that nobody serves.
+        They get the events of that document. Raises StateError for a channel without a sink.
         """
         around = "/".join(map(str, place))
         try:
@@ -143,8 +143,8 @@ class Delivery:
 def delivery_of(block: Callable[[str], Any], sinks: Sinks, opens: bool = False) -> Delivery | None:
     """Open the channels of a document by its blocks, None where it has none.
 
-    *opens* says that documents which it includes may have some. Raises AslError for a channel that
-    nobody serves.
+    *opens* says that documents which it includes may have some. Raises AslError for a channel
+    without a sink.
     """
     channels = _opened(block, sinks)
     return Delivery(channels, sinks) if channels or opens else None

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class EventLoopRequest:
-    """What a coroutine yields to whoever drives it when it cannot go on without an event loop."""
+    """Yielded by a coroutine to its driver when it needs an event loop."""
 
     def __await__(self) -> Generator[Any, None, None]:
         yield self
@@ -47,7 +47,7 @@ class Driver:
             work.send(None)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
-        # Nobody else has it meanwhile: an agent may start an execution, in a thread of its own.
+        # No other run has it meanwhile: an agent may start an execution, in a thread of its own.
         mine = getpid(), get_ident()
         loop = self._kept.pop(mine, None) or _EventLoop(self._clock)
         found: list[T] = []
@@ -125,7 +125,7 @@ def _written_by_signals(place: int) -> Iterator[None]:
 
 
 async def _resumed(work: Coroutine[Any, Any, T], found: list[T]) -> None:
-    """Come to the end beside the task: Python makes a text of a task's result, and drops it."""
+    """Store the result outside the task: asyncio formats a task's result and drops it."""
     found.append(await _rest_of(work))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["MANY", "RELAXED_THRESHOLD", "Fork", "relaxed_gc"]
 
 MANY = 1000
-"""Children at once from which on the garbage collector looks rarely (`asl.effects.fork`)."""
+"""Number of parallel children from which the garbage collector is relaxed."""
 BREATH = 1024
 """Pure children between two calls of `Effects.yield_`: so many of them stay cancellable."""
 CHILD = 420
@@ -41,7 +41,7 @@ many effects lets others run by itself."""
 
 
 class Fork:
-    """One fan on its way: which child is next, what came of the others."""
+    """A running fan-out: the next child, and the results so far."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Fork:
         return coming > self.ended
 
     def _stopped_by_sibling(self, error: BaseException) -> bool:
-        """Whether the first worker was cancelled by `_fail` alone, and by nobody else."""
+        """Return whether the first worker was cancelled by `_fail` alone."""
         if not self.stopping_first:
             return False
         from asyncio import CancelledError, current_task
@@ -178,8 +178,8 @@ class Fork:
                     else:
                         ended(frame, value)
         except BaseException as error:
-            # Of a task of its own it is handed to the forking coroutine, whatever it is: nobody
-            # else awaits that task. A cancellation has come from there.
+            # Of a task of its own it is handed to the forking coroutine, whatever it is: only
+            # that awaits the task. A cancellation has come from there.
             if not further:
                 raise
             self._fail(error)
@@ -190,7 +190,7 @@ class Fork:
                     self.idle.set_result(None)
 
     async def _work_at_once(self, series: Iterator[ForkedFrame]) -> None:
-        """Run pure children one after the other: nobody would do anything while one waits."""
+        """Run pure children one after the other: none of them waits."""
         ended, execution = self.fan.ended, self.at.execution.whole
         assert ended is not None
         frame: ForkedFrame | None = self.at
@@ -268,7 +268,7 @@ class Fork:
             return
         self.failure = error
         self.at.stops = self.runtime.checks_end = True
-        # A child that goes on when the execution does is not told of as given up.
+        # A child that resumes with the execution is not reported as aborted.
         cut = isinstance(error, StateError)
         for frame in self.running.values() if self.runtime.is_over() else ():
             step = frame.step if cut else None
@@ -300,19 +300,19 @@ class Fork:
 
 
 RELAXED_THRESHOLD: Final = 50_000
-"""New objects between two looks: a few megabytes."""
+"""New objects between two collections: a few megabytes."""
 
 
 class _RelaxedGC:
-    """While anybody is within it, the collector of the process looks rarely.
+    """Raise the collector's threshold while at least one run is inside.
 
-    Behind the last one it looks as often as before, unless somebody else has set that meanwhile.
+    The last run to leave restores it, unless other code has changed it meanwhile.
     """
 
     def __init__(self) -> None:
         self.within = 0
         self.before = 0
-        """New objects between two looks before, 0 where nothing was changed."""
+        """The previous threshold; 0 if it was not changed."""
         self.lock = Lock()
 
     def __enter__(self) -> None:
@@ -333,4 +333,4 @@ class _RelaxedGC:
 
 
 relaxed_gc: Final = _RelaxedGC()
-"""Of the process, as the collector is."""
+"""One for the process, like the collector."""

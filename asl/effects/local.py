@@ -1,4 +1,4 @@
-"""Effects in this process: real or virtual time, and nothing kept unless somebody keeps it."""
+"""Effects in this process, in real or virtual time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,11 @@ OWN = "default"
 def make_checkpoint(
     runtime: RuntimeContext, names: CheckpointNames, at: Frame, saving: CheckpointRequest
 ) -> Checkpoint:
-    """Return a new checkpoint; it stands in its storage, unless that is the execution's own."""
+    """Return a new checkpoint, put into its storage unless that is the execution's own.
+
+    Raises:
+        StateError: States.Runtime for an unknown storage, States.TaskFailed if it fails.
+    """
     storage = None if saving.storage == OWN else _storage(runtime, saving.storage)
     execution = at.execution
     at.now = created = runtime.now()
@@ -148,11 +152,11 @@ class LocalEffects:
     # Life
 
     def tell(self, frame: Frame, event: str) -> None:
-        """Put an event of the whole execution into the history."""
+        """Record an event of the execution."""
         frame.emit((WHOLE, self.runtime.now(), frame, 0, None, event, {}))
 
     def suspend(self, frame: Frame) -> None:
-        """Say that the execution is paused, if it has gone on since it last was."""
+        """Record that the execution is paused, unless the latest event says so."""
         if not self.runtime.persistence.execution.is_paused():
             self.tell(frame, PAUSED)
 
@@ -175,8 +179,8 @@ class LocalEffects:
     async def _hand_over(self, at: Frame, request: Handover) -> Json:
         """Hand a request over and wait for its answer.
 
-        What answers at once (a mock, the worker of an activity, a handler that does the waiting of
-        a `.sync` itself) has taken the request when it is called.
+        What answers immediately (a mock, the worker of an activity, a handler that waits for
+        a `.sync` job itself) has taken the request when it is called.
         """
         target = request.target
         agent = self.caller.find(target)
@@ -246,7 +250,12 @@ class LocalEffects:
     # Forks
 
     async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
-        """Run the children of *fan* and join them."""
+        """Run the children of *fan* and return their results.
+
+        Raises:
+            StateError: A child failed beyond the tolerated failures.
+            Exhausted: The budget of an outer state is exhausted.
+        """
         runtime = self.runtime
         self.caller.count_effect(at)
         at.begin_fork()
@@ -271,14 +280,14 @@ class LocalEffects:
             at.now = runtime.now()
 
     def _cut_off(self, at: Frame) -> None:
-        """Ask nobody any more for the children of a fork that has failed."""
+        """Close the requests of the children of a failed fork."""
         self.runtime.forget_requests(f"{at.key}[")
         self.runtime.persistence.execution.abandon_children(at, self.runtime.now())
 
     # People
 
     async def request(self, at: Frame, question: Question) -> Json:
-        """Ask people: the handler of the run, or whoever answers later."""
+        """Ask for a decision: of the handler of the run, or later."""
         return await self.await_decision(
             at, self.runtime.new_request(at, at.next_effect(), question)
         )
@@ -316,7 +325,7 @@ class LocalEffects:
         return CheckpointNames((each.id, each.name) for each in self.runtime.checkpoints)
 
     async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
-        """Save the execution and return the data to go on with."""
+        """Save the execution and return the data of the next state."""
         at.next_effect()
         return self.save_checkpoint(at, saving).data
 

@@ -69,7 +69,7 @@ class MemoryService(Agent):
         return _DO[what](memory, f"memory:{namespace}", request, ttl, now)
 
     def _memory(self, backend: str, state: str) -> Memory:
-        """Return what serves a backend; raises StateError if nobody has given it."""
+        """Return what serves a backend; raises StateError if it is not bound."""
         if backend not in self.memories:
             hint = {"file": "give its path: memory=PATH", "custom": "give an object: memory=..."}
             otherwise = f"say what serves it: memory={{{backend!r}: ...}}"

@@ -39,7 +39,7 @@ class Effect:
     state: str
     """The name of the state."""
     path: tuple[str | int, ...]
-    """Where the machine of the state stands: names of states and indices, outermost first."""
+    """The place of the state's machine: names of states and indices, outermost first."""
     attempt: int
     """1 for the first attempt of the state, 2 for its first retry."""
     execution_id: str
@@ -48,7 +48,7 @@ class Effect:
 
 
 Proceed: TypeAlias = Callable[[Effect], Awaitable[Json]]
-"""Performs an effect: the next middleware, then whoever does it. Returns the answer."""
+"""Performs an effect: the next middleware, then the effect handler. Returns the answer."""
 
 
 class Middleware(Protocol):
@@ -169,7 +169,7 @@ class _Layer:
 
 
 def _is_cancelled() -> bool:
-    """Whether the task that runs was told to end."""
+    """Return whether the running task was cancelled."""
     from asyncio import current_task
 
     task = current_task()

@@ -1,7 +1,7 @@
-"""What an execution keeps of itself beside the answers of its effects, and how it finds it again.
+"""What an execution persists besides the results of its effects, and restores after a crash.
 
-Effects are performed alike whether an execution is kept or not. Where something has to outlive the
-process, they tell the `Persistence` of the execution: `TRANSIENT`, or that of a journal
+Effects are performed alike with and without a store. What has to outlive the process goes to the
+`Persistence` of the execution: `TRANSIENT`, or that of a journal
 (`asl.effects.journaled`). It has four parts, by what they keep; each can be replaced alone.
 """
 
@@ -41,22 +41,22 @@ __all__ = [
 
 
 class ExecutionPersistence(Protocol):
-    """What is told of an execution as a whole: where its machines stand, and what it has spent."""
+    """Persists the positions of machines and the spending of an execution."""
 
     def enter_event_loop(self) -> None:
-        """Know that the execution runs under an event loop from now on."""
+        """Handle the start of the event loop."""
         ...
 
     def close(self) -> None:
-        """Know that the execution runs no more in this process."""
+        """Release timers when the execution ends in this process."""
         ...
 
     def restore_ledger(self, ledger: Ledger) -> None:
-        """Bring a new ledger to where that of an earlier process was."""
+        """Restore the ledger of an earlier process."""
         ...
 
     def record_position(self, frame: Frame, failed: bool) -> None:
-        """Keep where the top machine stands when the execution ends without success."""
+        """Record the position of the top machine when the execution fails or times out."""
         ...
 
     def is_paused(self) -> bool:
@@ -64,23 +64,23 @@ class ExecutionPersistence(Protocol):
         ...
 
     def keep_spending(self) -> None:
-        """Keep what the execution has spent."""
+        """Record the spending of the execution."""
         ...
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep a new checkpoint."""
+        """Record a new checkpoint."""
         ...
 
     def abandon_children(self, at: Frame, now: float) -> None:
-        """Give up what the children of a fork that has failed have asked and started."""
+        """Close the requests and executions of the children of a failed fork."""
         ...
 
 
 class CallPersistence(Protocol):
-    """What is told of a call under way: it is kept with its answer, or when the call is paused."""
+    """Persists the state of a call, with its answer or when it is paused."""
 
     async def record_admission(self, at: Frame) -> None:
-        """Keep that a call is about to be made, and what is held for it."""
+        """Record that a call is about to be made, with its reservation."""
         ...
 
     def begin_attempt(self, call: Call, options: Options) -> None:
@@ -92,15 +92,15 @@ class CallPersistence(Protocol):
         ...
 
     def record_usage(self, at: Frame, used: Amounts) -> None:
-        """Keep what a call counts as for its state."""
+        """Record the usage of a call."""
         ...
 
     def record_progress(self, at: Frame) -> None:
-        """Keep the progress of a call."""
+        """Record the progress of a call."""
         ...
 
     def record_unshown_text(self, at: Frame, said: str | None) -> None:
-        """Keep what an agent has said that may not be shown yet."""
+        """Record streamed text that may not be shown yet."""
         ...
 
     def recorded_value(self, key: str) -> Json:
@@ -126,11 +126,11 @@ class CallPersistence(Protocol):
 
 
 class ConsentProcess(Protocol):
-    """A request for consent to a tool call, on its way to a decision."""
+    """A request for consent to a tool call, until it has a decision."""
 
     @property
     def time(self) -> float:
-        """The epoch second of what was told last."""
+        """Epoch seconds of the latest event."""
         ...
 
     async def begin(self) -> None:
@@ -151,10 +151,10 @@ class ConsentProcess(Protocol):
 
 
 class RequestPersistence(Protocol):
-    """What is told of the requests to people."""
+    """Persists approval requests."""
 
     def record_notices(self, asked: ApprovalRequest) -> None:
-        """Keep which notices were sent, and which of them failed."""
+        """Record the notices that were sent, and which of them failed."""
         ...
 
     def recorded_decision(self, asked: ApprovalRequest) -> Json:
@@ -201,7 +201,7 @@ class RequestPersistence(Protocol):
 
 
 class ChildPersistence(Protocol):
-    """What is told of the executions that this one starts."""
+    """Persists the executions that this one starts."""
 
     def begin_child(
         self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
@@ -239,10 +239,10 @@ class ChildPersistence(Protocol):
 
 
 class Persistence(NamedTuple):
-    """What is told of an execution so that another process can go on with it."""
+    """The persistence of one execution, by which another process can recover it."""
 
     durable: bool
-    """Whether anything is kept at all."""
+    """Whether anything is persisted."""
     execution: ExecutionPersistence
     calls: CallPersistence
     requests: RequestPersistence
@@ -250,7 +250,7 @@ class Persistence(NamedTuple):
 
 
 class TransientExecution:
-    """Keeps nothing of an execution: it ends with its process (protocol `ExecutionPersistence`)."""
+    """Persists nothing: the execution ends with its process (protocol `ExecutionPersistence`)."""
 
     def enter_event_loop(self) -> None:
         """Do nothing."""
@@ -265,7 +265,7 @@ class TransientExecution:
         """Do nothing."""
 
     def is_paused(self) -> bool:
-        """Return False: the history tells of every pause."""
+        """Return False: every pause is recorded."""
         return False
 
     def keep_spending(self) -> None:
@@ -279,7 +279,7 @@ class TransientExecution:
 
 
 class TransientCalls:
-    """Keeps nothing of calls (protocol `CallPersistence`)."""
+    """Persists nothing of calls (protocol `CallPersistence`)."""
 
     async def record_admission(self, at: Frame) -> None:
         """Do nothing."""
@@ -312,13 +312,13 @@ class TransientCalls:
 
 
 class TransientRequests:
-    """Keeps no requests (protocol `RequestPersistence`)."""
+    """Persists no requests (protocol `RequestPersistence`)."""
 
     def record_notices(self, asked: ApprovalRequest) -> None:
         """Do nothing."""
 
     def recorded_decision(self, asked: ApprovalRequest) -> Json:
-        """Return None: nobody decides elsewhere."""
+        """Return None: no other process decides."""
         return None
 
     async def decide(
@@ -348,7 +348,7 @@ class TransientRequests:
 
 
 class TransientChildren:
-    """Keeps no executions that this one starts (protocol `ChildPersistence`)."""
+    """Persists no child executions (protocol `ChildPersistence`)."""
 
     def begin_child(
         self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
@@ -380,4 +380,4 @@ class TransientChildren:
 TRANSIENT = Persistence(
     False, TransientExecution(), TransientCalls(), TransientRequests(), TransientChildren()
 )
-"""The keeping of an execution that ends with its process."""
+"""The persistence of an execution without a store."""

@@ -1,6 +1,6 @@
 """The rights of a call: all tool policies around it, which bind it together (8.9).
 
-They are those of whoever has started the execution, that of the document, those of the documents
+They are those of the parent execution, that of the document, those of the documents
 that are included around the state, and last that of the state, over the `DefaultTools` of what it
 is written in. So rights only shrink.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["CrossThreadQueue", "ProgressReporter"]
 
 MAX_REPORTS = 10_000
-"""Reports of progress that one call may make; what comes after them is not told."""
+"""Reports of progress that one call may make; further ones are ignored."""
 
 
 class CrossThreadQueue:

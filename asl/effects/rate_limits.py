@@ -1,7 +1,7 @@
 """How often tools are called: sliding windows on the clock of the execution (8.9).
 
-Calls count by workflow and tool, for all executions of the workflow: they stand on a tab, which the
-process or the store keeps (`asl.engine.pools`), from before a call is made. A call that is too many
+Calls count by workflow and tool, for all executions of the workflow: counts
+are shared by the process or the store (`asl.engine.pools`). A call that is too many
 fails or waits; those of one run that wait for the same limit keep their order.
 """
 
@@ -36,10 +36,10 @@ __all__ = [
 CallKey: TypeAlias = tuple[str, tuple[str, ...]]
 """What calls count as: a workflow, and the names of a tool or `NETWORK_REQUESTS`."""
 NETWORK_REQUESTS: Final = ("", "")
-"""Stands for whatever reaches the network: no tool has these names."""
+"""Counts calls that reach the network: no tool has these names."""
 NETWORK: Final = "the network"
 SEPARATOR: Final = "\n"
-"""Stands between the names of a tool on a tab."""
+"""Separates the names of a tool in a shared budget."""
 STALE: Final = 3600.0
 """Seconds after which a call counts as `MaxConcurrent` no more whose process is not heard of."""
 LATER: Final = 1.0
@@ -110,7 +110,7 @@ class _Excess(NamedTuple):
 
 
 class Timekeeper(Protocol):
-    """Whoever lets time pass for an execution."""
+    """The clock and event loop of an execution."""
 
     @property
     def now(self) -> Callable[[], float]:
@@ -190,7 +190,7 @@ class RateLimiter:
     ) -> CountedCall:
         """Count a call as soon as it may begin; raises Raised("States.RateLimitExceeded").
 
-        *tabs* is where they are counted, *watched* says what has to be known of the calls of which
+        *tabs* is where they are counted, *watched* the tracking of calls by
         workflow.
         """
         self.number += 1
@@ -336,7 +336,7 @@ class RateLimiter:
                 yield _Excess(limit, field, latest[-most] + WINDOWS[field])
 
     def _is_next(self, turn: _Turn | None, demands: list[RateDemand]) -> bool:
-        """Whether nobody waits for the same who came earlier."""
+        """Return whether no earlier call waits for the same limits."""
         keys = _queues(demands)
         for other in self.waiting:
             if other is turn:

@@ -192,7 +192,7 @@ def _share(
 def _go_on(
     effects: LocalEffects, frame: Frame, journal: Journal | None, past: ResumePoint | None
 ) -> None:
-    """Keep an execution, and let it stand where it has come to before."""
+    """Attach the journal and restore the last recorded position."""
     if journal is not None:
         _keep(effects, frame, journal)
     if past is not None:
@@ -214,7 +214,7 @@ _ENDS = (StateError, Suspended, Expired)
 def _come_to(
     effects: LocalEffects, frame: Frame, stop: BaseException
 ) -> tuple[str, StateError | None]:
-    """Let an execution end without success; return its status, and the error that it failed with.
+    """Map an exception to the status and the error of the execution.
 
     Whatever flies out of one whose time is over is the cancellation for that.
     """
@@ -230,7 +230,7 @@ def _come_to(
 
 
 async def _close(runtime: RuntimeContext, services: Services | None, cut: bool) -> None:
-    """End what the execution has begun beside its machines; the first one of a run ends all."""
+    """Close agents and detached executions; the first one of a run ends all."""
     try:
         if services is not None and runtime.first is None:
             await services.settle(cut)
@@ -242,9 +242,9 @@ async def _close(runtime: RuntimeContext, services: Services | None, cut: bool) 
 def _listened(
     execution: Execution, listener: Listener | None, services: Services | None
 ) -> tuple[Listener | None, Delivery | None]:
-    """Have the events of an execution told to *listener* and to the channels of its document.
+    """Connect *listener* and the channels of the document to the events of an execution.
 
-    Returns who listens in all, None for nobody, and the channels.
+    Returns the combined listener (None without any) and the channels.
     """
     own = execution.listener = None if listener is None else _listener_of(execution, listener)
     delivery = _delivery(execution, services)
@@ -254,7 +254,7 @@ def _listened(
 
 
 def _listening(execution: Execution, own: Listener | None, delivery: Delivery | None) -> Listener:
-    """Have the events of an execution told to whoever listens, and return that."""
+    """Connect the listeners to the events of an execution, and return the combined one."""
     if delivery is not None:
         own = _both(own, delivery.listen)
     assert own is not None
@@ -325,7 +325,7 @@ def _delivery(execution: Execution, services: Services | None) -> Delivery | Non
 
 def _settled(execution: Execution, services: Services | None) -> None:
     """Compute the blocks of the document; raises StateError for what does not fit, or a channel
-    that nobody serves."""
+    without a sink."""
     if computed_blocks(execution):
         try:
             delivery_of(
@@ -336,7 +336,7 @@ def _settled(execution: Execution, services: Services | None) -> None:
 
 
 def _both(one: Listener | None, other: Listener) -> Listener:
-    """Return what tells two listeners, or the one that there is."""
+    """Return a listener that calls both, or the one that there is."""
     if one is None:
         return other
     first = one

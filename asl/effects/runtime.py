@@ -45,7 +45,7 @@ Listener: TypeAlias = Callable[[Event], None]
 
 
 COUNTED: Final = sys.version_info >= (3, 13)
-"""Whether the cancellations that a task counts are those that nobody has taken back: until then a
+"""Whether the cancellations that a task counts are those not taken back: until then a
 task group that has failed leaves its own among them."""
 MAX_NESTED: Final = 16
 """How deep executions may start one another, in whichever way (Specification 1.2)."""
@@ -123,9 +123,9 @@ class RuntimeContext:
     loop: asyncio.AbstractEventLoop
     """On which those wait that threads ask for."""
     persistence: Persistence = TRANSIENT
-    """What is told of all that has to outlive the process."""
+    """The persistence of the execution."""
     services: Services | None = None
-    """What the run offers to its states beside agents, if anybody has asked for it."""
+    """The services of the run; None until they are needed."""
     depth = 0
     """How many executions have started one another down to this one."""
     first: RuntimeContext | None = None
@@ -138,12 +138,12 @@ class RuntimeContext:
     """Code of the user around each effect, the outermost first."""
     expired = False
     checks_end: bool
-    """Whether anything may have told a part of the execution to end that its agents kept back."""
+    """Whether foreign code may have suppressed the end of a part of the execution."""
     forks: tuple[OpenFork, ...] = ()
     pending: tuple[tuple[str, ApprovalRequest], ...] = ()
     """What people were asked and have not decided, each with the key of the effect that waits."""
     awaited: tuple[tuple[str, PendingCallback], ...] = ()
-    """The same of tasks that are answered by their token while nobody runs."""
+    """The same for tasks that are answered by token without a process."""
     wake: float | None = None
     """The epoch second at which a suspended wait of the execution is over, None for none."""
     checkpoints: tuple[Checkpoint, ...]
@@ -177,7 +177,7 @@ class RuntimeContext:
     def serving(self) -> Services:
         """Return what the run offers to its states."""
         if self.services is None:
-            # Threads may ask at once: what is made first is for all.
+            # Threads may ask at the same time: what is made first is for all.
             services: Services = vars(self).setdefault("services", Services())
             return services
         return self.services
@@ -258,7 +258,7 @@ class RuntimeContext:
             raise CancelledError
 
     def is_cancelled(self) -> bool:
-        """Whether the task that runs was told to end; only on an event loop."""
+        """Return whether the running task was cancelled; only on an event loop."""
         from asyncio import current_task
 
         task = current_task()
@@ -344,18 +344,22 @@ class RuntimeContext:
         """
         now, execution = self.now(), at.execution
         kind, body, plan = question
-        if self.deadline is not None:  # when it has passed, nobody is asked any more
+        if self.deadline is not None:  # when it has passed, no answer counts
             plan = {**plan, "deadline": self.deadline - now}
         return ApprovalRequest.make(at.execution_id, key, kind, body, plan, now, execution.redrives)
 
     def wait_for(self, execution: Result, key: str) -> NoReturn:
-        """Pause, as an execution does whose answer the effect of the *key* awaits."""
+        """Pause until *execution*, which the effect of *key* awaits, goes on.
+
+        Raises:
+            Suspended: Always.
+        """
         self.pending += tuple((key, asked) for asked in execution.waits.asked)
         self.awaited += tuple((key, task) for task in execution.waits.tasks)
         raise Suspended
 
     def forget_requests(self, within: str) -> None:
-        """Ask nobody any more by the requests whose keys begin so."""
+        """Drop the pending requests whose keys begin so."""
         self.pending = tuple(each for each in self.pending if not each[0].startswith(within))
         self.awaited = tuple(each for each in self.awaited if not each[0].startswith(within))
 

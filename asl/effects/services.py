@@ -56,19 +56,19 @@ class Services:
     """How much there is in each pool of money."""
 
     shared_budgets: SharedBudgets | None = None
-    """Where it is kept what several executions spend together, None for the process."""
+    """The budgets that executions share; None for those of the process."""
 
     approvals: Agent | None = None
     """Answers for people, or leaves it for later."""
 
     storages: Mapping[str, Storage] = MappingProxyType({})
-    """Where checkpoints can be put beside the execution itself, by name."""
+    """Further storages of checkpoints, by name."""
 
     memory: Mapping[str, Memory] = MappingProxyType({})
     """What the caller gave to remember things in, by the backends that documents name."""
 
     notify: Notify | None = None
-    """Tells people what they are asked."""
+    """Sends the notifications of approval requests."""
 
     request_link: Callable[[str], str] | None = None
     """Returns the address of the page of a request by its id, where one is configured."""
@@ -92,7 +92,7 @@ class Services:
     """Code of the caller around each effect, the outermost first."""
 
     boxes: Mapping[str, ListTools] = MappingProxyType({})
-    """What tells of the tools that the caller gave, by their names."""
+    """The tools that the caller passed, by name."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Services:
         self.started: dict[str, Task[Result]] = {}
         """All executions that states have started, by their ids."""
         self.left: set[Task[Result]] = set()
-        """Those among them that nobody waits for, and that have not ended."""
+        """Those that run detached and have not ended."""
 
     def missing(self, error: StateError) -> StateError | Suspended:
         """Return what to raise where something is not bound: *error*, or the suspension of an
@@ -180,7 +180,7 @@ class Services:
             self.left.discard(execution)
 
     def results(self) -> Iterator[Result]:
-        """Yield what became of the executions that came to an end."""
+        """Yield the results of the executions that have ended."""
         for execution in self.started.values():
             if not execution.cancelled() and execution.exception() is None:
                 yield execution.result()

@@ -1,7 +1,7 @@
-"""One state alone, as AWS's TestState runs it: compiled and interpreted like any other.
+"""Run a single state, as AWS's TestState does.
 
-The state becomes a workflow of its own. A mock stands in for its work; a retry ends the trial,
-since what is tested is that the state would be retried.
+The state becomes a workflow of its own. A mock replaces its work; a retry ends the test,
+which reports that the state would be retried.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ CONFIGURATION = (
 
 @dataclass(frozen=True, slots=True)
 class StateResult:
-    """What one state came to, in the words of AWS's TestState."""
+    """The result of a state test, in the terms of AWS's TestState."""
 
     status: str
     """`SUCCEEDED`, `FAILED`, `RETRIABLE` or `CAUGHT_ERROR`."""
@@ -97,7 +97,12 @@ def run_single_state(
     clock: Clock,
     role: str | None,
 ) -> StateResult:
-    """Run one state of a document, or the state that the document is; see `asl.test_state`."""
+    """Run one state of a document, or the state that the document is; see `asl.test_state`.
+
+    Raises:
+        InvalidTest: AWS refuses the request, or there is no such state.
+        AslError: An argument is invalid.
+    """
     if level not in LEVELS:
         raise AslError(f"no level {level!r}; there are {', '.join(LEVELS)}")
     for what, given in (
@@ -178,7 +183,7 @@ def _of_state(report: Report, document: Document) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class _Mock:
-    """What a state's work is said to have come to: a raw result or an error."""
+    """The mocked result or error of a state's work."""
 
     result: Json = ABSENT
     error: StateError | None = None
@@ -331,7 +336,7 @@ class _SingleState:
     def _handled(
         self, flat: list[Any], status: str, failure: StateError | None
     ) -> tuple[str, StateError | None, dict[str, Json]]:
-        """Return status, error and what is told of the retrier or catcher that took the error."""
+        """Return status, error and the details of the retrier or catcher that handled the error."""
         details: dict[str, Json] = {}
         for kind, _, _, _, _, *rest in each_record(flat):
             if kind == RETRIED:
@@ -346,7 +351,7 @@ class _SingleState:
         return status, failure, {"errorDetails": details} if details else {}
 
     def _count_retries(self, frame: Frame) -> None:
-        """Pretend that the retrier of the mocked error has retried as often as it is said."""
+        """Set the retry count of the retrier of the mocked error."""
         made = self.configuration.get("retrierRetryCount", 0)
         if made and self.mock is not None and self.mock.error is not None:
             for index, retrier in enumerate(self.step.retriers):
@@ -354,7 +359,7 @@ class _SingleState:
                     frame.attempts[index] = made, retrier.interval
                     return
 
-    # What stands in for the state's work
+    # The mock of the state's work
 
     def _watched(self, work: Work) -> Work:
         async def watched(data: Json, frame: StateFrame) -> Json:
@@ -382,7 +387,7 @@ class _SingleState:
         return answer
 
     def _bears(self, data: Json, result: Json, frame: StateFrame) -> bool:
-        """Whether the Map bears as many failed iterations as it is said."""
+        """Return whether the Map tolerates the configured number of failed iterations."""
         for _ in input_stages(self.compiler, data, frame, self.read):
             pass  # for the faults
         failures = self.configuration.get("mapIterationFailureCount", 0)

@@ -31,7 +31,7 @@ WAITING: Final = 64
 class Stream:
     """The stream of one call.
 
-    What an agent says is dealt with in the order in which it was said, and before its answer.
+    Text is processed in the order in which it arrives, and before the answer.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -43,7 +43,7 @@ class Stream:
         self.shown = Shown(plan)
         self.inbox = CrossThreadQueue(self._deal)
         self.everything: list[str] = []
-        """What has been said at all, where it may not be shown yet."""
+        """All text so far, while it may not be shown yet."""
         self.length = 0
         self.excess: StateError | None = None
         self.timer: asyncio.TimerHandle | None = None
@@ -54,7 +54,11 @@ class Stream:
         """The callbacks that took too long."""
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
-        """Return an answer, and pass on what is said before it."""
+        """Return an answer, and pass on the text that comes before it.
+
+        Raises:
+            Raised: States.DataLimitExceeded for too much text; otherwise the error of the call.
+        """
         self.loop = self.inbox.loop = await self.caller.runtime.event_loop()
         self.call.listener = self.take
         try:
@@ -102,7 +106,7 @@ class Stream:
             await self._delivered()
         await self._callback("OnError", {**failure, "chunks": self.shown.count})
 
-    # What is said
+    # Text
 
     def take(self, text: str) -> None:
         """Take what an agent says, in whatever thread; raises StateError for too much."""
@@ -116,7 +120,7 @@ class Stream:
         self.inbox.put(replace_surrogates(text))
 
     def _deal(self, said: list[str]) -> None:
-        """Deal with what has been said since the last time."""
+        """Process the text since the last call."""
         if self.plan.guarded:
             self.everything += said
             return

@@ -1,8 +1,8 @@
 """Waiting without a process: the branches of an execution that wait for time, people or tokens.
 
 While one branch has work to do, the others wait in place and go on as soon as something has come
-for them. Once every branch waits, the execution is suspended: it leaves the process, and whoever
-finds it due goes on with it.
+for them. Once every branch waits, the execution is suspended: it leaves the process, and the
+runner that finds it due resumes it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SuspensionMonitor:
             await self.wait("", None, other)
 
     def wake(self, ids: Iterable[str]) -> None:
-        """Let those look for whose requests or tokens something has come."""
+        """Wake the branches that wait for these requests or tokens."""
         found = frozenset(ids)
         for woken, what in self._waiting.items():
             if what in found:

@@ -1,7 +1,7 @@
-"""The desk of task tokens: where the outside answers states that wait, and takes activity tasks.
+"""Task tokens: answers to waiting states, and the tasks of activities.
 
-One desk serves any number of executions, from any thread and any event loop. Its methods have the
-names of AWS's API and of its Python client, so that the code of a worker runs unchanged.
+One `TaskTokens` serves any number of executions, from any thread and any event loop. Its methods
+have the names of AWS's API and of its Python client, so the code of a worker runs unchanged.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class InvalidToken(TokenError):
 
 
 class TaskDoesNotExist(TokenError):
-    """No task of this desk has the token."""
+    """No task has the token."""
 
 
 class TaskTimedOut(TokenError):
@@ -86,7 +86,7 @@ class AnswerRecorder(Protocol):
 
 
 class TaskTokenService(ABC):
-    """What the outside says to states that wait, by the names of AWS's API and Python client."""
+    """Answers to task tokens, by the names of AWS's API and Python client."""
 
     exceptions = SimpleNamespace(
         InvalidToken=InvalidToken,
@@ -113,7 +113,18 @@ class TaskTokenService(ABC):
         error: str | None = None,
         cause: str | None = None,
     ) -> dict[str, Json]:
-        """Fail the task of a token with an error name and a cause; either may be missing."""
+        """Fail the task of a token.
+
+        Args:
+            taskToken: The token.
+            error: The name of the error; None for none.
+            cause: Its cause; None for none.
+
+        Raises:
+            InvalidToken: It is no task token.
+            TaskDoesNotExist: No task has it.
+            TaskTimedOut: The task is closed.
+        """
         for text in (error, cause):
             if not (text is None or isinstance(text, str)):
                 raise AslError(f"error and cause of a failure are texts, not {text!r}")
@@ -136,8 +147,8 @@ class TaskTokenService(ABC):
     ) -> dict[str, str | None]:
         """Take the next task of an activity: its `taskToken`, and its `input` as JSON text.
 
-        Blocks for *wait* seconds at most, then both are None: there is no task. So it is at once
-        when the desk is closed.
+        Blocks for *wait* seconds at most, then both are None: there is no task. This is immediate
+        after `close()`.
         """
         check_activity(activityArn)
         token, payload = self._taken(activityArn, workerName, monotonic() + wait)
@@ -198,7 +209,7 @@ class TaskTokens(TaskTokenService):
                 self._changed.wait(remaining)
 
     def close(self) -> None:
-        """Send the workers home: whoever asks for a task hears at once that there is none."""
+        """Tell polling workers immediately that there is no task."""
         with self._changed:
             self._shut = True
             self._changed.notify_all()
@@ -222,13 +233,16 @@ class TaskTokens(TaskTokenService):
     ) -> Iterator[TokenWait]:
         """Keep the token of a call open while the block runs, on the running event loop.
 
-        What comes is kept by *kept* before anybody is thanked for it.
+        *kept* records an answer before its sender gets a reply.
+
+        Raises:
+            AslError: Another execution of the same id waits for the token.
         """
         wait = TokenWait(self, call, clock, kept)
         with self._changed:
             if wait.token in self._open:
                 raise AslError(
-                    f"an execution of the id {call.execution_id!r} waits at this desk already: "
+                    f"an execution of the id {call.execution_id!r} waits for this token already: "
                     "executions at the same time need names of their own"
                 )
             self._closed.pop(wait.token, None)
@@ -258,7 +272,7 @@ class TaskTokens(TaskTokenService):
             raise TaskTimedOut(f"the task of the token {token} is closed: {self._closed[token]}")
         if token not in self._open:
             raise TaskDoesNotExist(
-                f"no task has the token {token}: it is answered at the desk that its execution "
+                f"no task has the token {token}: answer it with the TaskTokens that its execution "
                 "was started with (tokens=...)"
             )
         return self._open[token]
@@ -293,7 +307,7 @@ class TokenWait:
         self.begun: Callable[[str | None], object] = lambda worker: None
 
     def settle(self, answer: Json, failure: Reported | None) -> None:
-        """Give the answer, from any thread."""
+        """Set the answer, from any thread; raises TaskTimedOut for an execution that has ended."""
         if self.kept is None:
             heard = self._tell(self._settle, answer, failure)
         else:
@@ -308,7 +322,7 @@ class TokenWait:
         self._tell(self._sign)
 
     def begin(self, worker: str | None) -> bool:
-        """Hear that a worker has taken the task; False if nobody waits for it any more."""
+        """Hear that a worker has taken the task; return False if it is no longer awaited."""
         return self._tell(self._begin, worker)
 
     def _tell(self, what: Callable[..., object], *arguments: Any) -> bool:
@@ -393,7 +407,7 @@ def check_token(token: str) -> None:
 
 
 def read_output(output: Json) -> Json:
-    """Return the answer that was given as JSON text, or as a value."""
+    """Return the answer that was passed as JSON text or as a value; raises InvalidOutput."""
     if not isinstance(output, str):
         try:
             return copy_foreign(output)

@@ -16,7 +16,7 @@ __all__ = ["Abandoned", "Slot", "run_in_thread"]
 
 
 class Abandoned(BaseException):
-    """Raised inside a thread whose answer nobody waits for any more."""
+    """Raised inside a thread whose answer is no longer awaited."""
 
 
 class Slot:
@@ -53,8 +53,8 @@ async def run_in_thread(
 ) -> Any:
     """Run `function(*arguments)` in a daemon thread and return its result.
 
-    When the caller is cancelled the thread is told by raising `Abandoned` in it: at its next
-    Python instruction it ends. A call that blocks outside Python ends when that call returns; it
+    When the caller is cancelled, `Abandoned` is raised in the thread, which ends at its next
+    Python instruction. A call that blocks outside Python ends when that call returns; it
     never keeps the process alive.
     """
     from asyncio import CancelledError

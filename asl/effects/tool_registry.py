@@ -36,7 +36,7 @@ class ToolRegistry:
 
     def __init__(self, boxes: Mapping[str, ListTools]) -> None:
         self.boxes = boxes
-        """What tells of the tools, by the names of the bindings."""
+        """The tools by the names of their bindings."""
         self.rates = RateLimiter()
         self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
         """Policies of blocks that are constant, with those blocks, by their identities."""
@@ -70,7 +70,7 @@ class OperatorPolicy:
     """Bounds around the policies of all documents of a run.
 
     Args:
-        tools: A constant `Tools` block, which holds as if it stood around every document.
+        tools: A constant `Tools` block, which applies around every document.
         categories: `ToolCategories` for its patterns.
         images: Patterns of the images that a sandbox may run; None for any.
         mounts: Folders that a sandbox may show, each with all that is below; None for any.

@@ -100,7 +100,7 @@ class DurableCallback:
         raise Raised("States.Timeout", options.cause("answer", options.timeout))
 
     async def heard(self, wait: TokenWait) -> Json:
-        """Return the answer; raises Suspended where nobody of this run gives it."""
+        """Return the answer; raises Suspended if no part of this run gives it."""
         from asyncio import sleep
 
         await sleep(0)  # what the handler has answered by itself comes now
@@ -138,7 +138,7 @@ class DurableCallback:
         await first_of(others, timeout=min(times, default=None), return_when=FIRST_COMPLETED)
 
     def keep(self, answer: Json, failure: Reported | None) -> None:
-        """Keep what was answered at the desk of this run before anybody is thanked for it."""
+        """Keep what was answered at the desk of this run before its sender gets a reply."""
         runtime, task = self.runtime, self.task
         failed = None if failure is None else [failure.name, failure.cause]
         task.outcome, task.status = [runtime.now(), answer, failed], "answered"
@@ -162,7 +162,7 @@ class DurableCallbackAgent(Agent):
         self.handler = handler
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Call the handler if nobody has, and return the answer to the token."""
+        """Call the handler unless an earlier process did, and return the answer to the token."""
         assert call is not None
         caller, kept, task, details = self.caller, self.kept, self.kept.task, {}
         runtime = kept.runtime
@@ -229,13 +229,13 @@ def durable_agent(
     """Return who brings a kept task to its answer."""
     if isinstance(target, CallbackHandler):
         return DurableCallbackAgent(caller, kept, target.agent)
-    if kept.task.kind == TOKEN:  # it was handed over: nobody is called
+    if kept.task.kind == TOKEN:  # it was handed over: no handler is called
         return DurableCallbackAgent(caller, kept, ServiceAgent(target))
     return ServiceAgent(DurableActivity(kept, target.activity), keeps_time=True)
 
 
 class DurableJob:
-    """A job of an execution in a journal: any process may answer, while nobody runs, too."""
+    """A job of an execution in a journal: any process may answer, also while none runs it."""
 
     def __init__(self, kept: DurableCallback, job: Job) -> None:
         self.kept = kept

@@ -1,4 +1,4 @@
-"""What a journal keeps of a call under way."""
+"""The entries of a journal about a call under way."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class JournaledCalls:
         log.aside["began"] = options.began
 
     def record_unshown_text(self, at: Frame, said: str | None) -> None:
-        """Keep what an agent has said that may not be shown yet with its answer."""
+        """Record streamed text that may not be shown yet with the answer."""
         aside = log_of(at).aside
         assert aside is not None
         aside["said"] = said

@@ -72,7 +72,7 @@ class JournaledChildren:
     @property
     def _store(self) -> ChildStore:
         store = self.runtime.serving().child_store
-        assert store is not None  # whoever keeps an execution keeps what it starts
+        assert store is not None  # a stored execution has a store for its children
         return store
 
 

@@ -1,4 +1,4 @@
-"""Effects of an execution that survives its process: each is performed once, its answer kept."""
+"""Effects of an execution in a store: each is performed once, and its result recorded."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class JournaledEffects:
         try:
             await commit
         except BaseException:
-            asked.close()  # it is a coroutine that nobody will await
+            asked.close()  # a coroutine that is not awaited
             raise
         log.committing = False
         self.journal.reached("effect.ready")
@@ -144,10 +144,10 @@ class JournaledEffects:
     def map_error(
         self, at: Frame, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
-        """Return the error that an exception is, which is kept here if the call was begun here."""
+        """Return the error for an exception, recorded if the call began here; raise ours."""
         log = log_of(at)
         key, log.calling = log.calling, None
-        if log.committing:  # nobody was called yet
+        if log.committing:  # the agent was not called yet
             raise error
         blamed = self.caller.map_error(at, target, error, account)
         if key is not None:
@@ -157,7 +157,7 @@ class JournaledEffects:
     # The effects
 
     def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
-        """Call an agent, once and for all; the answer to a task may come while nobody runs."""
+        """Call an agent, once and for all; a task may be answered while no process runs."""
         once = self.answers.once
         match effect:
             case Invocation(target, _, _):
@@ -175,7 +175,7 @@ class JournaledEffects:
         await self.answers.once(at, "sleep", self.inner.timer, when)
 
     async def child(self, at: Frame, child: ChildWorkflow) -> Json:
-        """Run an execution of another workflow, which is kept beside this one."""
+        """Run an execution of another workflow, stored next to this one."""
         return await self.answers.once(at, "workflow", self.inner.child, child)
 
     async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
@@ -190,7 +190,7 @@ class JournaledEffects:
         return made[0].data if made else saving.leave(record)
 
     async def yield_(self, at: Frame) -> None:
-        """Keep where a machine stands that computes for long: from here on it is later."""
+        """Record the position of a machine that computes for long."""
         await self.inner.yield_(at)
         if at.step.work is None:
             log = log_of(at)
@@ -199,9 +199,9 @@ class JournaledEffects:
             await self.journal.commit(self.answers.shares)
 
     async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
-        """Run the children of *fan*, each from where it stood; what follows begins at the join.
+        """Run the children of *fan*, each from its recorded position.
 
-        Those that may run together do, also where nobody waits: so they share their commits.
+        Children run concurrently even if none waits, so that they share commits.
         """
         if fan.together:
             await self.runtime.event_loop()
@@ -210,7 +210,7 @@ class JournaledEffects:
 
         async def join(at: Frame) -> None:
             nonlocal joined
-            log.aside = None  # what the fork has to tell, it tells again
+            log.aside = None  # the fork repeats its events
             log.forks = f"{at.key}[", fan.limit > 0
             joined = await run(at, fan)
 
@@ -224,7 +224,7 @@ class JournaledEffects:
         return joined
 
     async def request(self, at: Frame, question: Question) -> Json:
-        """Ask people, once; the request is durable before anybody sees it."""
+        """Ask people, once; the request is durable before it is sent."""
         asked = self.runtime.new_request(at, at.next_effect(), question)
         journal = self.journal
         answer = journal.answers.pop(asked.key, None)
@@ -259,9 +259,9 @@ class JournaledEffects:
             journal.put_request(asked, asked.received is not before)
 
     async def _decided(self, at: Frame, asked: ApprovalRequest, answer: Json) -> Json:
-        """Give a decision that is there, and tell the history again what led to it."""
+        """Return a recorded decision, and repeat the events before it."""
         asking = ApprovalProcess(self.caller, at, asked)
-        asked.notices_sent = 2**62  # nobody needs to be told any more
+        asked.notices_sent = 2**62  # no notification is needed any more
         await asking.begin()
         with self.journal.reading():
             time = read_time(answer[1])
@@ -293,10 +293,10 @@ class JournaledEffects:
     def _answers(
         self, target: Target, task: PendingCallback | None
     ) -> CallbackHandler | ActivityService | None:
-        """Return who gives the answer by token, None where the call itself is answered.
+        """Return what answers by token; None if the call itself returns the answer.
 
-        Elsewhere these are the workers of an activity that nobody is bound to, and the same holds
-        for a task that was handed over before, by whomever.
+        Activities without a binding are answered by workers, and so is a task that an earlier
+        process has handed over.
         """
         try:
             agent = self.caller.find(target)
@@ -329,7 +329,7 @@ class JournaledEffects:
 
 
 def journal_effects(inner: LocalEffects, journal: Journal, frame: Frame) -> JournaledEffects:
-    """Let an execution be kept: return effects that perform each effect once.
+    """Attach a journal: return effects that perform each effect once.
 
     Args:
         inner: Performs the effects.

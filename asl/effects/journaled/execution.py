@@ -1,4 +1,4 @@
-"""The machines of an execution in a journal: where they stand, and what they tell the history."""
+"""The positions and the history of an execution's machines in its journal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LOOK = 0.5
 
 
 class JournaledExecution:
-    """Keeps an execution in its journal (protocol `ExecutionKeeping`)."""
+    """Persists an execution in its journal (protocol `ExecutionKeeping`)."""
 
     _looking: TimerHandle | None = None
     _showing: TimerHandle | None = None
@@ -122,7 +122,7 @@ class JournaledExecution:
                 ledger.restore(spending[3])
 
     def _recover(self, frame: Frame, log: MachineLog) -> None:
-        """Put a machine where it stood."""
+        """Restore the position of a machine."""
         position = self.journal.positions.pop(log.path, None)
         if position is not None:
             check_position(position)
@@ -165,7 +165,7 @@ class JournaledExecution:
                 self.journal.reached("child.done")
             raise
         except BaseException as stop:  # whatever ends the child is kept as its end, and flies on
-            if self.runtime.ends(stop):  # otherwise it goes on from what stands in the journal
+            if self.runtime.ends(stop):  # otherwise it is resumed from the journal
                 self._cut(frame, log, failed=False)
             raise
         if log.began:
@@ -176,7 +176,7 @@ class JournaledExecution:
         return value
 
     def _cut(self, frame: Frame, log: MachineLog, *, failed: bool) -> bool:
-        """Keep where a child stands that does not go on now; whether there is anything to keep."""
+        """Record the position of a child that is cut off; return whether there is one."""
         if not (log.began or log.records):
             return False
         position, kept = self._standing(frame, log, failed)
@@ -186,10 +186,7 @@ class JournaledExecution:
         return True
 
     def _standing(self, frame: Frame, log: MachineLog, failed: bool) -> tuple[Json, str]:
-        """Return where a machine stands that was cut off, and what its children's paths begin with.
-
-        Its records up to now are past; whatever it does from here is told anew.
-        """
+        """Return the position of a stopped machine, and the prefix of its children's paths."""
         if log.noted:
             log.write_notes(self.journal)
         position = frame.cut(failed)
@@ -197,7 +194,7 @@ class JournaledExecution:
         return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
 
     def record_position(self, frame: Frame, failed: bool) -> None:
-        """Keep where the top machine stands when the execution ends without success."""
+        """Record the position of the top machine when the execution fails or times out."""
         self.journal.stand(*self._standing(frame, log_of(frame), failed))
 
     # The history
@@ -214,7 +211,7 @@ class JournaledExecution:
         self._write(log, record)
 
     def _emit_of_child(self, record: Record) -> None:
-        """Take a record of a child execution: it is not written, but what it tells is."""
+        """Take a record of a child execution: only the events that follow from it are written."""
         log = log_of(record[2])
         if record[0] is not ADVANCED:
             self._remember(log, record)
@@ -223,7 +220,7 @@ class JournaledExecution:
 
     @staticmethod
     def _remember(log: MachineLog, record: Record) -> None:
-        """Know from a record where its machine stands, and what an effect has noted."""
+        """Update a machine's log from a record."""
         kind, aside = record[0], log.aside
         if kind is STRETCH:
             log.stretch = log.records
@@ -307,13 +304,13 @@ RIGHTS = "!rights"
 
 
 def record_terms(journal: Journal, execution: Execution) -> None:
-    """Record the rights and the prices of an execution, or find those with which it began."""
+    """Record the tool policies and prices of an execution, or restore the recorded ones."""
     _keep_rights(journal, execution)
     _keep_prices(journal, execution)
 
 
 def _keep_rights(journal: Journal, execution: Execution) -> None:
-    """Keep the tool policies of whoever has started the execution, or find them."""
+    """Record the tool policies of the parent execution, or restore them."""
     known = journal.answers.pop(RIGHTS, None)
     if not execution.rights and known is None:
         return

@@ -1,7 +1,4 @@
-"""What a host that keeps an execution remembers of one machine: how much of it is in the journal.
-
-Here it shows, too, how little of a record has to be written: the rest stands there already.
-"""
+"""What the journal already has of one machine, so that records can refer to it."""
 
 from __future__ import annotations
 
@@ -18,19 +15,19 @@ from asl.states.effects import Record
 __all__ = ["MIN_WEIGHT", "MachineLog", "log_of"]
 
 MIN_WEIGHT = 4096
-"""Bytes of answers up to which no position is taken: they are gone through again at once."""
+"""Bytes of answers up to which no position is taken: replaying them is cheap."""
 LONG = 32
 """Characters from which on a text is not repeated in the records behind it."""
 
 
 class MachineLog:
-    """One machine, as far as it is kept."""
+    """The journal's state of one machine."""
 
     # What is so of nearly every machine needs no assignment when it begins.
 
     forks = "", True
     """What the paths of the machines begin with that it forks now, and whether these owe
-    anything from the start: where only so many may be in flight at once."""
+    anything from the start: where only so many may be in flight."""
     records = 0
     """How many records the machine has emitted."""
     stretch = 0
@@ -38,27 +35,27 @@ class MachineLog:
     weight = 0
     """The size of the answers since the last position, with all that the children have kept."""
     begins = False
-    """Whether the next record stands there with the last one."""
+    """Whether the next record was written with the last one."""
     over = False
-    """Whether it is known what the machine came to: its last record stands there."""
+    """Whether the last record of the machine was written."""
     last: tuple[Record | None, Sequence[int]] = None, ()
     """The last record that was written, and the identities of the containers in it."""
     latest: tuple[int, int] | None = None
-    """Stands for the last answer."""
+    """Refers to the last answer."""
     given: Json = None
     """The value of that answer, if it is worth to refer to it."""
     calling: str | None = None
-    """The key of a call that was begun and that nobody else keeps."""
+    """The key of a direct call that is under way."""
     committing = False
     """Whether that call waits for what led to it to be durable."""
     aside: dict[str, Any] | None = None
-    """What an effect under way has come to beside its answer: `notes`, `used`, `said`
-    and `progress`, how many records say that it was `advanced`, and when it `began`."""
+    """What an effect under way has recorded besides its answer: `notes`, `used`,
+    `progress`, unshown text, how many records say that it was `advanced`, and when it `began`."""
     attempt: tuple[int, int, float] | None = None
     """The visit and the retries of the last call that may be made again, and when it began."""
     noted: Sequence[Record] = ()
     """The notes of an effect under way. They are written with its answer: should there be
-    none, the effect is performed again, and tells something else perhaps."""
+    none, the effect is performed again, perhaps with other events."""
 
     def __init__(self, path: str, owes: bool = True) -> None:
         self.path = path
@@ -71,7 +68,7 @@ class MachineLog:
         """How much they must weigh before it is worth to see whether a position is smaller."""
 
     def note_position(self) -> None:
-        """Know that a position was put, which makes past what was before."""
+        """Note that a position was recorded."""
         self.weight, self.least = 0, MIN_WEIGHT
 
     def note_answer(self, latest: tuple[int, int] | None, value: Json) -> None:
@@ -82,7 +79,7 @@ class MachineLog:
         self.given = value if worth else None
 
     def write(self, journal: Journal, record: Record) -> None:
-        """Put a record, which refers to what stands there already."""
+        """Write a record that refers to earlier entries."""
         if self.begins:  # with the record before
             self.begins = False
             return
@@ -91,7 +88,7 @@ class MachineLog:
         journal.put_record(self.path, written)
 
     def write_last(self, journal: Journal, record: Record) -> int:
-        """Put the record of the end of a child, which says what it came to; returns its size."""
+        """Put the record of the end of a child, which has its result; return its size."""
         self.over = True
         return journal.put_last_record(self.path, self._written(journal, record, whole=True))
 

@@ -1,4 +1,4 @@
-"""What a journal keeps of the requests to people."""
+"""The approval requests of an execution in its journal."""
 
 from __future__ import annotations
 

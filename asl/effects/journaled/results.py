@@ -1,11 +1,11 @@
-"""The answers of effects in a journal: each effect is performed once, its answer stays.
+"""The results of effects in a journal: each effect is performed once.
 
 An effect first makes durable all that was put before it (the position of its machine, earlier
 answers, records of the history), then acts. Its own answer is durable by the end of the turn of the
 event loop, at the latest before the next effect of its machine. What led to the first effect of a
-child was durable when the fork began, so it acts at once; where only so many children may be in
-flight, it waits for the answers of those before it. A machine with which nobody shares a
-transaction makes one itself when it is about to act. At recovery each machine runs again from its
+child was durable when the fork began, so it acts immediately; where only so many children may be in
+flight, it waits for the answers of those before it. A machine that shares no transaction
+makes one itself when it is about to act. At recovery each machine runs again from its
 position; effects that have an answer give it instead of acting.
 """
 
@@ -54,11 +54,11 @@ BEGAN = "!"
 
 
 class JournalMismatch(AslError):
-    """The journal holds the answer to another question: the document was changed, or is not it."""
+    """The journal has the result of another effect: the document was changed."""
 
 
 class JournaledResults:
-    """Performs effects once, and keeps what came of them and of child machines.
+    """Performs effects once, and records the results of effects and child machines.
 
     Args:
         journal: Where they are kept.
@@ -88,7 +88,7 @@ class JournaledResults:
         *given: Any,
         metered: bool = False,
     ) -> Json:
-        """Perform an effect of the machine *at*, or give the answer that it had.
+        """Perform an effect of the machine *at*, or return its recorded result.
 
         What is *metered* is durable when it is admitted.
         """
@@ -130,7 +130,7 @@ class JournaledResults:
     def shares(self) -> bool:
         """Whether others may put something into the next transaction, which then is worth a wait.
 
-        One machine by itself makes durable at once what it has put, when it is about to act.
+        A single machine commits its entries when it is about to act.
         """
         return self.runtime.in_event_loop and (
             bool(self.runtime.forks)
@@ -139,7 +139,7 @@ class JournaledResults:
         )
 
     def is_free(self, log: MachineLog) -> bool:
-        """Whether a machine that is not alone may act at once, with nothing made durable."""
+        """Return whether a machine among others may act before a commit."""
         return not log.owes and self.journal.gathered <= MUCH
 
     async def _let_others_run(self) -> None:
@@ -165,7 +165,7 @@ class JournaledResults:
         at.seen_usage(None)
 
     def put_position(self, at: Frame, log: MachineLog) -> None:
-        """Keep where a machine stands; what an earlier process did in this visit is no past."""
+        """Record the position of a machine."""
         position = at.position()
         position |= {"records": log.stretch, "usage": write_usage(at.usage)}
         kept = None if self.fresh else at.visit_key

@@ -21,7 +21,7 @@ class ThreadRequests:
 
     def __init__(self) -> None:
         self.over = False
-        """Whether nobody waits for the agent any more."""
+        """Whether the call of the agent has ended."""
         self.tasks: set[Future[Any]] = set()
 
     def end(self) -> None:

@@ -1,8 +1,8 @@
 """What a tool may reach while it answers a call: hosts and files (8.9).
 
 What the arguments name is checked before the call. A host is checked by its name and by the address
-that is connected to: whoever connects asks for the address, and connects to no other. Functions,
-which connect and open files by themselves, are watched while they run
+that is connected to: the connecting code resolves the address here, and connects to no other.
+Functions, which connect and open files by themselves, are watched while they run
 (`asl.effects.tools.audit_hook`).
 """
 
@@ -43,7 +43,7 @@ class CallBounds:
         self.files = [FileBounds(each, self.folder) for each in files]
         self.limits_network = bool(hosts)
         self.refusal: Raised | None = None
-        """What a function was told last, that it may not do something."""
+        """The latest refusal of a function's action."""
         self.named: list[str] = []
         """The hosts that the call names, or that were looked up by it."""
 

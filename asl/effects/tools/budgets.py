@@ -1,4 +1,4 @@
-"""What the tools of an agent spend: reserved before, counted after."""
+"""Budgets of tool calls: reservation before, settlement after."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ToolBudgets:
             self.ledger.use_tool(reservation, used)
 
     def lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
-        """Count a tool that broke off before it said what it had used."""
+        """Count a tool that broke off before it reported its usage."""
         if reservation is not None:
             at = self.outer.at
             assumed = self.ledger.use_tool(reservation, BROKEN)

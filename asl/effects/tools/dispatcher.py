@@ -1,9 +1,9 @@
-"""The broker: every tool call of an agent passes by here, and is held against the policies (8.9).
+"""The tool dispatcher: checks every tool call of an agent against its policies, and performs it.
 
 A call is bound by the policy of its state, over the `DefaultTools` of the document, and by those of
 all executions that have started this one. A tool may be an agent that uses tools: it is bound
-by the same. Whatever becomes of a call stands in the history as `ToolCalled`, or as `ToolRefused`
-where the tool was not reached.
+by the same. Every call is recorded as `ToolCalled`, or as `ToolRefused`
+if the tool was not reached.
 """
 
 from __future__ import annotations
@@ -419,7 +419,7 @@ class ToolDispatcher:
     # Refusals, threads and the end
 
     def refuse(self, tool: str, arguments: Json, error: str, cause: str) -> None:
-        """Put it into the history that a tool was asked for and not used."""
+        """Record that a tool was requested and not called."""
         self.log.refuse(tool, arguments, error, cause)
 
     def blocking(self) -> BlockingTools:
@@ -427,5 +427,5 @@ class ToolDispatcher:
         return BlockingTools(self, self.asked, self.caller.runtime)
 
     def end(self) -> None:
-        """Give up what is still under way: nobody waits for the agent any more."""
+        """Cancel what is still under way: the call of the agent has ended."""
         self.asked.end()

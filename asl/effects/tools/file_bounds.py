@@ -53,7 +53,7 @@ class FileBounds:
 
 
 def _pattern(pattern: str, folder: str, resolve: bool = True) -> list[str]:
-    """Return the segments of a pattern; what stands before its first star may be a link."""
+    """Return the segments of a pattern; the part before its first star may be a link."""
     if not pattern.startswith("**"):
         pattern = os.path.join(folder, os.path.expanduser(pattern))
     else:

@@ -1,4 +1,4 @@
-"""The outcome of one tool call, as the history tells it and a repeated turn gives it again."""
+"""The outcomes of tool calls, for the history and for repeated turns, and their errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ToolOutcome:
 
     def __init__(self, place: TurnPlace | None = None, name: str = "") -> None:
         self.place = place
-        """Where it stands in a turn, None where no tool needs consent."""
+        """Its place in a turn; None if no tool needs consent."""
         self.name = name
         """Names it in the records of the turn."""
         self.event = "ToolCalled"
@@ -77,7 +77,7 @@ def normalize_failure(tool: str, error: StateError) -> Raised:
 
 
 def call_ended(tool: str) -> Raised:
-    """Return the failure of a tool that is asked for when nobody waits for the agent any more."""
+    """Return the error of a tool call that is made after the call of its agent has ended."""
     return Raised("Agent.ToolError", f"tool {tool!r}: the call of the agent has ended")
 
 

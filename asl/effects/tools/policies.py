@@ -1,4 +1,4 @@
-"""The policies around a call of an agent: what they allow its tools, and what they make of it."""
+"""The policies that bind the tools of one agent call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Controls and characters that nobody sees; line breaks and tabs stay."""
+"""Controls and invisible characters; line breaks and tabs stay."""
 
 
 def sanitize(value: Json) -> Json:

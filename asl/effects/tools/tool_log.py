@@ -1,4 +1,4 @@
-"""What the history tells of the tools of an agent."""
+"""Events of the tool calls of an agent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from asl.states.errors import Raised
 __all__ = ["ToolLog"]
 
 MAX_DETAILED: Final = 200
-"""Calls of one agent call whose arguments and answers the history tells; of more only the names."""
+"""Tool calls of one agent call recorded with arguments and results; later ones with names only."""
 
 
 class ToolLog:
-    """Tells the history of the tools of one call of an agent."""
+    """Records the tool calls of one call of an agent."""
 
     def __init__(self, caller: Caller, call: Call, policies: CallPolicies) -> None:
         self.caller = caller
@@ -37,7 +37,7 @@ class ToolLog:
         cause: str,
         outcome: ToolOutcome | None = None,
     ) -> None:
-        """Put it into the history that a tool was asked for and not used."""
+        """Record that a tool was requested and not called."""
         tool, arguments, cause = self.outer.hide([tool, arguments, cause])
         outcome = outcome or ToolOutcome(self.outer.place)
         outcome.event, outcome.told = "ToolRefused", {"error": error, "cause": cause}
@@ -81,7 +81,7 @@ class ToolLog:
         return self.outer.place is not None and self.outer.place.turn.pausing
 
     def tell(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
-        """Put the outcome of a tool call into the history, as the policies let it be told."""
+        """Record the outcome of a tool call, as far as the policies allow."""
         shown: dict[str, Json] = {"tool": tool[:200]}
         levels = {level.policy.level for level in self.policies.levels} or {"standard"}
         self.told += 1
