@@ -20,6 +20,7 @@ from asl.agents.http import UNCOMPRESSED, Refused, bounded, unmoved
 from asl.agents.kind import Home, Kind, Spec
 from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
+    MAX_ARGUMENTS,
     chunk_handler,
     complete,
     forbidden_use,
@@ -42,7 +43,7 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, cause_for
 from asl.core.schemas import faults
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, has_more_values
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
 from asl.engine.tools import Toolbox, ToolOffer
 from asl.states.errors import Raised
@@ -330,6 +331,9 @@ def _tool(offer: ToolOffer) -> Any:
 
     async def use(context: RunContext[_Asking], **arguments: Any) -> Json:
         asking = context.deps
+        if has_more_values(arguments, MAX_ARGUMENTS):
+            text = f"tool {offer.name!r}: the arguments have more than {MAX_ARGUMENTS:,} values"
+            raise asking.fault(text)
         try:
             return await asking.call.tools.use(offer, arguments)
         except StateError as error:

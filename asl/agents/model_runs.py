@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asl.agents.http import Refused, reason
 from asl.core.errors import StateError, causes
-from asl.core.values import Json
+from asl.core.values import Json, has_more_values
 from asl.engine.agent import Call
 from asl.states.errors import Raised
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
 __all__ = [
+    "MAX_ARGUMENTS",
     "chunk_handler",
     "complete",
     "forbidden_use",
@@ -40,6 +41,8 @@ KEPT = {
 """Why an answer is none, by the reasons for its end."""
 UNCONNECTED = ("ConnectError", "ConnectTimeout")
 """What the library of HTTP raises where nobody was asked anything."""
+MAX_ARGUMENTS = 10_000
+"""Values that the arguments of one tool call of a model may have."""
 SHOWN = 2000
 """Characters of what a provider says that the cause of an error shows."""
 HISTORY = "history"
@@ -76,14 +79,15 @@ def _not_for(call: Call, tool: str) -> str:
 
 
 def use_arguments(part: Any) -> Json:
-    """Return the arguments of a request, None where they are no object.
+    """Return the arguments of a request, None if they are no object or have too many values.
 
     They are read as by the library that hands them to the tool: what it lets pass is judged there.
     """
     try:
-        return part.args_as_dict(raise_if_invalid=True)
+        arguments = part.args_as_dict(raise_if_invalid=True)
     except (ValueError, AssertionError):
         return None
+    return None if has_more_values(arguments, MAX_ARGUMENTS) else arguments
 
 
 def unreadable_use(part: Any) -> str:

@@ -254,6 +254,18 @@ def _is_moderate(value: Json, most: int = MODERATE) -> bool:
     return False
 
 
+def has_more_values(value: Json, most: int) -> bool:
+    """Return whether a value holds more than *most* values, itself included."""
+    count, rest = 1, [value]
+    while rest and count <= most:
+        item = rest.pop()
+        if isinstance(item, (dict, list)):
+            count += len(item)
+            if count <= most:
+                rest.extend(item.values() if isinstance(item, dict) else item)
+    return count > most
+
+
 def deeper_than(value: Json, limit: int) -> bool:
     """Return whether containers nest more than *limit* levels; shared parts count once a level."""
     level = [value] if type(value) is dict or type(value) is list else []

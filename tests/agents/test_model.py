@@ -12,6 +12,7 @@ import pytest
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
+    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ToolCallPart,
@@ -215,6 +216,14 @@ def test_a_call_is_bounded() -> None:
     result = script.run(tools=[LOOK], rounds=5)
     assert (result.error, len(script.asked)) == ("Agent.ModelError", 5)
     assert result.usage["tokens"] == 75
+
+
+def test_tool_arguments_have_at_most_10_000_values() -> None:
+    """A tool is not called with more; the model is told so."""
+    script = Scripted(use("look", at=[1] * 10_000), use("look", at="it"), TextPart("done"))
+    assert script.run(tools=[LOOK]).output["response"] == "done"
+    answers = [part.content for part in script.asked[1] if isinstance(part, RetryPromptPart)]
+    assert answers == ["tool 'look': the arguments have more than 10,000 values"]
 
 
 def test_a_model_that_raises_is_no_crash() -> None:
