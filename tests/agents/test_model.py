@@ -12,7 +12,6 @@ import pytest
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
-    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ToolCallPart,
@@ -220,10 +219,12 @@ def test_a_call_is_bounded() -> None:
 
 def test_tool_arguments_have_at_most_10_000_values() -> None:
     """A tool is not called with more; the model is told so."""
-    script = Scripted(use("look", at=[1] * 10_000), use("look", at="it"), TextPart("done"))
-    assert script.run(tools=[LOOK]).output["response"] == "done"
-    answers = [part.content for part in script.asked[1] if isinstance(part, RetryPromptPart)]
-    assert answers == ["tool 'look': the arguments have more than 10,000 values"]
+    note = Tool("note", "Notes lines.", lambda given: len(given["lines"]), input={"type": "object"})
+    many, few = use("note", lines=[1] * 10_000), use("note", lines=[1] * 9_000)
+    script = Scripted(many, few, TextPart("done"))
+    assert script.run(tools=[note]).output["response"] == "done"
+    answers = [part.content for part in script.asked[-1] if isinstance(part, ToolReturnPart)]
+    assert answers == ["tool 'note': the arguments have more than 10,000 values", 9_000]
 
 
 def test_a_model_that_raises_is_no_crash() -> None:
