@@ -275,6 +275,7 @@ LATE = {
     "asl.core.yaml_text": "the reader of YAML",
     "asl.dialects": "rows of the table of dialects",
     "asl.dialects.codemie": "what its row of that table does with a document",
+    "asl.dialects.registry": "documents in other languages, which those in ours need not know",
     "asl.dialects.contenox": "what its row of that table does with a document",
     "asl.dialects.flujo": "what its row of that table does with a document",
     "asl.effects.journaled": "the effects of an execution that is kept, which a plain run lacks",

@@ -20,7 +20,9 @@ from asl.cli.console import Exit
 from asl.core.diagnostics import InvalidDocument, Report, Severity
 from asl.core.errors import AslError
 from asl.core.render.formats import RENDERERS
-from asl.dialects import Conversion, converted, dialect
+from asl.dialects.base import Conversion
+from asl.dialects.conversion import converted
+from asl.dialects.registry import dialect
 
 __all__ = ["convert_command"]
 

@@ -45,7 +45,8 @@ def observe(request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _observed(request: Mapping[str, Json]) -> dict[str, Json]:
-    from asl.dialects import BUILT_IN, load
+    from asl.dialects import load
+    from asl.dialects.registry import BUILT_IN
 
     if request["dialect"] not in BUILT_IN:
         return {"skip": f"the dialect {request['dialect']!r} is not supported by this version"}

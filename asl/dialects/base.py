@@ -1,4 +1,4 @@
-"""What a dialect is: one module (or folder) and one row of the table (`asl.dialects`)."""
+"""What a dialect is: one module (or folder) and one row of the table (`asl.dialects.registry`)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

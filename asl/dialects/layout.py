@@ -10,7 +10,7 @@ from asl.core.printable import printable_json
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.core.yaml_schema import CORE, PLATFORM
-from asl.dialects import detect
+from asl.dialects.registry import detect
 
 __all__ = ["formatted", "laid_out"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from asl.core.document import Document, Loadable
-from asl.dialects import NATIVE, said_plainly, worded
+from asl.dialects.conversion import said_plainly, worded
+from asl.dialects.registry import NATIVE
 from asl.documents.loading import resolve_document
 from asl.graphs.difference import Difference, difference, without_originals
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from asl.core.document import Document, Loadable, open_source, read
-from asl.dialects import NATIVE, converted
-from asl.dialects import detect as by_shape
 from asl.dialects import load as load_document
 from asl.dialects.base import Conversion
+from asl.dialects.conversion import converted
+from asl.dialects.registry import NATIVE
+from asl.dialects.registry import detect as by_shape
 
 __all__ = ["convert", "detect"]
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
-from asl.dialects import worded
+from asl.dialects.conversion import worded
 from asl.documents.loading import resolve_document
 from asl.graphs.dot import dot
 from asl.graphs.mermaid import mermaid

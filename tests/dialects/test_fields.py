@@ -11,9 +11,11 @@ import pytest
 from asl.core.codes import lookup
 from asl.core.document import Document
 from asl.core.source import Source
-from asl.dialects import BUILT_IN, converted, dialect, load
+from asl.dialects import load
 from asl.dialects.base import Conversion, Coverage, Dialect, Written
+from asl.dialects.conversion import converted
 from asl.dialects.coverage import write
+from asl.dialects.registry import BUILT_IN, dialect
 
 Json = Any
 

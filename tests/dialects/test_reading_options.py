@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.dialects import said_plainly
+from asl.dialects.conversion import said_plainly
 
 
 @pytest.mark.parametrize(

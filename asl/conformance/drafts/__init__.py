@@ -18,7 +18,7 @@ from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
 from asl.core.document import UNNAMED, Document
 from asl.core.values import Json, compact
-from asl.dialects import dialect
+from asl.dialects.registry import dialect
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
 from asl.graphs.labels import catcher_label
