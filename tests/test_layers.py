@@ -260,6 +260,7 @@ LATE = {
     "asl.buckets": "rows of a table by the form of a location",
     "asl.buckets.stores": "fsspec",
     "asl.checks": "jsonschema and the models of services, which a run of a checked document lacks",
+    "asl.checks.aws": "the profile aws",
     "asl.checks.judging": "the query language JSONata",
     "asl.cli": "rows of the table of commands",
     "asl.cli.progress": "what a terminal shows of a run that takes a moment",

@@ -5,34 +5,10 @@ shape comes from the JSON Schemas (`structure`); the rules that need more than o
 are functions, one module per concern.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final
 
-from asl.checks import (
-    agent_loops,
-    approvals,
-    aws,
-    blocks,
-    checkpoints,
-    debates,
-    execution,
-    expressions,
-    handlers,
-    included,
-    integrations,
-    languages,
-    literals,
-    names,
-    parameters,
-    queries,
-    quotas,
-    recursion,
-    registered,
-    texts,
-    tools,
-    transitions,
-    variables,
-)
+from asl.checks import execution, included, literals, quotas
 from asl.checks.structure import structure
 from asl.checks.workflow import Workflow, taken_apart
 from asl.compose import compose
@@ -41,48 +17,60 @@ from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, Wording, bounded_suggestions, place
 from asl.core.diagnostics import raise_for_errors as insist_on
 from asl.core.document import Document
+from asl.core.lazy import LazyPattern, LazyTable
 from asl.core.opaque import is_about_opaque, mark_opaque
 from asl.core.pointers import resolve_pointer
 from asl.core.profile import DEFAULT, Profile
 from asl.core.values import Json
-from asl.states import type_of
+from asl.states.blocks import AGENT_BLOCKS, DOCUMENT_BLOCKS
 
 __all__ = ["check", "raise_for_errors"]
 
 Rule = Callable[[Workflow], Iterator[Finding]]
 
 
-def _types(workflow: Workflow) -> Iterator[Finding]:
-    for node in workflow.nodes():
-        yield from type_of(node.value).check(node)
-
-
-RULES: tuple[Rule, ...] = (
-    names.check,
-    transitions.check,
-    _types,
-    approvals.check,
-    handlers.check,
-    languages.check,
-    expressions.check,
-    queries.check,
-    variables.check,
-    integrations.check,
-    parameters.check,
-    texts.check,
-    debates.check,
-    registered.check,
-    blocks.check,
-    recursion.check,
-    agent_loops.check,
-    checkpoints.check,
-    tools.check,
+RULES: Final[Mapping[str, Rule]] = LazyTable(
+    {
+        name: f"asl.checks.{name}:check"
+        for name in (
+            "names",
+            "transitions",
+            "types",
+            "approvals",
+            "handlers",
+            "languages",
+            "expressions",
+            "queries",
+            "variables",
+            "integrations",
+            "parameters",
+            "texts",
+            "debates",
+            "registered",
+            "blocks",
+            "recursion",
+            "agent_loops",
+            "checkpoints",
+            "tools",
+        )
+    }
 )
-
-
+"""The rules, each a module with a `check`, loaded when a document needs it."""
+ABOUT: Final[Mapping[str, frozenset[str]]] = {
+    "approvals": frozenset(("Approval",)),
+    "handlers": frozenset(("Retry", "Catch", "Model")),
+    "integrations": frozenset(("Resource",)),
+    "parameters": frozenset(("Resource",)),
+    "debates": frozenset(("Debate",)),
+    "blocks": frozenset((*AGENT_BLOCKS, *DOCUMENT_BLOCKS)),
+    "recursion": frozenset(("Workflow",)),
+    "checkpoints": frozenset(("Checkpoint", "Checkpointing")),
+    "tools": frozenset(("Tools", "DefaultTools")),
+}
+"""The types of states and the fields of which a document has one, if a rule is about it."""
 OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
 """Advice to authors; a document that was read from another language has its own about the same."""
-ADVISING: frozenset[Rule] = frozenset((agent_loops.check,))
+ADVISING = frozenset(("agent_loops",))
 """The rules that give nothing but such advice: they are not run for such a document."""
 OF_EXPRESSIONS = frozenset(("V-CACHE-02", "V-ST-07"))
 """Rules that say of an expression that it is not evaluated, as `literals` does."""
@@ -148,7 +136,12 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
     """Return everything found in a document; some of it may be there twice."""
     profile = workflow.profile
     foreign = document.dialect != "asl" and not profile.aws
-    rules = (each for each in RULES if not (foreign and each in ADVISING))
+    rules = [
+        RULES[name]
+        for name in RULES
+        if not (foreign and name in ADVISING)
+        and not (name in ABOUT and ABOUT[name].isdisjoint(workflow.words))
+    ]
     found = (included.blamed(each, _arguments(document)) for each in _findings(workflow, rules))
     if workflow.value is not document.value:
         found = (
@@ -166,6 +159,8 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
     findings = [*document.findings, *_composing(document), *found]
     if not profile.aws:
         return findings
+    from asl.checks import aws
+
     size = quotas.check_size(document, profile.quotas.definition_characters)
     return [*aws.adapted(findings), *aws.check(workflow), *size]
 
@@ -229,7 +224,7 @@ def _findings(workflow: Workflow, rules: Iterable[Rule]) -> Iterator[Finding]:
     yield from meant.values()
 
 
-_PLACEHOLDER = re.compile(r"\$\{([^${}]+)\}")
+_PLACEHOLDER = LazyPattern(r"\$\{([^${}]+)\}")
 
 
 def _advised(workflow: Workflow, finding: Finding, hints: Mapping[str, str]) -> Finding:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Final
 
-from asl.checks import tools
 from asl.checks.workflow import Workflow, below
 from asl.core.diagnostics import Finding, Severity
 from asl.core.environment import install_command
@@ -106,8 +105,6 @@ def _whole(field: str, pointer: str) -> Finding:
 
 def _of_block(field: str, block: Json, pointer: str, node: Node | None = None) -> Iterator[Finding]:
     """Yield the block, or what of it this version does not execute."""
-    if field in ("Tools", "DefaultTools"):
-        yield from tools.unexecuted(block, pointer)
     executed = BLOCKS.get(field)
     if executed is None:
         yield Finding("EXEC-02", f"{field!r} is not executed yet", pointer, at_key=True)

@@ -28,7 +28,7 @@ from asl.states.blocks.policy import (
     processors,
 )
 
-__all__ = ["check", "unexecuted"]
+__all__ = ["check"]
 
 RUNS_CODE: Final = (
     r"(?i:(?:.*[_\-./])?(?:(?:execute|exec|run|eval)[_-](?:code|shell|command|commands|script|python|bash|js)"
@@ -37,8 +37,6 @@ RUNS_CODE: Final = (
 """The names of tools that carry out whatever they are given."""
 SCOPED: Final = ("DefaultTools", "ToolCategories")
 """The blocks of an included document that hold for its own states."""
-DEFAULT: Final = "process"
-"""The environment of a sandbox that names none."""
 REACH: Final = (
     (
         ("Domains", "Network"),
@@ -319,43 +317,3 @@ def _keywords(schema: Json, pointer: str) -> Iterator[tuple[str, str, str]]:
 
 def _texts(value: Json) -> list[str]:
     return [each for each in value if type(each) is str] if type(value) is list else []
-
-
-# What no sandbox here can do
-
-
-def unexecuted(block: Json, pointer: str) -> Iterator[Finding]:
-    """Yield the settings of a sandbox that its environment cannot carry out."""
-    sandbox = block.get("Sandbox") if type(block) is dict else None
-    if type(sandbox) is not dict or block.get("Sandboxed") is False:
-        return
-    kind = sandbox.get("Environment", DEFAULT)
-    for field, why in _CANNOT.get(kind, ()) if type(kind) is str else ():
-        if field in sandbox and why(sandbox[field]):
-            message = (
-                f"{field!r} of a sandbox {kind!r} cannot be carried out here: {why(sandbox[field])}"
-            )
-            yield Finding("EXEC-02", message, f"{pointer}/Sandbox/{field}", at_key=True)
-
-
-def _always(why: str) -> Callable[[Json], str]:
-    return lambda value: why
-
-
-def _fraction(value: Json) -> str:
-    try:
-        return "" if processors(value).is_integer() else "a process has whole processors"
-    except ValueError:
-        return ""
-
-
-_CANNOT: Final[Mapping[str, tuple[tuple[str, Callable[[Json], str]], ...]]] = {
-    "vm": (("Environment", _always("there is no virtual machine")),),
-    "process": (("Image", _always("it runs the program that is there")), ("CPU", _fraction)),
-    "wasm": (
-        ("Image", _always("it runs the module that the tool names")),
-        ("CPU", _always("it has no share of processors")),
-        ("Network", lambda value: "it has no network" if value is True else ""),
-    ),
-}
-"""By environment: the fields that it cannot carry out, with why it cannot a value."""

@@ -5,7 +5,6 @@ left out of the walk; the schemas report it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr.query_protocol import DELIMITERS, ParsedQuery
+from asl.expr.templates import SUFFIX
 from asl.states import type_of
 from asl.states.base import Node
 from asl.states.iteration import DISTRIBUTING
@@ -81,8 +81,7 @@ class Written(NamedTuple):
         return self.text.index(self.source or "", len(DELIMITERS[0]))
 
 
-@dataclass(frozen=True, slots=True)
-class Workflow:
+class Workflow(NamedTuple):
     """A whole document and what the caller of a check knows about its surroundings."""
 
     value: Mapping[str, Json]
@@ -91,18 +90,20 @@ class Workflow:
     """All machines, outer ones before inner ones."""
     names: frozenset[str]
     """The names of the states of all machines."""
+    words: frozenset[str]
+    """The types of the states, and the fields of states and machines, as if none was computed."""
     suggestions: Suggestions
-    agents: Collection[str] | None = None
-    resources: Collection[str] | None = None
-    express: bool = False
-    workflows: Collection[str] | None = None
-    name: str = ""
+    agents: Collection[str] | None
+    resources: Collection[str] | None
+    express: bool
+    workflows: Collection[str] | None
+    name: str
     """What the document itself is called."""
-    heads: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    heads: Mapping[str, Mapping[str, Json]]
     """What included documents say beside their machines, by the pointers of these."""
-    queries: dict[str, ParsedQuery | ExpressionFault] = field(default_factory=dict)
+    queries: dict[str, ParsedQuery | ExpressionFault]
     """The JSONata expressions read so far, by their text."""
-    written: dict[str, Sequence[Written]] = field(default_factory=dict)
+    written: dict[str, Sequence[Written]]
     """What may be one in the states looked at so far, by their pointers."""
 
     @property
@@ -141,6 +142,7 @@ def taken_apart(
         profile,
         machines,
         names,
+        frozenset(_words(machines)),
         Suggestions(),
         agents,
         resources,
@@ -148,7 +150,20 @@ def taken_apart(
         workflows,
         name,
         heads,
+        queries={},
+        written={},
     )
+
+
+def _words(machines: tuple[Scope, ...]) -> Iterator[str]:
+    for machine in machines:
+        yield from (field.removesuffix(SUFFIX) for field in machine.value)
+        for node in machine.nodes:
+            for field in node.value:
+                yield field.removesuffix(SUFFIX)
+            kind = node.value.get("Type")
+            if type(kind) is str:
+                yield kind
 
 
 def _scopes(

@@ -95,7 +95,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     others = (made.placed(each) for each in written.losses if each.code not in once)
     losses = map(_advised, (*lost, *given, *made.losses, *others))
     report = place(document, losses)
-    # Loadable stands for several states of the document is told once.
+    # What stands for several states of the document is told once.
     report = replace(report, diagnostics=tuple(dict.fromkeys(report)), document=document)
     return Conversion(written.text, written.value, report, to, written.files)
 

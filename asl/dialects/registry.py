@@ -1,7 +1,7 @@
 """The table of dialects: languages that are read and written as Agent State Language.
 
 A dialect is one module and one row of `BUILT_IN`; others come from outside by the entry point
-`asl.dialects`, whose value is a `Dialect`. Loadable is read from one is checked, compiled and run like
+`asl.dialects`, whose value is a `Dialect`. What is read from one is checked, compiled and run like
 any document, and every finding names the place in the file that the author wrote.
 """
 
@@ -57,7 +57,7 @@ def _built_in(name: str) -> Dialect:
 def _outside(name: str) -> Iterator[Dialect]:
     """Yield the dialects of installed packages.
 
-    Loadable cannot be used is an error where the entry point has the *name*, a warning elsewhere.
+    What cannot be used is an error where the entry point has the *name*, a warning elsewhere.
     """
     from importlib.metadata import entry_points
 

@@ -8,13 +8,31 @@ from warnings import warn
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError
+from asl.core.lazy import LazyTable
 from asl.core.plugins import blaming, load_plugin, plugin_error
 from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 
-__all__ = ["GROUP", "STATE_TYPES", "UNKNOWN", "Registry", "type_of"]
+__all__ = ["BUILT_IN", "GROUP", "STATE_TYPES", "UNKNOWN", "Registry", "type_of"]
 
+BUILT_IN: Final[Mapping[str, str]] = {
+    "Task": "asl.states.task:TASK",
+    "Choice": "asl.states.choice:CHOICE",
+    "Map": "asl.states.map:MAP",
+    "Parallel": "asl.states.parallel:PARALLEL",
+    "Pass": "asl.states.pass_:PASS",
+    "Wait": "asl.states.wait:WAIT",
+    "Succeed": "asl.states.succeed:SUCCEED",
+    "Fail": "asl.states.fail:FAIL",
+    "Include": "asl.states.include:INCLUDE",
+    "Approval": "asl.states.approval:APPROVAL",
+    "Workflow": "asl.states.workflow:WORKFLOW",
+    "Checkpoint": "asl.states.checkpoint:CHECKPOINT",
+    "Debate": "asl.states.debate:DEBATE",
+}
+"""The state types of the language, whose schemas are files; those of Amazon States Language come
+first."""
 GROUP: Final = "asl.states"
 """The group of entry points that add state types; the value of each is a `StateType`."""
 
@@ -25,10 +43,14 @@ class Registry(Mapping[str, StateType]):
     Installed packages are searched once, when a name is unknown or all types are listed, so that a
     document of the language alone does not pay for it. What is wrong with a package is an error of
     the type that its entry point is named after, and a warning for all others.
+
+    Args:
+        rows: The state types to begin with, each loaded when a document has it.
     """
 
-    def __init__(self) -> None:
-        self._types: dict[str, StateType] = {}
+    def __init__(self, rows: Mapping[str, str]) -> None:
+        self._built_in = LazyTable[StateType](rows)
+        self._added: dict[str, StateType] = {}
         self._broken: dict[str, AslError] = {}
         """Why the entry points that cannot be used cannot, by their names."""
         self._searched = False
@@ -37,26 +59,26 @@ class Registry(Mapping[str, StateType]):
     def __getitem__(self, name: str) -> StateType:
         if name not in self:
             raise KeyError(name)
-        return self._types[name]
+        return self._built_in[name] if name in self._built_in else self._added[name]
 
     def __contains__(self, name: object) -> bool:
-        if name not in self._types:
+        if not self._has(name):
             self._search(name)
             if name in self._broken:
                 raise self._broken[str(name)]
-        return name in self._types
+        return self._has(name)
 
     def __iter__(self) -> Iterator[str]:
         self._search()
-        return iter(self._types)
+        yield from self._built_in
+        yield from self._added
 
     def __len__(self) -> int:
         self._search()
-        return len(self._types)
+        return len(self._built_in) + len(self._added)
 
-    def define(self, *types: StateType) -> None:
-        """Add the state types of the language, whose schemas are files."""
-        self._types |= {each.name: each for each in types}
+    def _has(self, name: object) -> bool:
+        return name in self._built_in or name in self._added
 
     def register(self, added: StateType) -> None:
         """Add a state type.
@@ -69,15 +91,15 @@ class Registry(Mapping[str, StateType]):
         """
         if type(added.name) is not str or not added.name:
             raise AslError(f"the name of a state type is a text, not {added.name!r:.100}")
-        if added.name in self._types:
+        if self._has(added.name):
             raise AslError(f"there is a state type {added.name!r} already")
         if (fault := _fault(added)) is not None:
             raise AslError(fault)
-        self._types[added.name] = _guarded(added)
+        self._added[added.name] = _guarded(added)
 
     def unregister(self, name: str) -> None:
         """Remove a state type that was added."""
-        del self._types[name]
+        del self._added[name]
 
     def _search(self, name: object = None) -> None:
         """Add the state types of installed packages, once; *name* is the one that is wanted."""
@@ -101,7 +123,7 @@ class Registry(Mapping[str, StateType]):
                 except AslError as fault:
                     raise plugin_error(entry, f"cannot be used: {fault}") from None
             except AslError as fault:
-                if entry.name not in self._types:
+                if not self._has(entry.name):
                     self._broken[entry.name] = fault
                 if entry.name != wanted:
                     warn(f"{fault}; it is ignored", stacklevel=2)
@@ -163,8 +185,8 @@ def _guarded(added: StateType) -> StateType:
     return replace(added, check=check, compile=compile)
 
 
-STATE_TYPES: Final = Registry()
-"""The state types; those of Amazon States Language come first."""
+STATE_TYPES: Final = Registry(BUILT_IN)
+"""The state types."""
 
 
 def _no_step(compiler: Compiler, step: Step) -> None:

@@ -1,38 +1,13 @@
 """The agent blocks (Specification 8): what an agent may spend, see, say and do."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
 
+from asl.core.lazy import LazyTable, load_object
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
 from asl.program import Finish
 from asl.states.base import Compiler
-from asl.states.blocks.audit import AUDIT, record_call
-from asl.states.blocks.base import Attempt, Block, Perform, Wrap, make_parameters
-from asl.states.blocks.budget import BUDGET
-from asl.states.blocks.cache import CACHE, CACHE_RESULT, CACHE_TTL, use_cache
-from asl.states.blocks.context import CONTEXT, show_context
-from asl.states.blocks.events import EVENTS, REAL_TIME
-from asl.states.blocks.feedback import FEEDBACK
-from asl.states.blocks.guardrails import GUARDRAILS, guard_input, guard_output
-from asl.states.blocks.idempotency import IDEMPOTENCY_KEY, IDEMPOTENT, tell_key
-from asl.states.blocks.memory import MEMORY, read_memory, use_memory
-from asl.states.blocks.metadata import METADATA, tell_metadata
-from asl.states.blocks.model import GENERATION, MODEL, choose_model, tell_generation
-from asl.states.blocks.progress import (
-    PROGRESS,
-    follow_progress,
-    progress_goes_to,
-    store_progress,
-)
-from asl.states.blocks.reasoning import (
-    REASONING,
-    demand_reasoning,
-    store_reasoning,
-    trace_goes_to,
-)
-from asl.states.blocks.streaming import STREAMING, show_guarded, tell_stream
-from asl.states.blocks.tools import DEFAULT_TOOLS, TOOL_CATEGORIES, TOOLS, use_tools
+from asl.states.blocks.base import Block, Wrap
 
 __all__ = [
     "AGENT_BLOCKS",
@@ -45,89 +20,72 @@ __all__ = [
     "wraps_of",
 ]
 
-BLOCKS: Mapping[str, Block] = MappingProxyType(
+BLOCKS: Mapping[str, Block] = LazyTable(
     {
-        each.name: each
-        for each in (
-            BUDGET,
-            GUARDRAILS,
-            REASONING,
-            MODEL,
-            GENERATION,
-            METADATA,
-            IDEMPOTENT,
-            IDEMPOTENCY_KEY,
-            CACHE,
-            CACHE_RESULT,
-            CACHE_TTL,
-            MEMORY,
-            STREAMING,
-            PROGRESS,
-            AUDIT,
-            EVENTS,
-            REAL_TIME,
-            FEEDBACK,
-            TOOLS,
-            DEFAULT_TOOLS,
-            TOOL_CATEGORIES,
-            CONTEXT,
-        )
+        "Budget": "asl.states.blocks.budget:BUDGET",
+        "Guardrails": "asl.states.blocks.guardrails:GUARDRAILS",
+        "Reasoning": "asl.states.blocks.reasoning:REASONING",
+        "Model": "asl.states.blocks.model:MODEL",
+        "Generation": "asl.states.blocks.model:GENERATION",
+        "Metadata": "asl.states.blocks.metadata:METADATA",
+        "Idempotent": "asl.states.blocks.idempotency:IDEMPOTENT",
+        "IdempotencyKey": "asl.states.blocks.idempotency:IDEMPOTENCY_KEY",
+        "Cache": "asl.states.blocks.cache:CACHE",
+        "CacheResult": "asl.states.blocks.cache:CACHE_RESULT",
+        "CacheTTL": "asl.states.blocks.cache:CACHE_TTL",
+        "Memory": "asl.states.blocks.memory:MEMORY",
+        "Streaming": "asl.states.blocks.streaming:STREAMING",
+        "Progress": "asl.states.blocks.progress:PROGRESS",
+        "Audit": "asl.states.blocks.audit:AUDIT",
+        "Events": "asl.states.blocks.events:EVENTS",
+        "RealTime": "asl.states.blocks.events:REAL_TIME",
+        "Feedback": "asl.states.blocks.feedback:FEEDBACK",
+        "Tools": "asl.states.blocks.tools:TOOLS",
+        "DefaultTools": "asl.states.blocks.tools:DEFAULT_TOOLS",
+        "ToolCategories": "asl.states.blocks.tools:TOOL_CATEGORIES",
+        "Context": "asl.states.blocks.context:CONTEXT",
     }
 )
-"""The blocks that this version executes."""
-AGENT_BLOCKS: tuple[str, ...] = tuple(each.name for each in BLOCKS.values() if each.of_agents)
+"""The blocks that this version executes, each loaded when a document has it."""
+DOCUMENT_BLOCKS: tuple[str, ...] = (
+    *("Budget", "Memory", "Progress", "Events", "RealTime", "DefaultTools", "ToolCategories"),
+)
+"""The blocks of a document. `Metadata` and `Observability` have no effect there anyway."""
+AGENT_BLOCKS: tuple[str, ...] = tuple(
+    name for name in BLOCKS if name not in ("Events", "RealTime", "DefaultTools", "ToolCategories")
+)
 """The fields that shape the call of an agent and mean nothing to a resource (6.1)."""
 STATE_BLOCKS: tuple[str, ...] = (*AGENT_BLOCKS, "Events")
 """The blocks of a state."""
-DOCUMENT_BLOCKS: tuple[str, ...] = tuple(each.name for each in BLOCKS.values() if each.of_documents)
-"""The blocks of a document. `Metadata` and `Observability` have no effect there anyway."""
 
 
-def settle_destinations(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what says where blocks put something into the output, where that is computed."""
-    found = [each(compiler) for each in (trace_goes_to, progress_goes_to)]
-    computed = [each for each in found if each.computed]
-    if not computed:
-        return inner
-
-    def perform(attempt: Attempt) -> Awaitable[Json]:
-        for each in computed:
-            each.settle(attempt.data, attempt.frame)
-        return inner(attempt)
-
-    return perform
-
-
-_WRAPS: tuple[tuple[tuple[str, ...], Wrap], ...] = (
-    (("Streaming",), tell_stream),
-    (("Model",), choose_model),
-    (("Generation",), tell_generation),
-    (("Metadata",), tell_metadata),
-    (("Idempotent", "IdempotencyKey"), tell_key),
-    (("Reasoning",), demand_reasoning),
-    (("Guardrails",), guard_output),
-    (("Streaming",), show_guarded),
-    (("Context",), show_context),
-    (("Cache", "CacheResult"), use_cache),
-    (("Guardrails",), guard_input),
-    ((), make_parameters),
-    (("Tools",), use_tools),
-    (("Reasoning", "Progress", "Streaming"), settle_destinations),
-    (("Memory",), lambda compiler, inner: use_memory(compiler, inner, inserts_of(compiler))),
-    (("Audit",), record_call),
-    (("Progress", "Streaming"), follow_progress),
-    (("Memory",), read_memory),
+_WRAPS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("Streaming",), "asl.states.blocks.streaming:tell_stream"),
+    (("Model",), "asl.states.blocks.model:choose_model"),
+    (("Generation",), "asl.states.blocks.model:tell_generation"),
+    (("Metadata",), "asl.states.blocks.metadata:tell_metadata"),
+    (("Idempotent", "IdempotencyKey"), "asl.states.blocks.idempotency:tell_key"),
+    (("Reasoning",), "asl.states.blocks.reasoning:demand_reasoning"),
+    (("Guardrails",), "asl.states.blocks.guardrails:guard_output"),
+    (("Streaming",), "asl.states.blocks.streaming:show_guarded"),
+    (("Context",), "asl.states.blocks.context:show_context"),
+    (("Cache", "CacheResult"), "asl.states.blocks.cache:use_cache"),
+    (("Guardrails",), "asl.states.blocks.guardrails:guard_input"),
+    ((), "asl.states.blocks.base:make_parameters"),
+    (("Tools",), "asl.states.blocks.tools:use_tools"),
+    (("Reasoning", "Progress", "Streaming"), "asl.states.blocks.destinations:settle_destinations"),
+    (("Memory",), "asl.states.blocks.memory:use_memory"),
+    (("Audit",), "asl.states.blocks.audit:record_call"),
+    (("Progress", "Streaming"), "asl.states.blocks.progress:follow_progress"),
+    (("Memory",), "asl.states.blocks.memory:read_memory"),
 )
 """What blocks do around a call, from the call outwards (Specification 3.1)."""
 
 
-_INSERTS: tuple[tuple[str, Callable[[Compiler], Finish | None]], ...] = (
-    ("Reasoning", store_reasoning),
-    ("Progress", store_progress),
-    (
-        "Streaming",
-        lambda compiler: None if "Progress" in compiler.state else store_progress(compiler),
-    ),
+_INSERTS: tuple[tuple[str, str], ...] = (
+    ("Reasoning", "asl.states.blocks.reasoning:store_reasoning"),
+    ("Progress", "asl.states.blocks.progress:store_progress"),
+    ("Streaming", "asl.states.blocks.progress:store_streamed_progress"),
 )
 """What blocks put into the output of a state, in this order (step 13 of Specification 3.1)."""
 
@@ -143,9 +101,9 @@ def wraps_of(state: Mapping[str, Json]) -> Iterator[Wrap]:
     if "Agent" not in state or _SHAPING.isdisjoint(state):
         return
     present = {field for fields, _ in _WRAPS for field in fields if _stands(field, state)}
-    for fields, wrap in _WRAPS if present else ():
+    for fields, place in _WRAPS if present else ():
         if not fields or not present.isdisjoint(fields):
-            yield wrap
+            yield load_object(place)
 
 
 def _stands(field: str, state: Mapping[str, Json]) -> bool:
@@ -160,8 +118,8 @@ def reads_memory(state: Mapping[str, Json]) -> bool:
 def inserts_of(compiler: Compiler) -> tuple[Finish, ...]:
     """Compile what the blocks of a state put into its output."""
     found = (
-        compile_insert(compiler)
-        for field, compile_insert in _INSERTS
+        load_object(place)(compiler)
+        for field, place in _INSERTS
         if field in compiler.state and "Resource" not in compiler.state
     )
     return tuple(each for each in found if each is not None)

@@ -126,12 +126,8 @@ class Block(NamedTuple):
     the pointer within the block, and why."""
     lacks: tuple[str, ...] = ()
     """The ways to fields that are checked but not executed: `Input/Rules.$`."""
-    of_agents: bool = True
-    """Whether it shapes the call of an agent, and means nothing to a resource (6.1)."""
     scalar: bool = False
     """Whether it is one value, which may be computed as a whole (`F.$`, 3.9)."""
-    of_documents: bool = False
-    """Whether a document has such a block, too."""
     check_field: Callable[[Node, str], Iterator[Finding]] = _nothing_of_a_field
     """Find the same for a block that is a single value, in this field: `CacheTTL`, `CacheTTL.$`."""
 

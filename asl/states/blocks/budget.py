@@ -309,4 +309,4 @@ def _alert(written: Json, message: Evaluate | None) -> Alert:
     return Alert(Decimal(share[1]), message, details)
 
 
-BUDGET = Block("Budget", check_budget, check_workflow_budget, of_documents=True)
+BUDGET = Block("Budget", check_budget, check_workflow_budget)

@@ -176,8 +176,6 @@ EVENTS = Block(
     _check_workflow,
     missing=_missing,
     lacks=(*(f"{name}.$" for name in (*HOOKS, *OF_WORKFLOW, "Channels")), *_LISTS),
-    of_agents=False,
-    of_documents=True,
 )
 
 
@@ -191,6 +189,4 @@ REAL_TIME = Block(
     "RealTime",
     check_workflow=_check_real_time,
     lacks=("Authentication.$", "Events.$"),
-    of_agents=False,
-    of_documents=True,
 )

@@ -14,6 +14,7 @@ from asl.expr.references import place
 from asl.expr.templates import SUFFIX
 from asl.program import Finish
 from asl.states.base import Compiler, Node
+from asl.states.blocks import inserts_of
 from asl.states.blocks.base import Attempt, Block, Perform, settings, settings_within
 from asl.states.effects import Frame, ServiceCall
 from asl.states.settings import Settings
@@ -65,13 +66,13 @@ def read_memory(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def use_memory(compiler: Compiler, inner: Perform, inserts: tuple[Finish, ...]) -> Perform:
+def use_memory(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what a Task writes after success, and what its agent may do meanwhile.
 
-    That is the same as the block does, and both where the block does neither. *inserts* are what
-    other blocks put into the output.
+    That is the same as the block does, and both where the block does neither.
     """
-    reads, write = "Read" in compiler.within("Memory").state, compile_write(compiler, inserts)
+    write = compile_write(compiler, inserts_of(compiler))
+    reads = "Read" in compiler.within("Memory").state
     space_of = _place(compiler)
     rights = reads or write is None, write is not None or not reads
 
@@ -379,6 +380,5 @@ def _check_others(read: Mapping[str, Json], form: str, node: Node) -> Iterator[F
 MEMORY = Block(
     "Memory",
     _check,
-    of_documents=True,
     lacks=("Connection", "Read.$", "Write.$", "Read/Filter.$"),
 )

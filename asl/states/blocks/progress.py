@@ -42,6 +42,7 @@ __all__ = [
     "milestones_of",
     "progress_goes_to",
     "store_progress",
+    "store_streamed_progress",
     "told_of",
     "tracking_of_document",
 ]
@@ -265,6 +266,11 @@ def store_progress(compiler: Compiler) -> Finish | None:
     return store
 
 
+def store_streamed_progress(compiler: Compiler) -> Finish | None:
+    """Compile the same for a state that has `Streaming`, unless it has `Progress`, too."""
+    return None if "Progress" in compiler.state else store_progress(compiler)
+
+
 # --------------------------------------------------------------------------------------------
 # Maps and Parallels
 
@@ -457,5 +463,4 @@ PROGRESS = Block(
     _check,
     _check_workflow,
     lacks=("Milestones.$", "WeightedProgress.$"),
-    of_documents=True,
 )

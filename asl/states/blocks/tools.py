@@ -14,6 +14,7 @@ from asl.states.base import Compiler
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.consent import REQUIRE_APPROVAL
 from asl.states.blocks.policy import Hook, Rules
+from asl.states.blocks.sandboxes import missing_of_sandbox
 from asl.states.calls import Options
 
 __all__ = [
@@ -117,6 +118,6 @@ def _is_constant(block: Compiler) -> bool:
     return not is_dynamic(written)
 
 
-TOOLS = Block("Tools")
-DEFAULT_TOOLS = Block("DefaultTools", of_agents=False, of_documents=True)
-TOOL_CATEGORIES = Block("ToolCategories", of_agents=False, of_documents=True)
+TOOLS = Block("Tools", missing=missing_of_sandbox)
+DEFAULT_TOOLS = Block("DefaultTools", missing=missing_of_sandbox)
+TOOL_CATEGORIES = Block("ToolCategories")
