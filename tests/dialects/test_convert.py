@@ -15,9 +15,10 @@ from asl.core.codes import all_codes
 from asl.core.diagnostics import Severity
 from asl.core.document import Document
 from asl.core.values import Json
-from asl.dialects import dialect, load
+from asl.dialects import load
 from asl.dialects.base import Dialect, Written
 from asl.dialects.plain import path_to
+from asl.dialects.registry import dialect
 from tests.dialects.features import FEATURES
 from tests.dialects.ways import there_and_back
 from tests.matrix_page import WRITTEN
