@@ -219,7 +219,7 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
         {"workflow": PASS, "clock": asl.VirtualClock},
         "must be 'wall', 'virtual' or a clock",
     ),
-    (asl.VirtualClock, {"start": "2024-01-01T00:00:00Z"}, "so many seconds after 1970"),
+    (asl.VirtualClock, {"start": "2024-01-01T00:00:00Z"}, "must be seconds since the epoch"),
     (asl.test_state, {"definition": PASS, "configuration": {1: 2}}, "a mapping from names"),
     *(
         (asl.run, {"workflow": PASS, name: ["x"]}, f"'{name}' must be a mapping from .*, got list")

@@ -20,13 +20,13 @@ DOCUMENT = {"StartAt": "Hi", "States": {"Hi": {"Type": "Pass", "Result": "hello"
 PROBE = """
 import asl
 from asl.conformance.case import find_suites, load_suite
-from asl.core.environment import folder
+from asl.core.environment import data_folder
 
-assert any(folder("schemas").glob("states/Task.schema.json"))
-suites = find_suites(folder("conformance"))
+assert any(data_folder("schemas").glob("states/Task.schema.json"))
+suites = find_suites(data_folder("conformance"))
 assert len(suites) > 100 and load_suite(suites[0])
 assert not asl.check({"StartAt": "A", "States": {}}).ok
-print(asl.__file__, folder("schemas"), folder("conformance"), sep="\\n")
+print(asl.__file__, data_folder("schemas"), data_folder("conformance"), sep="\\n")
 """
 
 

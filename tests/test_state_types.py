@@ -422,12 +422,12 @@ BLOCK_FIELDS_ALLOWED: Final = {
     "checks/tools.py": 1,  # the lists of a Tools block that may contradict each other
     "compose/expansion.py": 2,  # those of an Include, and what a template has in common with it
     "conformance/drafts/choosing.py": 2,  # operators, and fields of a choice rule that are none
-    "effects/unenforceable.py": 1,  # the lists of a Tools block that only a broker can enforce
+    "effects/tool_enforcement.py": 1,  # the lists of a Tools block that only a broker can enforce
     "engine/usage.py": 1,  # the kinds of amounts
     "executions/requirements.py": 1,  # fields that name an agent
     "graphs/planning.py": 2,  # the same, and blocks that may name one
-    "graphs/words.py": 1,  # operators of choice rules
-    "sources/terraform/hcl.py": 1,  # names of the parts of another language
+    "graphs/labels.py": 1,  # operators of choice rules
+    "sources/terraform/syntax.py": 1,  # names of the parts of another language
 }
 """The same for literals that hold several names of fields at any depth of states."""
 

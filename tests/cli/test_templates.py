@@ -114,7 +114,7 @@ def test_parameter_files_of_aws_are_read(text: str, asl: Asl, folder: Path) -> N
         (("--var", "A"), "'A' is not NAME=VALUE"),
         (("--var", "=1"), "'=1' is not NAME=VALUE"),
         (("--vars", "none.json"), "cannot read 'none.json'"),
-        (("--vars", "list.json"), "list.json:1:1: error READ-01: values are an object"),
+        (("--vars", "list.json"), "list.json:1:1: error READ-01: values must be an object"),
         (("--resource", "A"), "there is no resource 'A'"),
     ],
 )

@@ -71,7 +71,7 @@ def test_a_folder_is_laid_out(tmp_path: Path, monkeypatch: Any) -> None:
     for name in ("flows/a.asl.json", "b.agents.json", "package.json"):
         Path(name).write_text('{"a":1}', encoding="utf-8")
     done = CliRunner().invoke(cli, ["fmt", "."])
-    assert done.stderr == "asl: b.agents.json was laid out\nasl: flows/a.asl.json was laid out\n"
+    assert done.stderr == "asl: b.agents.json reformatted\nasl: flows/a.asl.json reformatted\n"
     assert Path("package.json").read_text(encoding="utf-8") == '{"a":1}'
     none = CliRunner().invoke(cli, ["fmt", "--check", "flows", "."])
     assert none.exit_code == 0
@@ -108,7 +108,7 @@ def test_the_command_changes_files_or_checks_them(tmp_path: Path, monkeypatch: A
     monkeypatch.chdir(tmp_path)
     Path("a.json").write_text('{"a":1}', encoding="utf-8")
     run = CliRunner().invoke(cli, ["fmt", "--check", "a.json"])
-    assert (run.exit_code, run.stderr) == (1, "asl: a.json has another layout\n")
+    assert (run.exit_code, run.stderr) == (1, "asl: a.json would be reformatted\n")
     assert Path("a.json").read_text(encoding="utf-8") == '{"a":1}'
     assert CliRunner().invoke(cli, ["fmt", "a.json"]).exit_code == 0
     assert Path("a.json").read_text(encoding="utf-8") == '{ "a": 1 }\n'

@@ -474,7 +474,7 @@ def test_a_runner_may_run_in_a_thread(place: Place) -> None:
 
 def test_wrong_bindings_of_a_runner_are_refused(store: asl.Store) -> None:
     """Before it begins."""
-    with pytest.raises(asl.AslError, match="agents are a mapping"):
+    with pytest.raises(asl.AslError, match="'agents' must be a mapping"):
         store.runner(agents=["Work"])
     with pytest.raises(asl.AslError, match="concurrency"):
         store.runner(concurrency=0)
