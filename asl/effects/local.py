@@ -84,8 +84,7 @@ def make_checkpoint(
     if storage is not None:
         try:
             storage[id] = checkpoint.to_json()
-        except Exception as error:
-            # A storage is foreign code: anything it raises is its failure.
+        except Exception as error:  # foreign code: whatever a storage raises is its failure
             message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
             raise Raised("States.TaskFailed", message) from error
     names.take(id, name)

@@ -141,7 +141,7 @@ class _Layer:
             raise RuntimeError(f"proceed() performs a {effect.kind} only once")
         try:
             answer = await self.proceed(effect)
-        except BaseException as error:
+        except BaseException as error:  # noted only: the caller tells it from middleware's own
             self.failures.append(error)
             raise
         self.answers.append(answer)

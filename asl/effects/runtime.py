@@ -301,7 +301,7 @@ class RuntimeContext:
         async def proceed(effect: Effect) -> Json:
             try:
                 self._catch_up(at)
-            except BaseException as end:
+            except BaseException as end:  # what ends this part is no `Exception`; the rest flies on
                 if is_cancellation(end):  # code that catches it may do so without end
                     raise RuntimeError("this part of the execution has ended") from None
                 raise
@@ -309,7 +309,7 @@ class RuntimeContext:
 
         try:
             answer = await perform(self.middleware, effect, proceed, limit)
-        except Exception:
+        except Exception:  # a timeout that has passed by then comes before this failure
             self._catch_up(at)
             raise
         self._catch_up(at)

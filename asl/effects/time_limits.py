@@ -67,7 +67,7 @@ async def await_in_time(
     """
     try:
         found = await answer
-    except BaseException as error:
+    except BaseException as error:  # foreign code may raise anything once its time is over
         if is_control_flow(error) or not _is_late(limit, pulse):
             raise
         raise TimeoutError from error
