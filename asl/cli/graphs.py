@@ -18,7 +18,7 @@ NAMED = 4
 TABLES = ("agents", "resources", "tools", "models", "workflows")
 """The tables of a plan."""
 SHOWN = 10
-"""How many ways are printed; all of them stand in the JSON."""
+"""The number of paths that are printed; the JSON has all of them."""
 
 
 @click.command("plan")
@@ -42,13 +42,13 @@ def plan_command(document: str, profile: str, origin: Origin, as_json: bool) -> 
 
 def _lines(plan: "Plan") -> Iterator[str]:
     more = "" if plan.complete else " at least"
-    yield f"ways{more}: {len(plan.ways)}"
+    yield f"paths{more}: {len(plan.ways)}"
     for way in plan.ways[:SHOWN]:
         yield f"  {' > '.join(way)}"
     if len(plan.ways) > SHOWN:
         yield "  ..."
     tables = {title: getattr(plan, title) for title in TABLES}
-    tables |= {"asks people before": plan.consent, "at most so many calls": plan.counted}
+    tables |= {"approval before": plan.consent, "limited calls": plan.counted}
     for title, names in tables.items():
         if names:
             yield f"{title}:"
@@ -56,7 +56,7 @@ def _lines(plan: "Plan") -> Iterator[str]:
             for name, states in names.items():
                 yield f"  {name:<{width}}  {', '.join(states)}"
     if plan.people:
-        yield f"asks people: {', '.join(plan.people)}"
+        yield f"approvals: {', '.join(plan.people)}"
     besides = ", besides what resources report" if plan.resources else ""
     yield f"costs {_bound(plan.cost, plan.currency)}{besides}"
     yield f"uses {_bound(plan.tokens, 'tokens')}{besides}"
