@@ -5,6 +5,7 @@ shape comes from the JSON Schemas (`structure`); the rules that need more than o
 are functions, one module per concern.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
@@ -17,7 +18,7 @@ from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity, Wording, bounded_suggestions, place
 from asl.core.diagnostics import raise_for_errors as insist_on
 from asl.core.document import Document
-from asl.core.lazy import LazyPattern, LazyTable
+from asl.core.lazy import LazyTable
 from asl.core.opaque import is_about_opaque, mark_opaque
 from asl.core.pointers import resolve_pointer
 from asl.core.profile import DEFAULT, Profile
@@ -224,7 +225,7 @@ def _findings(workflow: Workflow, rules: Iterable[Rule]) -> Iterator[Finding]:
     yield from meant.values()
 
 
-_PLACEHOLDER = LazyPattern(r"\$\{([^${}]+)\}")
+_PLACEHOLDER = r"\$\{([^${}]+)\}"
 
 
 def _advised(workflow: Workflow, finding: Finding, hints: Mapping[str, str]) -> Finding:
@@ -234,7 +235,7 @@ def _advised(workflow: Workflow, finding: Finding, hints: Mapping[str, str]) -> 
     value = resolve_pointer(workflow.value, finding.pointer)
     if finding.code == "V-TASK-02" and type(value) is str and value in hints:
         return finding._replace(hint=hints[value])
-    match = _PLACEHOLDER.search(value) if type(value) is str and not finding.hint else None
+    match = re.search(_PLACEHOLDER, value) if type(value) is str and not finding.hint else None
     if match is None:
         return finding
     return finding._replace(hint=f"give the placeholder a value: --var {match[1]}=...")

@@ -5,18 +5,23 @@ agents file and each agent in it. Which rule a failure breaks is read off the an
 schemas.
 """
 
-import json
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from asl.checks import meant
 from asl.checks.acceptance import Accepts, accepting
+from asl.checks.schema_messages import (
+    abbreviate,
+    aws_wording,
+    complaint_of,
+    expected_types,
+    with_article,
+)
 from asl.checks.workflow import Workflow
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Suggestions, Wording
-from asl.core.pointers import escape, split_pointer
+from asl.core.pointers import escape
 from asl.core.schemas import jsonschema
 from asl.core.values import Json, Opaque, compact, type_name
 from asl.expr.templates import SUFFIX
@@ -95,7 +100,7 @@ def _is_query(text: str, error: Any, computed: Container[str]) -> bool:
     steps = error.absolute_path
     if not (text.startswith("{%") and text.endswith("%}") and steps and steps[0] in computed):
         return False
-    return error.validator != "type" or not {*_kinds(error)} <= {"array", "object"}
+    return error.validator != "type" or not {*expected_types(error)} <= {"array", "object"}
 
 
 def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:
@@ -105,7 +110,7 @@ def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -
         return Finding("V-ST-01", "'Type' is missing", pointer, hint, at_key=True, aws=wording)
     kind = state["Type"]
     if type(kind) is not str:
-        message = f"'Type' must be a string, not {_article(type_name(kind))}"
+        message = f"'Type' must be a string, not {with_article(type_name(kind))}"
         return Finding("V-ST-01", message, f"{pointer}/Type")
     return Finding(
         "V-ST-01",
@@ -316,15 +321,15 @@ def _findings(whole: _Whole, error: Any, missing: _Missing) -> Iterator[Finding]
                 hint = _misspelt(whole, field, error) or _start(field, error.instance)
                 yield Finding(code, message, pointer, hint, at_key=True, aws=wording)
     elif "propertyNames" in error.absolute_schema_path:
-        complaint, shown = _complaint(error, whole.jsonata), _shown(error.instance)
+        complaint, shown = complaint_of(error, whole.jsonata), abbreviate(error.instance)
         message = f"the name {'' if complaint.endswith(shown) else f'{shown} '}{complaint}"
         place, hint = f"{pointer}/{escape(error.instance)}", _meant(whole, error)
         yield Finding(rule, message, place, hint, at_key=True)
     else:
-        subject, complaint = _subject(steps, _called(whole)), _complaint(error, whole.jsonata)
+        subject, complaint = _subject(steps, _called(whole)), complaint_of(error, whole.jsonata)
         separator = ": " if complaint.startswith("a ") else " "
         message = f"{subject}{separator}{complaint}"
-        yield Finding(rule, message, pointer, _meant(whole, error), aws=_worded(error, pointer))
+        yield Finding(rule, message, pointer, _meant(whole, error), aws=aws_wording(error, pointer))
 
 
 def _start(field: str, machine: Mapping[str, Json]) -> str | None:
@@ -431,10 +436,6 @@ def _misplaced(field: str, name: str) -> str:
     return f"{article} {kind} state has no {field!r}"
 
 
-# --------------------------------------------------------------------------------------------
-# Words
-
-
 def _called(whole: _Whole) -> str:
     if whole.name.startswith("agents"):
         return "the agent" if whole.pointer else "an agents file"
@@ -449,140 +450,3 @@ def _subject(steps: tuple[str | int, ...], whole: str) -> str:
             return " of ".join([*words, repr(step)])
         words.append(f"item {int(step) + 1}")
     return " of ".join([*words, whole])
-
-
-_OR_JSONATA = re.compile(r",? or \{% JSONata %\}$")
-
-
-def _complaint(error: Any, jsonata: bool) -> str:
-    written: str | None = error.schema.get("x-message")
-    if written is not None:
-        written = written if jsonata else _OR_JSONATA.sub("", written)
-        if not written.startswith("must be"):
-            return written
-        return f"{written}, not {_shown(error.instance)}"
-    describe: Callable[[Any], str] | None = _COMPLAINTS.get(error.validator)
-    return describe(error) if describe else "does not have the form that is expected here"
-
-
-def _type(error: Any) -> str:
-    wanted = error.validator_value
-    kinds = [wanted] if type(wanted) is str else list(wanted)
-    nouns = " or ".join(_article(kind) for kind in kinds)
-    found = type_name(error.instance)
-    if found in ("number", "boolean"):
-        return f"must be {nouns}, not {compact(error.instance)}"
-    return f"must be {nouns}, not {_article(found)}"
-
-
-def _enum(error: Any) -> str:
-    values = [v if type(v) is str else json.dumps(v) for v in error.validator_value]
-    return f"must be {_either(values)}, not {_shown(error.instance)}"
-
-
-def _either(values: list[str]) -> str:
-    if len(values) == 1:
-        return values[0]
-    return f"{', '.join(values[:-1])} or {values[-1]}"
-
-
-def _length(error: Any) -> str:
-    least = error.validator_value
-    return "must not be empty" if least == 1 else f"must have at least {least} members"
-
-
-_COMPLAINTS: Mapping[str, Callable[[Any], str]] = {
-    "type": _type,
-    "enum": _enum,
-    "minimum": lambda e: f"must be at least {e.validator_value}, not {_shown(e.instance)}",
-    "maximum": lambda e: f"must be at most {e.validator_value}, not {_shown(e.instance)}",
-    "exclusiveMinimum": lambda e: (
-        f"must be greater than {e.validator_value}, not {_shown(e.instance)}"
-    ),
-    "exclusiveMaximum": lambda e: (
-        f"must be less than {e.validator_value}, not {_shown(e.instance)}"
-    ),
-    "minLength": lambda e: "must not be empty",
-    "maxLength": lambda e: f"must have at most {e.validator_value} characters",
-    "minItems": _length,
-    "minProperties": _length,
-    "maxItems": lambda e: f"must have at most {e.validator_value} members",
-    "uniqueItems": lambda e: "must not hold the same value twice",
-    "not": lambda e: "is not allowed here",
-}
-
-
-# --------------------------------------------------------------------------------------------
-# AWS's words
-
-
-def _worded(error: Any, pointer: str) -> Wording | None:
-    """Return how AWS words a failure, None where that is not known."""
-    written: str | None = error.schema.get("x-aws")
-    if written is not None:
-        text = type(error.instance) is str
-        return Wording(written if text else str(aws_messages.expected("string")))
-    if error.validator == "type":  # whatever the rule: AWS holds types against its schema alone
-        return Wording(_expected(error), code=aws_messages.SCHEMA)
-    describe = _AWS.get(error.validator)
-    message = describe(error) if describe else None
-    if error.validator == "not":  # a field that is not allowed: AWS names its holder
-        holder, field = split_pointer(pointer)
-        return Wording(aws_messages.unsupported(field), at=holder)
-    return Wording(message) if message else None
-
-
-def _expected(error: Any) -> str | None:
-    kinds = _kinds(error)
-    return aws_messages.expected("integer" if "integer" in kinds else kinds[0])
-
-
-def _pattern(error: Any) -> str | None:
-    if error.instance.startswith("{%"):
-        return aws_messages.DELIMITERS
-    return aws_messages.expected("integer") if "integer" in _kinds(error) else None
-
-
-def _kinds(error: Any) -> list[str]:
-    kinds = error.schema.get("x-aws-type") or error.schema["type"]
-    return [kinds] if type(kinds) is str else kinds
-
-
-def _allowed(error: Any) -> str | None:
-    values = error.validator_value
-    if type(error.instance) is not str:
-        return aws_messages.expected("string")
-    return aws_messages.one_of(values) if all(type(value) is str for value in values) else None
-
-
-def _minimum(error: Any) -> str | None:
-    least = error.schema.get("x-aws-minimum", _bound(error))
-    return aws_messages.minimum(least) if error.instance < least else None
-
-
-def _bound(error: Any) -> float:
-    return float(error.validator_value) if "number" in _kinds(error) else error.validator_value
-
-
-_AWS: Mapping[str, Callable[[Any], str | None]] = {
-    "pattern": _pattern,
-    "enum": _allowed,
-    "minimum": _minimum,
-    "maximum": lambda e: aws_messages.maximum(_bound(e)),
-    "exclusiveMaximum": lambda e: aws_messages.maximum(_bound(e)),
-    "minLength": lambda e: aws_messages.EMPTY,
-    "minItems": lambda e: aws_messages.EMPTY,
-    "minProperties": lambda e: aws_messages.EMPTY,
-}
-
-
-def _article(kind: str) -> str:
-    noun = {"integer": "whole number"}.get(kind, kind)
-    if noun == "null":
-        return noun
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
-
-
-def _shown(value: Json) -> str:
-    text = repr(value) if type(value) is str else compact(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,11 +1,10 @@
-"""Objects that are imported or made when they are first used."""
+"""Objects that are imported when they are first used."""
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-__all__ = ["LazyPattern", "LazyTable"]
+__all__ = ["LazyTable", "load_object"]
 
 T = TypeVar("T")
 
@@ -41,33 +40,3 @@ def load_object(place: str) -> Any:
     """Import the object at `package.module:attribute`."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
-
-
-class LazyPattern:
-    """A regular expression that is compiled when it is first used.
-
-    It has the methods of `re.Pattern` that search.
-    """
-
-    fullmatch: Callable[..., re.Match[str] | None]
-    match: Callable[..., re.Match[str] | None]
-    search: Callable[..., re.Match[str] | None]
-    finditer: Callable[..., Iterator[re.Match[str]]]
-    findall: Callable[..., list[Any]]
-    split: Callable[..., list[Any]]
-    sub: Callable[..., str]
-
-    def __init__(self, pattern: str, flags: int = 0) -> None:
-        self.pattern = pattern
-        self._flags = flags
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _METHODS:
-            raise AttributeError(name)
-        compiled = re.compile(self.pattern, self._flags)
-        for each in _METHODS:
-            setattr(self, each, getattr(compiled, each))
-        return getattr(compiled, name)
-
-
-_METHODS = frozenset(LazyPattern.__annotations__)

@@ -6,7 +6,6 @@ any document, and every finding names the place in the file that the author wrot
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from typing import Any, Final
 from warnings import warn
 
@@ -14,6 +13,7 @@ from asl.compose.files import Files
 from asl.core.diagnostics import InvalidDocument, bounded_suggestions, did_you_mean
 from asl.core.document import Document, parse_source
 from asl.core.errors import AslError
+from asl.core.lazy import LazyTable
 from asl.core.plugins import blaming, load_plugin, plugin_error
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects import is_native
@@ -23,14 +23,16 @@ __all__ = ["BUILT_IN", "NATIVE", "detect", "dialect", "insist_on_options", "read
 
 NATIVE: Final = "asl"
 """The name of the language itself, and of what it shares with Amazon's."""
-BUILT_IN: Final[Mapping[str, str]] = {
-    NATIVE: "asl.dialects.native",
-    "amazon": "asl.dialects.amazon",
-    "codemie": "asl.dialects.rows.codemie",
-    "contenox": "asl.dialects.rows.contenox",
-    "flujo": "asl.dialects.rows.flujo",
-}
-"""The module of each dialect by its name; it has a `DIALECT`."""
+BUILT_IN: Final[Mapping[str, Dialect]] = LazyTable(
+    {
+        NATIVE: "asl.dialects.native:DIALECT",
+        "amazon": "asl.dialects.amazon:DIALECT",
+        "codemie": "asl.dialects.rows.codemie:DIALECT",
+        "contenox": "asl.dialects.rows.contenox:DIALECT",
+        "flujo": "asl.dialects.rows.flujo:DIALECT",
+    }
+)
+"""The dialects of the package by name."""
 GROUP: Final = "asl.dialects"
 
 
@@ -39,7 +41,7 @@ def dialect(name: str) -> Dialect:
     if not isinstance(name, str):
         raise AslError(f"a dialect is called by its name, not by {type(name).__name__}")
     if name in BUILT_IN:
-        return _built_in(name)
+        return BUILT_IN[name]
     known = [*BUILT_IN]
     for other in _outside(name):
         if other.name == name:
@@ -47,11 +49,6 @@ def dialect(name: str) -> Dialect:
         known.append(other.name)
     hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
     raise AslError(f"no dialect {name!r} ({hint})")
-
-
-def _built_in(name: str) -> Dialect:
-    found: Dialect = import_module(BUILT_IN[name]).DIALECT
-    return found
 
 
 def _outside(name: str) -> Iterator[Dialect]:
@@ -120,7 +117,7 @@ def _of_value(value: Any) -> Dialect | None:
 
 
 def _every() -> Iterator[Dialect]:
-    yield from map(_built_in, BUILT_IN)
+    yield from BUILT_IN.values()
 
 
 def read_foreign(

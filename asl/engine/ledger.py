@@ -16,15 +16,12 @@ from weakref import WeakValueDictionary
 from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.values import Json
+from asl.engine.budget_errors import emit_alerts, excess_error, record_excess, unknown_usage_error
 from asl.engine.limits import (
     Account,
     Refusal,
     Spender,
     SpendingExecution,
-    emit_alerts,
-    excess_error,
-    record_excess,
-    unknown_usage_error,
 )
 from asl.engine.pools import (
     ParentAccount,

@@ -1,4 +1,4 @@
-"""Limits: what one level may spend, what it has spent, and the errors of excess (8.11).
+"""Limits: what one level may spend, and what it has spent (8.11).
 
 A level is the workflow or one visit of a state; each has an account. A limit is not exceeded by
 more than one call. Beside other calls, a call is admitted if what is reserved for it fits beside
@@ -8,9 +8,8 @@ is admitted as long as the limit is not reached.
 
 from collections.abc import Mapping
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.usage import (
     NOTHING,
@@ -27,7 +26,6 @@ from asl.engine.usage import (
 from asl.program import Step
 from asl.states.blocks.budget_limits import TOOL_CALLS, Amounts, Limits, counts_calls
 from asl.states.effects import Frame, Workload
-from asl.states.errors import Exhausted
 
 __all__ = [
     "HARD",
@@ -39,11 +37,6 @@ __all__ = [
     "Share",
     "Spender",
     "SpendingExecution",
-    "emit_alerts",
-    "excess_error",
-    "excess_message",
-    "record_excess",
-    "unknown_usage_error",
 ]
 
 DOWN: Final = Context(rounding=ROUND_FLOOR)
@@ -486,102 +479,3 @@ class Refusal(NamedTuple):
 
 Share: TypeAlias = Amounts | Refusal | None
 """What is reserved for a call within another one; None if it has to wait for others."""
-
-
-# Errors and events
-
-
-def excess_error(account: Account, name: str, at: Spender) -> StateError | Exhausted:
-    """Return what an excess ends in: the failure of this state, or of one around it."""
-    state = account.limits.state or at.step.name
-    error = StateError("States.BudgetExceeded", f"state '{state}': {excess_message(account, name)}")
-    if account.frame is None or account.frame is at:
-        return error
-    return Exhausted(account.frame, account.visit, error)
-
-
-def excess_message(account: Account, name: str) -> str:
-    """Say which limit is reached, and what is spent."""
-    state = account.limits.state
-    whose = f"of {account.owner or (repr(state) if state else 'the workflow')}"
-    most, spent = account.most[name], account.used(name)
-    are = "may be" if account.doubtful else "are"
-    return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} {are} spent"
-
-
-def _plain(amount: Decimal | int) -> str:
-    return f"{Decimal(amount):f}"
-
-
-def unknown_usage_error(state: str, used: CallUsage) -> StateError | None:
-    """Return the failure of a call of which it is not known what it has used."""
-    if used.fault is not None:
-        return _unreported(state, used.fault)
-    return _unpriced(state, used.model) if used.unpriced else None
-
-
-def _unpriced(state: str, model: str | None) -> StateError:
-    missing = (
-        "the agent reports tokens without a model"
-        if model is None
-        else f"no price is known for the model {model!r}"
-    )
-    return StateError(
-        "States.BudgetExceeded",
-        f"state '{state}': {missing}, so what it costs cannot be held against MaxCost: give "
-        "prices, or let the agent report _cost",
-    )
-
-
-def _unreported(state: str, fault: str) -> StateError:
-    return StateError(
-        "Agent.InvalidOutput",
-        f"state '{state}': the agent reports {fault}, which is no usage, so nothing can be held "
-        "against the budget: _tokens, _cost, and input and output of _usage are numbers from 0",
-    )
-
-
-# Events
-
-
-def record_excess(at: Spender, account: Account, name: str) -> None:
-    """Tell of a limit that is exceeded, once."""
-    if account.told:
-        return
-    account.told = True
-    details: dict[str, Json] = {
-        "level": account.limits.state or "workflow",
-        "limit": account.label or name,
-        "max": reported_amount(name, account.most[name]),
-        "spent": reported_amount(name, account.used(name)),
-        "action": account.action,
-    }
-    at.note("BudgetExceeded", details)
-
-
-def emit_alerts(at: Spender, account: Account) -> None:
-    """Emit the alerts whose share has been reached, once each."""
-    alerts, name = account.limits.alerts, account.alerting
-    while account.alerted < len(alerts):
-        found = alerts[account.alerted]
-        if not account.has_reached(name, found.percent):
-            return
-        account.alerted += 1
-        account.watch()
-        details = {
-            "at": float(found.percent),
-            "limit": name,
-            "max": reported_amount(name, account.most[name]),
-            "spent": reported_amount(name, account.spent[name]),
-            **found.details,
-        }
-        if found.message is not None:
-            details["message"] = _message(at, found.message)
-        at.note("BudgetAlert", details)
-
-
-def _message(at: Spender, message: Any) -> Json:
-    try:
-        return message(at.execution.input, at)
-    except StateError as error:  # an alert never fails the state that it tells of
-        return f"({error})"

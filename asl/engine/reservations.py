@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.engine.budget_errors import excess_error, excess_message, record_excess
 from asl.engine.limits import (
     HARD,
     SHARES,
@@ -21,9 +22,6 @@ from asl.engine.limits import (
     ReservedCall,
     Share,
     Spender,
-    excess_error,
-    excess_message,
-    record_excess,
 )
 from asl.engine.usage import (
     BROKEN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from hashlib import sha256
 from threading import Lock
@@ -15,25 +15,23 @@ from asl import __version__
 from asl.bindings import Bindings, ResolvedBindings, bind
 from asl.core.errors import AslError
 from asl.core.values import Json, encode, json_equal
-from asl.effects.child_execution import PreparedExecution, StartRequest
 from asl.effects.clock import Clock
 from asl.effects.fork import relaxed_gc
 from asl.effects.run import execute, uncancel
 from asl.engine.events import FORKED
 from asl.engine.exception_mapping import is_cancellation
-from asl.engine.journal import STARTED, Journal
 from asl.engine.record_writer import write_execution_record
 from asl.engine.records import WHOLE_PATH
 from asl.engine.result import Result
+from asl.executions.child_executions import StoredChildren
 from asl.executions.errors import ExecutionBusy, ExecutionExists
-from asl.executions.execution_reader import REDRIVABLE, ExecutionReader, identity_of
+from asl.executions.execution_reader import ExecutionReader, identity_of
 from asl.executions.fork import ForkPoint
 from asl.executions.locking import hold_lock
-from asl.executions.redrive import Restart, redrive
+from asl.executions.redrive import Restart
 from asl.executions.requirements import Names, merge_names, require_bindings, used_names
-from asl.executions.task_tokens import StoreTaskTokens
 from asl.program import Program
-from asl.states.effects import ABSENT, ChildWorkflow
+from asl.states.effects import ABSENT
 from asl.states.errors import Cancelled
 from asl.stores.executions import (
     BIND,
@@ -49,16 +47,9 @@ from asl.stores.executions import (
 from asl.stores.journal import StoreJournal
 from asl.stores.pools import StoreBudgets
 from asl.stores.session import Session
-from asl.stores.statements import PARAMETER, Select, Update, one_of
-from asl.stores.tables import EXECUTION
 from asl.stores.workers import Workers
 
 __all__ = ["Claim", "Executor"]
-
-DETACH = Update(
-    EXECUTION, {"parent": None}, {"number": PARAMETER, "status": one_of("RUNNING", "PAUSED")}
-)
-REDRIVEN = Select(EXECUTION, ("redriven",), {"number": PARAMETER})
 
 
 class Claim(Protocol):
@@ -120,7 +111,7 @@ class Executor:
                 return await self._go_on(known, program, bindings, in_event_loop)
             bound = bind(bindings, program)  # raises before anything is stored
             used = self._recorded(self._used_names(program, bindings, bound))
-            stored, journal = self._create(
+            stored, journal = self.create(
                 name or drawn, program, document, data, express, requestor, None, used
             )
             return await self._run(stored, program, data, journal, bound, in_event_loop)
@@ -159,7 +150,7 @@ class Executor:
         self, name: str, program: Program, data: Json, express: bool, requestor: str | None
     ) -> str:
         document, names = self.reader.put_program(program), self._recorded({})
-        self._create(name, program, document, data, express, requestor, None, names)
+        self.create(name, program, document, data, express, requestor, None, names)
         return name
 
     def fork(
@@ -183,7 +174,7 @@ class Executor:
                 raise ExecutionExists(f"an execution {name!r} exists already")
             given, now = self.reader.input(known), self.clock.now()
             document = self.reader.put_program(program)
-            stored, journal = self._create(
+            stored, journal = self.create(
                 name, program, document, given, known.express, known.requestor, None
             )
             self.session.write(bind_as, self.session, stored.number, known.number)
@@ -279,7 +270,7 @@ class Executor:
         if not json_equal(self.reader.input(known), data):
             raise ExecutionExists(f"an execution {known.name!r} with another input exists already")
 
-    def _create(
+    def create(
         self,
         name: str,
         program: Program,
@@ -290,6 +281,18 @@ class Executor:
         parent: int | None,
         bound: bytes | None = None,
     ) -> tuple[Stored, StoreJournal]:
+        """Add an execution to the store and return it with its empty journal.
+
+        Args:
+            name: Its name.
+            program: Its compiled document.
+            document: The hash of the document as stored.
+            data: Its input.
+            express: Whether it is an express execution.
+            requestor: Who started it, if known.
+            parent: The number of the execution that waits for it, None for none.
+            bound: The names that its bindings must have, packed.
+        """
         number = self._next_number()
         chain = sha256(f"{document}\n{__version__}\n{name}".encode()).digest()
         stored = Stored(
@@ -388,7 +391,7 @@ class Executor:
         in_event_loop: bool,
         claim: Claim | None = None,
     ) -> Result:
-        bound.services.child_store = self
+        bound.services.child_store = StoredChildren(self.reader, self.create)
         bound.services.shared_budgets = StoreBudgets(self.session)
         if claim is None:
             journal.watched = stored.number
@@ -431,116 +434,6 @@ class Executor:
         if journal.saved:
             result.checkpoints = self.reader.checkpoints(stored)
         return result
-
-    # Executions that others start (protocol `asl.effects.child_execution.ChildStore`)
-
-    @property
-    def tokens(self) -> StoreTaskTokens:
-        """Where the task tokens of all executions are answered."""
-        return StoreTaskTokens(self.reader)
-
-    def child(
-        self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
-    ) -> PreparedExecution:
-        """Create the child execution of a state, or find it.
-
-        Raises:
-            ExecutionExists: The name belongs to another execution.
-        """
-        starter, reader = _of_store(journal), self.reader
-        known = find_execution(self.session, child.name)
-        if known is None:
-            program, starter.may_have_started = find(), True
-            document = reader.put_program(program)
-            stored, own = self._create(
-                child.name, program, document, child.data, False, None, starter.number
-            )
-            starter.put_started(key, child.name, stored.started)
-            return PreparedExecution(program, child.data, stored.started, own)
-        if known.parent != starter.number:
-            raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
-        return self._found(known)
-
-    def started(
-        self, journal: Journal, key: str, program: Program, child: StartRequest
-    ) -> PreparedExecution | None:
-        """Create an execution that a state starts by name, or find it; None for one of another."""
-        is_ours = journal.answers.pop(key + STARTED, None) is not None
-        with ExitStack() as working:
-            try:
-                working.enter_context(hold_lock(self.session, child.name))
-            except ExecutionBusy:
-                if is_ours and child.awaited:
-                    raise
-                return self._elsewhere(child.name) if is_ours else None
-            known = find_execution(self.session, child.name)
-            if known is None:
-                begun = self._begin_started(_of_store(journal), key, program, child)
-            elif is_ours:
-                begun = self._found(known)
-            else:
-                return None
-            return begun._replace(leave=working.pop_all().close)
-
-    def _begin_started(
-        self, journal: StoreJournal, key: str, program: Program, child: StartRequest
-    ) -> PreparedExecution:
-        parent = None
-        if child.awaited:
-            parent, journal.may_have_started = journal.number, True
-        document = self.reader.put_program(program)
-        stored, own = self._create(
-            child.name, program, document, child.data, child.express, child.requestor, parent
-        )
-        if not child.awaited:  # it goes on by itself, and needs what its starter had
-            self.session.write(bind_as, self.session, stored.number, journal.number)
-        journal.put_started(key, child.name, stored.started)
-        return PreparedExecution(program, child.data, stored.started, own)
-
-    def detach(self, journal: Journal, child: Journal) -> None:
-        """Make an execution independent of its parent."""
-        own = _of_store(child).number
-        self.session.write(DETACH, own)
-        self.session.write(bind_as, self.session, own, _of_store(journal).number)
-
-    def _elsewhere(self, name: str) -> PreparedExecution:
-        """Return an independent execution that another process runs."""
-        known = self.reader.get(name)
-        program = self.reader.program(known)
-        so_far = self.reader.result(known, program)
-        return PreparedExecution(program, so_far.execution.input, known.started, result=so_far)
-
-    def _found(self, known: Stored) -> PreparedExecution:
-        """Return a child execution, redriven first if its parent was redriven."""
-        reader = self.reader
-        if known.status in REDRIVABLE and self._redriven_since(known):
-            redrive(reader, known, lambda program, state: None)  # its starter was asked
-            known = reader.get(known.name)
-        program, data = reader.program(known), reader.input(known)
-        if known.status in ENDED:
-            return PreparedExecution(
-                program, data, known.started, result=reader.result(known, program)
-            )
-        return PreparedExecution(
-            program,
-            data,
-            known.started,
-            reader.journal(known),
-            redrives=known.redrives,
-            redriven=known.redriven,
-        )
-
-    def _redriven_since(self, known: Stored) -> bool:
-        """Return whether the parent was redriven after the end of this execution."""
-        assert known.ended is not None
-        ((redriven,),) = self.session.select(REDRIVEN, known.parent)
-        return redriven is not None and redriven >= known.ended
-
-
-def _of_store(journal: Journal) -> StoreJournal:
-    """Return the journal of an execution of this store."""
-    assert isinstance(journal, StoreJournal)
-    return journal
 
 
 def _beside_agents(names: Names) -> Names:

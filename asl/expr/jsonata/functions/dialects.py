@@ -4,10 +4,10 @@ Documents converted from a dialect use them; AWS does not have them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, wraps
-from importlib import import_module
+from functools import wraps
 from typing import Any
 
+from asl.core.lazy import LazyTable
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.signatures import parse_parameters
@@ -24,12 +24,14 @@ __all__ = [
     "named_functions",
 ]
 
-TABLES: Mapping[str, str] = {
-    "codemie": "asl.expr.codemie.functions",
-    "contenox": "asl.expr.contenox.functions",
-    "flujo": "asl.expr.flujo.functions",
-}
-"""The module of each dialect's functions, by the prefix of their names."""
+TABLES: Mapping[str, Mapping[str, Native]] = LazyTable(
+    {
+        "codemie": "asl.expr.codemie.functions:TABLE",
+        "contenox": "asl.expr.contenox.functions:TABLE",
+        "flujo": "asl.expr.flujo.functions:TABLE",
+    }
+)
+"""The functions of each dialect, by the prefix of their names."""
 
 PLAIN: frozenset[str] = frozenset(("contenox", "flujo"))
 """The dialects whose functions turn JSON into JSON: their results need no check."""
@@ -40,13 +42,7 @@ _NONE: Mapping[str, Native] = {}
 def dialect_functions(name: str) -> Mapping[str, Native]:
     """Return the functions of the dialect that a name belongs to, else none."""
     prefix, mark, _ = name.partition("_")
-    return _table(prefix) if mark and prefix in TABLES else _NONE
-
-
-@cache
-def _table(prefix: str) -> Mapping[str, Native]:
-    table: Mapping[str, Native] = import_module(TABLES[prefix]).TABLE
-    return table
+    return TABLES[prefix] if mark and prefix in TABLES else _NONE
 
 
 def named_functions(names: Iterable[str]) -> dict[str, Native]:

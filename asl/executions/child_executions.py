@@ -1,0 +1,171 @@
+"""Executions that states of stored executions start, kept in the same store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Protocol
+
+from asl.core.values import Json
+from asl.effects.child_execution import PreparedExecution, StartRequest
+from asl.engine.journal import STARTED, Journal
+from asl.executions.errors import ExecutionBusy, ExecutionExists
+from asl.executions.execution_reader import REDRIVABLE, ExecutionReader
+from asl.executions.locking import hold_lock
+from asl.executions.redrive import redrive
+from asl.executions.task_tokens import StoreTaskTokens
+from asl.program import Program
+from asl.states.effects import ChildWorkflow
+from asl.stores.executions import ENDED, Stored, bind_as, find_execution
+from asl.stores.journal import StoreJournal
+from asl.stores.session import Session
+from asl.stores.statements import PARAMETER, Select, Update, one_of
+from asl.stores.tables import EXECUTION
+
+__all__ = ["StoredChildren"]
+
+DETACH = Update(
+    EXECUTION, {"parent": None}, {"number": PARAMETER, "status": one_of("RUNNING", "PAUSED")}
+)
+REDRIVEN = Select(EXECUTION, ("redriven",), {"number": PARAMETER})
+
+
+class CreateExecution(Protocol):
+    """Adds an execution to the store (`Executor.create`)."""
+
+    def __call__(
+        self,
+        name: str,
+        program: Program,
+        document: str,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        parent: int | None,
+    ) -> tuple[Stored, StoreJournal]: ...
+
+
+class StoredChildren:
+    """Child executions in the store of their parents (`asl.effects.child_execution.ChildStore`).
+
+    Args:
+        reader: Reads the executions of the store.
+        create: Adds an execution to the store.
+    """
+
+    def __init__(self, reader: ExecutionReader, create: CreateExecution) -> None:
+        self.reader = reader
+        self._create = create
+
+    @property
+    def session(self) -> Session:
+        """The session of this thread."""
+        return self.reader.session
+
+    @property
+    def tokens(self) -> StoreTaskTokens:
+        """Where the task tokens of all executions are answered."""
+        return StoreTaskTokens(self.reader)
+
+    def child(
+        self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
+    ) -> PreparedExecution:
+        """Create the child execution of a state, or find it.
+
+        Raises:
+            ExecutionExists: The name belongs to another execution.
+        """
+        starter, reader = _of_store(journal), self.reader
+        known = find_execution(self.session, child.name)
+        if known is None:
+            program, starter.may_have_started = find(), True
+            document = reader.put_program(program)
+            stored, own = self._create(
+                child.name, program, document, child.data, False, None, starter.number
+            )
+            starter.put_started(key, child.name, stored.started)
+            return PreparedExecution(program, child.data, stored.started, own)
+        if known.parent != starter.number:
+            raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
+        return self._found(known)
+
+    def started(
+        self, journal: Journal, key: str, program: Program, child: StartRequest
+    ) -> PreparedExecution | None:
+        """Create an execution that a state starts by name, or find it; None for one of another."""
+        is_ours = journal.answers.pop(key + STARTED, None) is not None
+        with ExitStack() as working:
+            try:
+                working.enter_context(hold_lock(self.session, child.name))
+            except ExecutionBusy:
+                if is_ours and child.awaited:
+                    raise
+                return self._elsewhere(child.name) if is_ours else None
+            known = find_execution(self.session, child.name)
+            if known is None:
+                begun = self._begin_started(_of_store(journal), key, program, child)
+            elif is_ours:
+                begun = self._found(known)
+            else:
+                return None
+            return begun._replace(leave=working.pop_all().close)
+
+    def _begin_started(
+        self, journal: StoreJournal, key: str, program: Program, child: StartRequest
+    ) -> PreparedExecution:
+        parent = None
+        if child.awaited:
+            parent, journal.may_have_started = journal.number, True
+        document = self.reader.put_program(program)
+        stored, own = self._create(
+            child.name, program, document, child.data, child.express, child.requestor, parent
+        )
+        if not child.awaited:  # it goes on by itself, and needs what its starter had
+            self.session.write(bind_as, self.session, stored.number, journal.number)
+        journal.put_started(key, child.name, stored.started)
+        return PreparedExecution(program, child.data, stored.started, own)
+
+    def detach(self, journal: Journal, child: Journal) -> None:
+        """Make an execution independent of its parent."""
+        own = _of_store(child).number
+        self.session.write(DETACH, own)
+        self.session.write(bind_as, self.session, own, _of_store(journal).number)
+
+    def _elsewhere(self, name: str) -> PreparedExecution:
+        """Return an independent execution that another process runs."""
+        known = self.reader.get(name)
+        program = self.reader.program(known)
+        so_far = self.reader.result(known, program)
+        return PreparedExecution(program, so_far.execution.input, known.started, result=so_far)
+
+    def _found(self, known: Stored) -> PreparedExecution:
+        """Return a child execution, redriven first if its parent was redriven."""
+        reader = self.reader
+        if known.status in REDRIVABLE and self._redriven_since(known):
+            redrive(reader, known, lambda program, state: None)  # its starter was asked
+            known = reader.get(known.name)
+        program, data = reader.program(known), reader.input(known)
+        if known.status in ENDED:
+            return PreparedExecution(
+                program, data, known.started, result=reader.result(known, program)
+            )
+        return PreparedExecution(
+            program,
+            data,
+            known.started,
+            reader.journal(known),
+            redrives=known.redrives,
+            redriven=known.redriven,
+        )
+
+    def _redriven_since(self, known: Stored) -> bool:
+        """Return whether the parent was redriven after the end of this execution."""
+        assert known.ended is not None
+        ((redriven,),) = self.session.select(REDRIVEN, known.parent)
+        return redriven is not None and redriven >= known.ended
+
+
+def _of_store(journal: Journal) -> StoreJournal:
+    """Return the journal of an execution of this store."""
+    assert isinstance(journal, StoreJournal)
+    return journal
