@@ -99,7 +99,7 @@ WORKLOADS = (
     Workload(
         "FLH",
         "a hop by rules of 100, agent of 1 ms; vs direct Next",
-        1.01,
+        1.02,
         rules,
         gives="us",
     ),

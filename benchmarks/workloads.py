@@ -639,22 +639,22 @@ WORKLOADS = (
     Workload(
         "W3a",
         "Map, 10,000 items, agent returns at once; vs gather",
-        0.65,
+        0.75,
         lambda: mapped(0, echo, 0),
     ),
     Workload(
         "W3b", "the same, MaxConcurrency 10; vs a pool of 10", 8, lambda: mapped(10, echo, 10)
     ),
     Workload(
-        "W3e", "Map, 10,000 items, agent sleeps 10 ms; vs gather", 1.1, lambda: mapped(0, nap, 0)
+        "W3e", "Map, 10,000 items, agent sleeps 10 ms; vs gather", 1.2, lambda: mapped(0, nap, 0)
     ),
     Workload("W4", "Parallel, 50 branches of 5 Pass states", 3, parallel),
-    Workload("W5", "five states, one agent call, one after another", 5.2, short),
-    Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.35, at_once),
+    Workload("W5", "five states, one agent call, one after another", 6.2, short),
+    Workload("W5c", "1,000 such executions at once, agent sleeps 10 ms", 1.6, at_once),
     Workload(
         "B1",
         "agent calls of 2 ms with budget, guardrails and tools; vs the calls",
-        1.1,
+        1.25,
         lambda: guarded(0.002, 1, blocks=True),
     ),
     Workload(
@@ -664,7 +664,7 @@ WORKLOADS = (
         lambda: guarded(0.01, 0, blocks=False),
     ),
     Workload("heap", "bytes of an execution that waits in its agent", 2.2, heap, gives="B"),
-    Workload("W7", "asl run of a hello-world, whole process; vs python -c pass", 13, hello),
+    Workload("W7", "asl run of a hello-world, whole process; vs python -c pass", 14, hello),
     Workload("W8-10k", "W1 over 10 kB, nested writes", 2.5, large(10_000)),
     Workload("W8-1M", "W1 over 1 MB, nested writes", 2.5, large(1_000_000)),
     Workload("W8-10M", "W1 over 10 MB, nested writes", 2.5, large(10_000_000)),
