@@ -87,9 +87,9 @@ def list_files(name: str) -> list[str]:
     """List the documents and agents files of a folder, in alphabetical order; else the name."""
     if name == "-" or not os.path.isdir(name):
         return [name]
-    from asl.sources.repository import is_named
+    from asl.sources.repository import is_document_name
 
-    found = sorted(str(each) for each in Path(name).rglob("*") if is_named(each.name))
+    found = sorted(str(each) for each in Path(name).rglob("*") if is_document_name(each.name))
     if not found:
         endings = "*.asl.json, *.asl.yaml, *.agents.json or *.agents.yaml"
         raise click.UsageError(f"there is no {endings} in the folder {name!r}: name the files")
@@ -296,7 +296,7 @@ def read_folder(
     """
     from asl.dialects import load_each
     from asl.sources.read_context import repository_of
-    from asl.sources.repository import find_files, is_named
+    from asl.sources.repository import find_files, is_document_name
 
     templates, documents = find_files(folder)
     origin = {**origin, "root": origin["root"] or repository_of(folder)}
@@ -317,7 +317,7 @@ def read_folder(
         found[file] = [
             document
             for document in each
-            if is_named(file)
+            if is_document_name(file)
             or isinstance(document, InvalidDocument)
             or is_workflow(document.value)
         ]

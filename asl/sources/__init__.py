@@ -82,7 +82,7 @@ def load(
         DocumentNotFound: There is no such file.
         AslError: It is unclear which state machine is meant.
     """
-    found, suspected = _opened(what, name, format, limits, foreign)
+    found, suspected = _open(what, name, format, limits, foreign)
     if suspected:
         from asl.sources import templates
 
@@ -90,7 +90,7 @@ def load(
         if template is not None:
             values = templates.ReadOptions(variables, defaults, limits, root)
             return templates.load(template, resource, values)
-    return _plain(found, resource, variables, defaults, limits)
+    return _read_plain(found, resource, variables, defaults, limits)
 
 
 def load_each(
@@ -116,7 +116,7 @@ def load_each(
 
     The other arguments are those of `load`.
     """
-    found, suspected = _opened(what, name, format, limits, foreign)
+    found, suspected = _open(what, name, format, limits, foreign)
     if suspected:
         from asl.sources import templates
 
@@ -126,12 +126,12 @@ def load_each(
                 return []
             values = templates.ReadOptions(variables, defaults, limits, root)
             return templates.load_each(template, resource, values, used)
-    return [] if templates_only else [_plain(found, resource, variables, defaults, limits)]
+    return [] if templates_only else [_read_plain(found, resource, variables, defaults, limits)]
 
 
 def is_template(what: Loadable) -> bool:
     """Return whether an input is a template; raises as `load` does."""
-    found, suspected = _opened(what, None, None, DOCUMENT_LIMITS, None)
+    found, suspected = _open(what, None, None, DOCUMENT_LIMITS, None)
     if not suspected:
         return False
     from asl.sources import templates
@@ -139,7 +139,7 @@ def is_template(what: Loadable) -> bool:
     return templates.template_in(found, DOCUMENT_LIMITS) is not None
 
 
-def _opened(
+def _open(
     what: Loadable, name: str | None, format: str | None, limits: Limits, foreign: Foreign | None
 ) -> tuple[Document | Source, bool]:
     """Return the unparsed text or the value, and whether it may be a template."""
@@ -152,7 +152,7 @@ def _opened(
     return (found, may_be_template(found)) if other is None else (other, False)
 
 
-def _plain(
+def _read_plain(
     found: Document | Source,
     resource: str | None,
     variables: Values,

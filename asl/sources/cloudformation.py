@@ -11,9 +11,15 @@ from asl.core.pointers import pointer_to
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json
 from asl.sources.aws_resources import RESOURCES
-from asl.sources.definition import SourcePart, of_file, of_part, of_text, substitute
+from asl.sources.definition import (
+    SourcePart,
+    document_from_file,
+    document_from_part,
+    document_from_text,
+    substitute,
+)
 from asl.sources.intrinsics import Resolver, is_unknown, members
-from asl.sources.read_context import DUPLICATE, Note, ReadContext, remarks
+from asl.sources.read_context import DUPLICATE, Note, ReadContext, fault_notes
 from asl.sources.text import TrackedText, string_meaning
 
 __all__ = ["CloudFormationTemplate"]
@@ -64,12 +70,12 @@ class CloudFormationTemplate:
         """Return the name of a state machine in ARNs: its own, else its logical id."""
         made = RESOURCES[self.value["Resources"][name]["Type"]]
         resolver = Resolver(self.value, self.span, self.source, reading)
-        return resolver.own_name(name, made) or name
+        return resolver.resource_name(name, made) or name
 
     @property
-    def remarks(self) -> Iterator[Note]:
+    def notes(self) -> Iterator[Note]:
         """Yield the faults of the template outside of its state machines."""
-        return remarks(self.source, self.faults)
+        return fault_notes(self.source, self.faults)
 
 
 def _constructs(resource: Json) -> frozenset[str]:
@@ -90,7 +96,7 @@ class _Machine:
         self.reading = reading
         self.resolver = Resolver(template.value, template.span, template.source, reading)
         condition = template.value["Resources"][name].get("Condition")
-        self.resolver.assumed = condition if type(condition) is str else None
+        self.resolver.assumed_condition = condition if type(condition) is str else None
         self.properties = members(template.value["Resources"][name], "Properties")
         self.span = template.span
         for step in ("Resources", name, "Properties"):
@@ -101,19 +107,21 @@ class _Machine:
     def document(self) -> Document:
         field, value, span = self.definition()
         if field in (FILE, BUCKET):
-            return self.of_file(self.file(value, span))
+            return self.read_definition(self.file(value, span))
         if type(value) is dict and value.keys() == {"Fn::Transform"}:
             inner = span.member("Fn::Transform") or span
-            return self.of_file(self.resolver.included(value["Fn::Transform"], inner))
+            return self.read_definition(self.resolver.included_file(value["Fn::Transform"], inner))
         part = self.resolver.resolve(value, span)
         if field == OBJECT:
             if isinstance(part.value, TrackedText) and not is_unknown(part):
-                raise self.resolver.refused(span, f"{OBJECT} is an object", f"a text is a {STRING}")
-            return of_part(self.filled(part), self.source, self.reading, self.name)
+                raise self.resolver.error(span, f"{OBJECT} is an object", f"a text is a {STRING}")
+            return document_from_part(
+                self.fill_placeholders(part), self.source, self.reading, self.name
+            )
         if not isinstance(part.value, TrackedText):
-            raise self.resolver.refused(span, f"{STRING} is a text", f"an object is a {OBJECT}")
+            raise self.resolver.error(span, f"{STRING} is a text", f"an object is a {OBJECT}")
         text = substitute(part.value, self.lookup, self.source, self.reading)
-        return of_text(text, self.source, self.reading, self.name)
+        return document_from_text(text, self.source, self.reading, self.name)
 
     def definition(self) -> tuple[str, Json, Span]:
         """Return the property with the definition, and its value."""
@@ -124,7 +132,7 @@ class _Machine:
             hint = (
                 "keep one of them" if given else near or f"give it one of {', '.join(DEFINITIONS)}"
             )
-            raise self.reading.refused(self.source, self.span.at, "READ-14", message, hint)
+            raise self.reading.error(self.source, self.span.at, "READ-14", message, hint)
         (field,) = given
         return field, self.properties[field], self.span.member(field) or self.span
 
@@ -139,7 +147,7 @@ class _Machine:
             folder = os.path.dirname(self.source.name or "")
             if os.path.isfile(os.path.join(folder, asset)):
                 return self.reading.file(asset, self.source, place.at)
-        raise self.reading.refused(
+        raise self.reading.error(
             self.source,
             span.at,
             "READ-18",
@@ -147,10 +155,10 @@ class _Machine:
             "name its file instead of the template, with --var for its placeholders",
         )
 
-    def of_file(self, file: Source) -> Document:
+    def read_definition(self, file: Source) -> Document:
         """Return the definition of a file: JSON, or YAML with any file name."""
         try:
-            return of_file(file, self.lookup, self.reading, self.name)
+            return document_from_file(file, self.lookup, self.reading, self.name)
         except InvalidDocument as refusal:
             if file.format != "json":
                 raise
@@ -159,7 +167,7 @@ class _Machine:
             self.reading.note("READ-19", message, f"line {fault.line}: {fault.message}")
             try:
                 as_yaml = file._replace(format="yaml")
-                return of_file(as_yaml, self.lookup, self.reading, self.name)
+                return document_from_file(as_yaml, self.lookup, self.reading, self.name)
             except InvalidDocument:
                 raise refusal from None
 
@@ -174,14 +182,14 @@ class _Machine:
         span = place.member(name) or place
         if name in self.expanding:
             message = f"the substitutions {' and '.join(self.expanding)} refer to each other"
-            raise self.resolver.refused(span, message)
+            raise self.resolver.error(span, message)
         self.expanding.append(name)
         text = self.resolver.text(self.substitutions[name], span)
         value = substitute(text, self.lookup, self.source, self.reading).string
         self.expanding.pop()
         return value
 
-    def filled(self, part: SourcePart) -> SourcePart:
+    def fill_placeholders(self, part: SourcePart) -> SourcePart:
         """Return a definition given as an object, with its placeholders filled.
 
         AWS inserts them into the JSON of the object, so they are parsed like the contents of JSON
@@ -189,18 +197,22 @@ class _Machine:
         """
         value = part.value
         if isinstance(value, TrackedText):
-            return SourcePart(self.substituted(value), part.at, part.key_at)
+            return SourcePart(self.substitute_text(value), part.at, part.key_at)
         if isinstance(value, list):
-            return SourcePart([self.filled(item) for item in value], part.at, part.key_at)
+            return SourcePart(
+                [self.fill_placeholders(item) for item in value], part.at, part.key_at
+            )
         if isinstance(value, dict):
             each = {
-                self.substituted(TrackedText.at(key, part.at)).string: self.filled(item)
+                self.substitute_text(
+                    TrackedText.at_offset(key, part.at)
+                ).string: self.fill_placeholders(item)
                 for key, item in value.items()
             }
             return SourcePart(each, part.at, part.key_at)
         return part
 
-    def substituted(self, text: TrackedText) -> TrackedText:
+    def substitute_text(self, text: TrackedText) -> TrackedText:
         return substitute(text, self.meaning, self.source, self.reading)
 
     def meaning(self, name: str) -> str | None:

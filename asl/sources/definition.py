@@ -20,11 +20,11 @@ __all__ = [
     "Lookup",
     "SourcePart",
     "Unknown",
-    "of_file",
-    "of_part",
-    "of_text",
-    "of_value",
-    "of_yaml",
+    "document_from_file",
+    "document_from_part",
+    "document_from_text",
+    "document_from_value",
+    "document_from_yaml",
     "substitute",
 ]
 
@@ -34,7 +34,7 @@ SHOWN = 5
 Lookup = Callable[[str], str | None]
 """Returns the value of a placeholder, None to leave it."""
 
-_NO_TEXT = ("/Resource", ".$", "Path", "/Variable", "/Next", "/Default", "/StartAt")
+_NAME_FIELDS = ("/Resource", ".$", "Path", "/Variable", "/Next", "/Default", "/StartAt")
 """How the pointers of strings end that are names, paths or function calls."""
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 
@@ -79,14 +79,16 @@ def substitute(
     return join_texts(pieces, text.begin) if pieces else text
 
 
-def of_file(
+def document_from_file(
     source: Source, lookup: Lookup, reading: ReadContext, resource: str | None = None
 ) -> Document:
     """Return the document of a whole file with its placeholders filled."""
     assert source.text is not None
-    text = TrackedText.written(source.text, 0)
+    text = TrackedText.from_source(source.text, 0)
     if source.format != "yaml":
-        return of_text(substitute(text, lookup, source, reading), source, reading, resource)
+        return document_from_text(
+            substitute(text, lookup, source, reading), source, reading, resource
+        )
     if len(source.text) > reading.limits.max_yaml_bytes:
         raise too_large(source.name, reading.limits.max_yaml_bytes)
     # In YAML a value could mean something else by what stands around it. So a word stands for it
@@ -108,17 +110,21 @@ def of_file(
         return marked.sub(lambda found: values[int(found[1])], scalar)
 
     schema = replace(CORE, expand=expand)
-    return of_yaml(substitute(text, word, source, reading), source, reading, resource, schema)
+    return document_from_yaml(
+        substitute(text, word, source, reading), source, reading, resource, schema
+    )
 
 
-def of_value(document: Document, lookup: Lookup, reading: ReadContext) -> Document:
+def document_from_value(document: Document, lookup: Lookup, reading: ReadContext) -> Document:
     """Return the document of a value without text, with its placeholders filled."""
-    text = TrackedText.written(compact(document.value), 0)
-    filled = of_text(substitute(text, lookup, document.source, reading), document.source, reading)
+    text = TrackedText.from_source(compact(document.value), 0)
+    filled = document_from_text(
+        substitute(text, lookup, document.source, reading), document.source, reading
+    )
     return replace(filled, _spans=[], _written=None)
 
 
-def of_yaml(
+def document_from_yaml(
     text: TrackedText,
     source: Source,
     reading: ReadContext,
@@ -128,18 +134,18 @@ def of_yaml(
     """Return the document of a composed YAML text."""
     value, span, faults = yaml_text.loads(text.string, reading.limits, schema)
     if faults:
-        raise invalid(source, [_moved_fault(fault, text) for fault in faults])
+        raise invalid(source, [_move_fault(fault, text) for fault in faults])
     return _document(value, span, source, reading, resource, text)
 
 
-def of_text(
+def document_from_text(
     text: TrackedText, source: Source, reading: ReadContext, resource: str | None = None
 ) -> Document:
     """Return the document of a composed JSON text."""
-    ready, escaped = text.for_json()
+    ready, escaped = text.escape_for_json()
     value, faults = json_text.loads(ready.string, reading.limits)
     if faults:
-        raise invalid(source, [_moved_fault(fault, ready) for fault in faults])
+        raise invalid(source, [_move_fault(fault, ready) for fault in faults])
     for each in escaped:
         message = f"the inserted value {clip(each)!r} would end its string; it is escaped here"
         hint = "AWS inserts it as it is and refuses the definition: escape it in the value"
@@ -148,31 +154,31 @@ def of_text(
     return _document(value, span, source, reading, resource, ready)
 
 
-def _moved_fault(fault: Fault, text: TrackedText) -> Fault:
+def _move_fault(fault: Fault, text: TrackedText) -> Fault:
     related = fault.related and (text.origin(fault.related[0]), fault.related[1])
     return fault._replace(offset=text.origin(fault.offset), related=related)
 
 
-def of_part(
+def document_from_part(
     part: SourcePart, source: Source, reading: ReadContext, resource: str | None = None
 ) -> Document:
     """Return the document of a value in a template."""
-    value, span = _unfolded(part, source, reading)
+    value, span = _value_and_span(part, source, reading)
     return _document(value, span, source, reading, resource)
 
 
-def _unfolded(part: SourcePart, source: Source, reading: ReadContext) -> tuple[Json, Span]:
+def _value_and_span(part: SourcePart, source: Source, reading: ReadContext) -> tuple[Json, Span]:
     """Return the value of a part with the spans of its members."""
     reading.count(source, part.at)
     value = part.value
     span = Span(part.at)
     span.key_at = part.key_at
     if isinstance(value, dict):
-        each = {key: _unfolded(member, source, reading) for key, member in value.items()}
+        each = {key: _value_and_span(member, source, reading) for key, member in value.items()}
         span.members = {key: inner for key, (_, inner) in each.items()}
         return {key: member for key, (member, _) in each.items()}, span
     if isinstance(value, list):
-        items = [_unfolded(item, source, reading) for item in value]
+        items = [_value_and_span(item, source, reading) for item in value]
         span.members = [inner for _, inner in items]
         return [item for item, _ in items], span
     return value.string if isinstance(value, TrackedText) else value, span
@@ -190,21 +196,21 @@ def _document(
         at = span.at if written is None else written.origin(span.at)
         message = f"the definition is known only after deployment: {clip(value.strip())}"
         hint = "give it a value with --var, or name the file of the definition"
-        raise reading.refused(source, at, "READ-18", message, hint)
-    unfilled = () if reading.deliberate else _unfilled(value, reading)
+        raise reading.error(source, at, "READ-18", message, hint)
+    unfilled = () if reading.literal_placeholders else _placeholder_findings(value, reading)
     return as_object(
         Document(
             value,
             source,
             _spans=[span],
             resource=resource,
-            findings=(*_located(value, reading), *unfilled),
+            findings=(*_note_findings(value, reading), *unfilled),
             _written=written,
         )
     )
 
 
-def _located(value: Json, reading: ReadContext) -> Iterator[Finding]:
+def _note_findings(value: Json, reading: ReadContext) -> Iterator[Finding]:
     """Yield the notes, each at the first value that contains its text."""
     texts = {note.text for note in reading.notes if note.text}
     pointers: dict[str | None, str] = {}
@@ -217,7 +223,7 @@ def _located(value: Json, reading: ReadContext) -> Iterator[Finding]:
         yield Finding(note.code, note.message, pointers.get(note.text, ""), note.hint)
 
 
-def _unfilled(value: Json, reading: ReadContext) -> Iterator[Finding]:
+def _placeholder_findings(value: Json, reading: ReadContext) -> Iterator[Finding]:
     """Yield the placeholders without a value: READ-11.
 
     `${...}` may be literal text, so only a whole string counts, or one that must be a name: of a
@@ -229,7 +235,7 @@ def _unfilled(value: Json, reading: ReadContext) -> Iterator[Finding]:
         if "${" not in string or string in known:
             continue
         found = json_text.PLACEHOLDER.fullmatch(string)
-        if found is None and pointer.endswith(_NO_TEXT):
+        if found is None and pointer.endswith(_NAME_FIELDS):
             found = json_text.PLACEHOLDER.search(string)
         if found is not None and found[0] not in known:
             places.setdefault(found[1], []).append(pointer)

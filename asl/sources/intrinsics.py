@@ -12,10 +12,9 @@ from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of
 from asl.core.yaml_schema import yaml_1_1_schema
 from asl.sources.aws_resources import RESOURCES, ResourceType
-from asl.sources.definition import SourcePart, of_part
+from asl.sources.definition import SourcePart, document_from_part
 from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext, as_text
-from asl.sources.scalars import scalar
-from asl.sources.text import TrackedText, join_texts
+from asl.sources.text import TrackedText, join_texts, track_scalar
 
 __all__ = ["SCHEMA", "TAGS", "Resolver", "is_unknown", "members"]
 
@@ -54,10 +53,10 @@ class Resolver:
         self.mappings = members(template, "Mappings")
         self.conditions = members(template, "Conditions")
         self.transformed = "Transform" in template
-        self.deciding: list[str] = []
-        self.assumed: str | None = None
+        self.open_conditions: list[str] = []
+        self.assumed_condition: str | None = None
         """The condition under which the current resource exists."""
-        self.naming: list[str] = []
+        self.open_names: list[str] = []
 
     def resolve(self, value: Json, span: Span) -> SourcePart:
         """Return the value without intrinsic functions; raises InvalidDocument."""
@@ -69,7 +68,7 @@ class Resolver:
                 if name in FUNCTIONS:
                     return FUNCTIONS[name](self, value[name], inner, span.at)
                 if name.startswith("Fn::"):
-                    return self.deployed(name, span)
+                    return self.deployment_value(name, span)
             parts: dict[str, SourcePart] = {}
             for key, inner in places.items():
                 part = self.resolve(value[key], inner)
@@ -86,8 +85,8 @@ class Resolver:
         for found in _DYNAMIC.findall(value):
             self.reading.stand_in(found, found, "the value is fetched by a deployment only")
         if self.source.text is None:
-            return TrackedText.at(value, span.at)
-        return scalar(value, self.source.text, span.at)
+            return TrackedText.at_offset(value, span.at)
+        return track_scalar(value, self.source.text, span.at)
 
     def text(self, value: Json, span: Span) -> TrackedText:
         """Return the value as a tracked text."""
@@ -95,8 +94,8 @@ class Resolver:
         if isinstance(part.value, TrackedText):
             return part.value
         if isinstance(part.value, dict | list) or part.value is None:
-            raise self.refused(span, "a text is expected here")
-        return TrackedText.at(as_text(part.value), span.at)
+            raise self.error(span, "a text is expected here")
+        return TrackedText.at_offset(as_text(part.value), span.at)
 
     def string(self, value: Json, span: Span) -> str:
         """Return the value as a string."""
@@ -106,7 +105,7 @@ class Resolver:
         """Return the arguments of a function; *counts* are the allowed numbers."""
         if not isinstance(span.members, list) or len(span.members) not in counts:
             wanted = " or ".join(map(str, counts))
-            raise self.refused(span, f"an array of {wanted} arguments is expected here")
+            raise self.error(span, f"an array of {wanted} arguments is expected here")
         return list(zip(value, span.members, strict=True))
 
     def items(self, value: Json, span: Span) -> list[SourcePart]:
@@ -118,14 +117,14 @@ class Resolver:
         if is_unknown(part):
             return [part]
         if not isinstance(part.value, list):
-            raise self.refused(span, "an array is expected here")
+            raise self.error(span, "an array is expected here")
         return part.value
 
-    def deployed(self, name: str, span: Span) -> SourcePart:
+    def deployment_value(self, name: str, span: Span) -> SourcePart:
         """Return the stand-in for a function's result known only after deployment."""
         known = [*FUNCTIONS, *_OTHERS]
         if name.partition("::")[2].partition("::")[0] not in _OTHERS and name not in FUNCTIONS:
-            raise self.refused(span, f"there is no function {name}", did_you_mean(name, known))
+            raise self.error(span, f"there is no function {name}", did_you_mean(name, known))
         return self.constant(self.reading.stand_in(name, f"${{{name}}}"), span.at)
 
     def constant(self, value: Json, at: int) -> SourcePart:
@@ -138,29 +137,29 @@ class Resolver:
             return SourcePart(self.reading.insert(value, self.source, at), at)
         return SourcePart(value, at)
 
-    def refused(self, span: Span, message: str, hint: str | None = None) -> InvalidDocument:
+    def error(self, span: Span, message: str, hint: str | None = None) -> InvalidDocument:
         """Return the error at a place of the template."""
-        return self.reading.refused(self.source, span.at, "READ-16", message, hint)
+        return self.reading.error(self.source, span.at, "READ-16", message, hint)
 
     # What a name stands for ----------------------------------------------------------------------
 
-    def named(self, name: str) -> Json:
+    def resolve_name(self, name: str) -> Json:
         """Return the value of `Ref name` and of `${name}`; the latter also with an attribute."""
-        given = self.reading.given_for(name)
+        given = self.reading.given_value(name)
         if given is not None:
-            return self.listed(name, given)
+            return self.parameter_value(name, given)
         if name in PSEUDO:
             return self.reading.stand_in(name, PSEUDO[name])
         if name in self.parameters:
             default = members(self.parameters, name).get("Default")
             if default is not None:
-                return self.listed(name, as_text(default))
+                return self.parameter_value(name, as_text(default))
             return self.reading.stand_in(name, f"${{{name}}}")
         base, _, attribute = name.partition(".")
         made = RESOURCES.get(str(members(self.resources, base).get("Type")))
-        own = None if made is None else self.own_name(base, made)
+        own = None if made is None else self.resource_name(base, made)
         if made is None or (own is None and not made.called):
-            return self.reading.stand_in(name, self.verbatim(base, name))
+            return self.reading.stand_in(name, self.resource_placeholder(base, name))
         start = _start(made, attribute)
         if start is None:
             return self.reading.stand_in(name, f"${{{name}}}")
@@ -168,35 +167,35 @@ class Resolver:
             return own
         return self.reading.stand_in(name, start + (own or base))
 
-    def own_name(self, resource: str, made: ResourceType) -> str | None:
+    def resource_name(self, resource: str, made: ResourceType) -> str | None:
         """Return the name of a resource in the template, None if the deployment chooses it."""
         span = self.span
         properties = members(self.resources[resource], "Properties")
         value = None if made.name is None else properties.get(made.name)
-        if value is None or resource in self.naming:
+        if value is None or resource in self.open_names:
             return None
         for step in ("Resources", resource, "Properties", made.name):
             span = span.member(str(step)) or Span(span.at)
-        self.naming.append(resource)
+        self.open_names.append(resource)
         name = self.resolve(value, span).value
-        self.naming.pop()
+        self.open_names.pop()
         return name.string if isinstance(name, TrackedText) else None
 
-    def verbatim(self, resource: str, name: str) -> str:
+    def resource_placeholder(self, resource: str, name: str) -> str:
         """Return a stand-in text for a resource of an unknown type."""
         text = f"${{{name}}}"
         if "Type" not in members(self.resources, resource):
-            self.unknown(resource, text)
+            self.note_unknown_resource(resource, text)
         return text
 
-    def listed(self, name: str, value: Json) -> Json:
+    def parameter_value(self, name: str, value: Json) -> Json:
         """Return the value of a parameter, split if it is a `CommaDelimitedList`."""
         kind = members(self.parameters, name).get("Type")
         if type(value) is str and type(kind) is str and "List" in kind:
             return [item.strip() for item in value.split(",")]
         return as_text(value) if kind is not None and type(value) is not list else value
 
-    def unknown(self, name: str, text: str) -> None:
+    def note_unknown_resource(self, name: str, text: str) -> None:
         """Note that the template has no such resource, unless it uses macros."""
         known = [*self.resources, *self.parameters]
         hint = did_you_mean(name, known)
@@ -225,22 +224,22 @@ class Resolver:
                 case "Fn::And" | "Fn::Or":
                     each = self.arguments(argument, inner, *range(2, 11))
                     return (all if name == "Fn::And" else any)(self.decide(*one) for one in each)
-        raise self.refused(span, "this is no condition")
+        raise self.error(span, "this is no condition")
 
     def decide_named(self, name: str, span: Span) -> bool:
         """Return whether a condition of the template holds."""
-        if name == self.assumed:
+        if name == self.assumed_condition:
             return True
         if name not in self.conditions:
-            raise self.refused(
+            raise self.error(
                 span, f"there is no condition {name!r}", did_you_mean(name, self.conditions)
             )
-        if name in self.deciding:
-            raise self.refused(span, f"the condition {name!r} depends on itself")
-        self.deciding.append(name)
+        if name in self.open_conditions:
+            raise self.error(span, f"the condition {name!r} depends on itself")
+        self.open_conditions.append(name)
         conditions = self.span.member("Conditions") or span
         holds = self.decide(self.conditions[name], conditions.member(name) or span)
-        self.deciding.pop()
+        self.open_conditions.pop()
         return holds
 
     # Functions -----------------------------------------------------------------------------------
@@ -248,10 +247,10 @@ class Resolver:
     def ref(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Ref`: a parameter, or the reference of a resource."""
         if type(argument) is not str:
-            raise self.refused(span, "Ref takes the name of a parameter or a resource")
+            raise self.error(span, "Ref takes the name of a parameter or a resource")
         if argument == "AWS::NoValue":
             return NOTHING
-        return self.constant(self.named(argument), at)
+        return self.constant(self.resolve_name(argument), at)
 
     def get_att(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::GetAtt`: an attribute of a resource."""
@@ -261,8 +260,8 @@ class Resolver:
         else:
             name = self.string(argument, span)
         if "." not in name:
-            raise self.refused(span, "Fn::GetAtt takes a resource and an attribute, as in Name.Arn")
-        return self.constant(self.named(name), at)
+            raise self.error(span, "Fn::GetAtt takes a resource and an attribute, as in Name.Arn")
+        return self.constant(self.resolve_name(name), at)
 
     def sub(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Sub`: a text with `${Name}`, and values for further names."""
@@ -270,7 +269,7 @@ class Resolver:
         if type(argument) is list:
             (argument, span), (values, places) = self.arguments(argument, span, 2)
             if not isinstance(places.members, dict):
-                raise self.refused(places, "an object with values is expected here")
+                raise self.error(places, "an object with values is expected here")
             own = {name: (values[name], place) for name, place in places.members.items()}
         text = self.text(argument, span)
         pieces = []
@@ -286,7 +285,7 @@ class Resolver:
             elif name in own:
                 pieces.append(self.reading.insert(self.string(*own[name]), self.source, origin))
             else:
-                value = as_text(self.named(name))
+                value = as_text(self.resolve_name(name))
                 pieces.append(self.reading.insert(value, self.source, origin))
             end = found.end()
         pieces.append(text.part(end, len(text.string)))
@@ -297,15 +296,17 @@ class Resolver:
         (delimiter, place), (values, places) = self.arguments(argument, span, 2)
         between = self.literal(delimiter, place) if type(delimiter) is str else None
         if between is None:
-            raise self.refused(place, "the delimiter is a string")
+            raise self.error(place, "the delimiter is a string")
         pieces: list[TrackedText] = []
         for item in self.items(values, places):
             if isinstance(item.value, dict | list) or item.value is None:
-                raise self.refused(Span(item.at), "a text is expected here")
+                raise self.error(Span(item.at), "a text is expected here")
             text = item.value
             pieces += [between] if pieces else []
             pieces.append(
-                text if isinstance(text, TrackedText) else TrackedText.at(as_text(text), item.at)
+                text
+                if isinstance(text, TrackedText)
+                else TrackedText.at_offset(as_text(text), item.at)
             )
         return SourcePart(join_texts(pieces, at), at)
 
@@ -314,7 +315,7 @@ class Resolver:
         delimiter, text = self.arguments(argument, span, 2)
         between = self.string(*delimiter)
         if not between:
-            raise self.refused(delimiter[1], "the delimiter is empty")
+            raise self.error(delimiter[1], "the delimiter is empty")
         return self.constant(_split(self.string(*text), between), at)
 
     def select(self, argument: Json, span: Span, at: int) -> SourcePart:
@@ -327,7 +328,7 @@ class Resolver:
         if place is None and unknown:  # its value may be several of these items
             return unknown[-1]
         if place is None:
-            raise self.refused(index[1], f"there is no item {digits!r} of {len(items)}")
+            raise self.error(index[1], f"there is no item {digits!r} of {len(items)}")
         return items[place]
 
     def find_in_map(self, argument: Json, span: Span, at: int) -> SourcePart:
@@ -342,10 +343,10 @@ class Resolver:
                     inner = last[1].member("DefaultValue") or last[1]
                     return self.resolve(last[0]["DefaultValue"], inner)
                 if self.is_computed(key):
-                    return self.deployed("Fn::FindInMap", span)
+                    return self.deployment_value("Fn::FindInMap", span)
                 known = list(value) if type(value) is dict else []
                 hint = did_you_mean(name, known) or f"there are {', '.join(known[:10])}"
-                raise self.refused(place, f"the mapping has no {name!r}", hint)
+                raise self.error(place, f"the mapping has no {name!r}", hint)
             value = value[name]
         return self.constant(value, at)
 
@@ -375,21 +376,23 @@ class Resolver:
     def to_json_string(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::ToJsonString`: a value as JSON text."""
         part = self.resolve(argument, span)
-        return self.constant(compact(of_part(part, self.source, self.reading, None).value), at)
+        return self.constant(
+            compact(document_from_part(part, self.source, self.reading, None).value), at
+        )
 
     def transform(self, argument: Json, span: Span, at: int) -> SourcePart:
         """`Fn::Transform`: an included file; a stand-in for results of other macros."""
         if type(argument) is dict and argument.get("Name") != "AWS::Include":
-            return self.deployed("Fn::Transform", span)
-        file = self.included(argument, span)
+            return self.deployment_value("Fn::Transform", span)
+        file = self.included_file(argument, span)
         return self.constant(parse_source(file, self.reading.limits).value, at)
 
-    def included(self, argument: Json, span: Span) -> Source:
+    def included_file(self, argument: Json, span: Span) -> Source:
         """Return the file included by the macro AWS::Include."""
         name = argument.get("Name") if type(argument) is dict else None
         if name != "AWS::Include":
             message = f"the macro {name!r} runs in a deployment only"
-            raise self.reading.refused(self.source, span.at, "READ-18", message)
+            raise self.reading.error(self.source, span.at, "READ-18", message)
         place = span.member("Parameters") or span
         path = self.string(
             members(argument, "Parameters").get("Location"), place.member("Location") or place

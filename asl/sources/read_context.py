@@ -24,8 +24,8 @@ __all__ = [
     "Note",
     "ReadContext",
     "as_text",
+    "fault_notes",
     "read_template",
-    "remarks",
     "repository_of",
 ]
 
@@ -50,26 +50,26 @@ class ReadContext:
     given: Mapping[str, Json]
     limits: Limits = DEFAULT_LIMITS
     root: str | None = None
-    asked: set[str] = field(default_factory=set)
+    looked_up: set[str] = field(default_factory=set)
     """The names that were looked up."""
     files: set[str] = field(default_factory=set)
     """The real paths of the further files."""
     notes: dict[Note, None] = field(default_factory=dict)
-    deliberate: bool = False
+    literal_placeholders: bool = False
     """Whether all remaining placeholders are literal text."""
     characters: int = 0
     values: int = 0
     meter: WorkMeter = field(default_factory=WorkMeter)
     """Counts work that creates no values: repeated evaluation, searches."""
 
-    def given_for(self, name: str) -> Json:
+    def given_value(self, name: str) -> Json:
         """Return the caller's value for a name; None without one."""
-        self.asked.add(name)
+        self.looked_up.add(name)
         return self.given.get(name)
 
     def value(self, name: str) -> str | None:
         """Return the text of the caller's value for a name."""
-        value = self.given_for(name)
+        value = self.given_value(name)
         return None if value is None else as_text(value)
 
     def stand_in(self, name: str, text: str, hint: str | None = None) -> str:
@@ -86,36 +86,36 @@ class ReadContext:
     def insert(self, value: str, source: Source, origin: int) -> TrackedText:
         """Return the value as an inserted text at an offset, within the limits."""
         self.spend(len(value), source, origin)
-        return TrackedText.inserted(value, origin)
+        return TrackedText.insertion(value, origin)
 
     def spend(self, characters: int, source: Source, origin: int) -> None:
         """Count composed characters against the limits."""
         self.characters += characters
         if self.characters > self.limits.max_bytes:
             limit = f"more than {self.limits.max_bytes} characters are composed"
-            raise self.refused(source, origin, "READ-04", limit)
+            raise self.error(source, origin, "READ-04", limit)
 
     def count(self, source: Source, origin: int, values: int = 1) -> None:
         """Count visited or created values against the limits."""
         self.values += values
         if self.values > self.limits.max_values:
             limit = f"more than {self.limits.max_values} values"
-            raise self.refused(source, origin, "READ-04", limit)
+            raise self.error(source, origin, "READ-04", limit)
 
     def work(self, steps: int, source: Source, origin: int) -> None:
         """Count steps of work against the limits."""
         try:
             self.meter.spend(steps)
         except WorkExceeded as error:
-            raise self.refused(source, origin, "READ-04", str(error)) from None
+            raise self.error(source, origin, "READ-04", str(error)) from None
 
-    def unused(self, names: Iterable[str]) -> Iterator[Finding]:
+    def unused_findings(self, names: Iterable[str]) -> Iterator[Finding]:
         """Yield a finding for every unused name."""
         for name in names:
-            if name not in self.asked:
-                hint = did_you_mean(name, self.asked)
-                if hint is None and self.asked:
-                    hint = f"there are {', '.join(sorted(self.asked)[:10])}"
+            if name not in self.looked_up:
+                hint = did_you_mean(name, self.looked_up)
+                if hint is None and self.looked_up:
+                    hint = f"there are {', '.join(sorted(self.looked_up)[:10])}"
                 yield Finding("READ-13", f"nothing refers to {name!r}", "", hint)
 
     def file(self, path: str, source: Source, origin: int) -> Source:
@@ -127,22 +127,22 @@ class ReadContext:
         if PLACEHOLDER.search(path):
             message = f"the path {clip(path)!r} is known only after deployment"
             hint = "give the value of its placeholder with --var"
-            raise self.refused(source, origin, "READ-18", message, hint)
+            raise self.error(source, origin, "READ-18", message, hint)
         if "://" in path:
             message = f"{clip(path)!r} is no local file"
             hint = "name the file instead of the template, with --var for its placeholders"
-            raise self.refused(source, origin, "READ-18", message, hint)
+            raise self.error(source, origin, "READ-18", message, hint)
         try:
             place = self.place(path, source, origin)
             self.files.add(os.path.realpath(place))
             return open_source(place, limits=self.limits)
         except DocumentNotFound as missing:
-            raise self.refused(source, origin, "READ-14", str(missing)) from None
+            raise self.error(source, origin, "READ-14", str(missing)) from None
 
     def place(self, path: str, source: Source, origin: int) -> str:
         """Return the path of that file; raises InvalidDocument if it may not be read."""
         if source.name is None or source.name.startswith("<"):
-            raise self.refused(
+            raise self.error(
                 source,
                 origin,
                 "READ-14",
@@ -154,7 +154,7 @@ class ReadContext:
         root = os.path.realpath(root)
         real = os.path.realpath(full)
         if os.path.commonpath([root, real]) != root:
-            raise self.refused(
+            raise self.error(
                 source,
                 origin,
                 "READ-14",
@@ -163,7 +163,7 @@ class ReadContext:
             )
         return os.path.normpath(full)
 
-    def refused(
+    def error(
         self, source: Source, origin: int, code: str, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the error at an offset of a template."""
@@ -213,7 +213,7 @@ def read_template(source: Source, limits: Limits, schema: Schema) -> tuple[Docum
     return Document(json.loads(text), source, _spans=[json_text.scan(text, limits)[0]]), faults
 
 
-def remarks(source: Source, faults: Iterable[Fault]) -> Iterator[Note]:
+def fault_notes(source: Source, faults: Iterable[Fault]) -> Iterator[Note]:
     """Yield a note for each fault outside of the definitions."""
     for fault in faults:
         line = source.place(fault.offset).line

@@ -11,9 +11,9 @@ from asl.core.errors import DocumentNotFound
 from asl.core.source import DEFAULT_LIMITS, Fault
 from asl.core.values import Json
 
-__all__ = ["NAMED", "find_files", "is_named", "read_values"]
+__all__ = ["DOCUMENT_ENDINGS", "find_files", "is_document_name", "read_values"]
 
-NAMED: Final = tuple(
+DOCUMENT_ENDINGS: Final = tuple(
     f".{kind}.{form}" for kind in ("asl", "agents") for form in ("json", "yaml", "yml")
 )
 """Endings of the names of documents and agents files."""
@@ -35,9 +35,9 @@ _GENERATED: Final = re.compile(rb"^[ \t]*\{%", re.MULTILINE)
 """The look of a source for a template engine."""
 
 
-def is_named(path: str) -> bool:
+def is_document_name(path: str) -> bool:
     """Return whether a file name marks a document or an agents file."""
-    return path.endswith(NAMED)
+    return path.endswith(DOCUMENT_ENDINGS)
 
 
 def find_files(folder: str) -> tuple[list[str], list[str]]:
@@ -49,7 +49,7 @@ def find_files(folder: str) -> tuple[list[str], list[str]]:
     templates: list[str] = []
     documents: list[str] = []
     for path in sorted(_files(folder)):
-        if is_named(path):
+        if is_document_name(path):
             documents.append(path)
             continue
         try:

@@ -14,7 +14,7 @@ from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
 from asl.core.yaml_schema import CORE, Schema
 from asl.sources.aws_resources import RESOURCES
-from asl.sources.definition import SourcePart, of_part, of_text, substitute
+from asl.sources.definition import SourcePart, document_from_part, document_from_text, substitute
 from asl.sources.intrinsics import TAGS, Resolver, members
 from asl.sources.read_context import (
     ACCOUNT,
@@ -22,8 +22,8 @@ from asl.sources.read_context import (
     Note,
     ReadContext,
     as_text,
+    fault_notes,
     read_template,
-    remarks,
 )
 from asl.sources.text import TrackedText
 
@@ -51,11 +51,11 @@ class ServerlessTemplate:
         variables = _Variables(self, ReadContext({}, limits))
         machines = variables.machines()
         self.names = {
-            name: _called(variables.followed(machines.member(name)).value)
+            name: _own_names(variables.follow(machines.member(name)).value)
             for name in machines.value
         }
         self.hints = {
-            name: f"write Fn::GetAtt: [{_logical(function)}LambdaFunction, Arn]"
+            name: f"write Fn::GetAtt: [{_logical_name(function)}LambdaFunction, Arn]"
             for name, function in variables.functions.items()
         }
         """The ARN expression of each function by name."""
@@ -65,32 +65,32 @@ class ServerlessTemplate:
         variables = _Variables(self, reading)
         logical = next(key for key, each in variables.machine_ids.items() if each == name)
         made = RESOURCES["AWS::StepFunctions::StateMachine"]
-        return variables.resolver(self.source).own_name(logical, made) or name
+        return variables.resolver(self.source).resource_name(logical, made) or name
 
     @property
-    def remarks(self) -> Iterator[Note]:
+    def notes(self) -> Iterator[Note]:
         """Yield the faults of the file outside of its definitions."""
-        return remarks(self.source, self.faults)
+        return fault_notes(self.source, self.faults)
 
     def document(self, name: str, reading: ReadContext) -> Document:
         """Return the definition of a state machine; raises InvalidDocument."""
         variables = _Variables(self, reading)
-        machine = variables.followed(variables.machines().member(name))
+        machine = variables.follow(variables.machines().member(name))
         if type(machine.value) is not dict or "definition" not in machine.value:
             message = f"{name} has no 'definition'"
-            raise reading.refused(machine.source, machine.span.at, "READ-14", message)
-        found = variables.followed(machine.member("definition"))
+            raise reading.error(machine.source, machine.span.at, "READ-14", message)
+        found = variables.follow(machine.member("definition"))
         part = variables.resolver(found.source).resolve(found.value, found.span)
         if isinstance(part.value, TrackedText):
-            return of_text(part.value, found.source, reading, name)
-        return of_part(part, found.source, reading, name)
+            return document_from_text(part.value, found.source, reading, name)
+        return document_from_part(part, found.source, reading, name)
 
 
 _SCHEMA: Final = Schema(CORE.words, TAGS, old=True)
 """The framework's YAML: that of YAML 1.2, with merge keys."""
 
 
-def _called(machine: Json) -> frozenset[str]:
+def _own_names(machine: Json) -> frozenset[str]:
     name = machine.get("name") if type(machine) is dict else None
     return frozenset((name,)) if type(name) is str else frozenset()
 
@@ -123,9 +123,9 @@ class _Variables:
     def __init__(self, template: ServerlessTemplate, reading: ReadContext) -> None:
         self.reading = reading
         self.root = _Place(template.value, template.span, template.source)
-        self.following: list[str] = []
+        self.open_variables: list[str] = []
         """The variables being evaluated."""
-        self.known: dict[tuple[str, str | None], Json] = {}
+        self.results: dict[tuple[str, str | None], Json] = {}
         """Evaluated variables by file."""
         self.functions: dict[str, str] = {}
         """The functions by name and logical name."""
@@ -146,21 +146,21 @@ class _Variables:
             self.resources |= members(place.value, "Resources")
         for place in self.objects("functions"):
             for name in place.value:
-                logical = f"{_logical(name)}LambdaFunction"
+                logical = f"{_logical_name(name)}LambdaFunction"
                 self.functions |= {name: name, logical: name}
                 self.resources[name] = {"Type": "AWS::Lambda::Function"}
         machines = self.machines()
         for name in machines.value:
-            found = self.available(machines.member(name))
+            found = self.readable_place(machines.member(name))
             machine = found.value if found is not None and type(found.value) is dict else {}
-            logical = machine.get("id") or f"{_logical(name)}StepFunctionsStateMachine"
+            logical = machine.get("id") or f"{_logical_name(name)}StepFunctionsStateMachine"
             self.machine_ids[logical] = name
             called = machine.get("name", name)
-            self.resources[logical] = _made("StateMachine", "StateMachineName", called)
+            self.resources[logical] = _created_resource("StateMachine", "StateMachineName", called)
         for place in self.objects("stepFunctions", "activities"):
             for name in place.value if type(place.value) is list else ():
-                logical = f"{_logical(str(name))}StepFunctionsActivity"
-                self.resources[logical] = _made("Activity", "Name", str(name))
+                logical = f"{_logical_name(str(name))}StepFunctionsActivity"
+                self.resources[logical] = _created_resource("Activity", "Name", str(name))
 
     def objects(self, *steps: str) -> Iterator[_Place]:
         """Yield the objects of a section, one for each file of a list."""
@@ -169,7 +169,7 @@ class _Variables:
             return
         listed = type(section.value) is list and steps[-1] != "activities"
         for index in range(len(section.value)) if listed else ():
-            part = self.available(section.member(str(index)))
+            part = self.readable_place(section.member(str(index)))
             if part is not None and type(part.value) is dict:
                 yield part
         if type(section.value) is dict or (section.value and not listed):
@@ -179,13 +179,13 @@ class _Variables:
         """Return a section, None if it is absent or not available."""
         place: _Place | None = self.root
         for step in steps:
-            place = self.available(place.member(step)) if place and place.has(step) else None
+            place = self.readable_place(place.member(step)) if place and place.has(step) else None
         return place
 
-    def available(self, place: _Place) -> _Place | None:
+    def readable_place(self, place: _Place) -> _Place | None:
         """Return a place, None if it is in an unreadable file."""
         try:
-            found = self.followed(place)
+            found = self.follow(place)
         except InvalidDocument:
             return None
         return None if type(found.value) is str else found
@@ -196,49 +196,49 @@ class _Variables:
         for step in ("stepFunctions", "stateMachines"):
             if not place.has(step):
                 return _Place({}, place.span, place.source)
-            place = self.followed(place.member(step))
+            place = self.follow(place.member(step))
         return place if type(place.value) is dict else _Place({}, place.span, place.source)
 
-    def followed(self, place: _Place) -> _Place:
+    def follow(self, place: _Place) -> _Place:
         """Return a place, or the target if it is a single variable."""
         for _ in range(MAX_ROUNDS):
-            whole = self.whole(place)
-            found = None if whole is None else self.found(whole, place)
+            whole = self.single_variable(place)
+            found = None if whole is None else self.find_place(whole, place)
             if found is None:
                 break
             place = found
         return place
 
-    def whole(self, place: _Place) -> str | None:
+    def single_variable(self, place: _Place) -> str | None:
         """Return the variable that makes up a whole text, else None."""
         value = place.value
         if type(value) is not str or not value.startswith("${") or not _ends_with_its_brace(value):
             return None
-        found = _VARIABLE.fullmatch(self.inside(value, place))
+        found = _VARIABLE.fullmatch(self.replace_nested(value, place))
         return None if found is None else found[1]
 
     def meaning(self, expression: str, place: _Place) -> Json:
         """Return the value of a variable, or a stand-in."""
         key = expression, place.source.name
-        if key not in self.known:
-            self.known[key] = self.worked_out(expression, place)
-        return self.known[key]
+        if key not in self.results:
+            self.results[key] = self.evaluate(expression, place)
+        return self.results[key]
 
-    def worked_out(self, expression: str, place: _Place) -> Json:
-        if expression in self.following or len(self.following) > MAX_ROUNDS:
-            raise self.refused(place, f"${{{expression}}} refers to itself")
-        self.following.append(expression)
+    def evaluate(self, expression: str, place: _Place) -> Json:
+        if expression in self.open_variables or len(self.open_variables) > MAX_ROUNDS:
+            raise self.error(place, f"${{{expression}}} refers to itself")
+        self.open_variables.append(expression)
         unknown = False
         try:
             for each in _alternatives(expression):
                 literal = _LITERAL.fullmatch(each)
                 if literal is not None:
-                    return _constant(each)
-                given = self.reading.given_for(each)
+                    return _parse_literal(each)
+                given = self.reading.given_value(each)
                 if given is not None:
                     return given
                 try:
-                    found = self.found(each, place)
+                    found = self.find_place(each, place)
                 except InvalidDocument as refusal:  # of a file that is not there, or a program
                     if any(fault.code not in ("READ-14", "READ-18") for fault in refusal.report):
                         raise
@@ -246,53 +246,53 @@ class _Variables:
                 if found is not None:
                     resolver = self.resolver(found.source)
                     part = resolver.resolve(found.value, found.span)
-                    return of_json(part)
-                known = self.around(each)
+                    return json_from_part(part)
+                known = self.environment_value(each)
                 if known is not None:
                     return known
             if each.startswith("self:") and not unknown:
-                raise self.refused(place, f"there is no {each.removeprefix('self:')!r} here")
+                raise self.error(place, f"there is no {each.removeprefix('self:')!r} here")
         finally:
-            self.following.pop()
+            self.open_variables.pop()
         return self.reading.stand_in(expression, f"${{{expression}}}")
 
-    def found(self, expression: str, place: _Place) -> _Place | None:
+    def find_place(self, expression: str, place: _Place) -> _Place | None:
         """Return the place that a variable refers to, None if it is not in a file."""
         file = _FILE.fullmatch(expression)
         if file is not None:
             path = file[1].strip()
             if not path.endswith((".json", ".yaml", ".yml")):
                 message = f"{path!r} is a program that a deployment runs"
-                raise self.reading.refused(place.source, place.span.at, "READ-18", message)
+                raise self.reading.error(place.source, place.span.at, "READ-18", message)
             source = self.reading.file(path, place.source, place.span.at)
             document = parse_source(source, self.reading.limits, _SCHEMA)
             found = _Place(document.value, document.span, document.source)
-            return self.walked(found, file[2], place) if file[2] else found
+            return self.walk(found, file[2], place) if file[2] else found
         source_of = _SOURCE.fullmatch(expression)
         if source_of is None or source_of[1] != "self":
             return None
         steps = source_of[2].split(".") if source_of[2] else []
         here = self.root
         for step in steps:
-            here = self.followed(here)
-            if self.whole(here) is not None:
+            here = self.follow(here)
+            if self.single_variable(here) is not None:
                 message = f"{here.value} is known only in a deployment"
-                raise self.reading.refused(here.source, here.span.at, "READ-18", message)
+                raise self.reading.error(here.source, here.span.at, "READ-18", message)
             if not here.has(step):
                 return None
             here = here.member(step)
         return here
 
-    def walked(self, found: _Place, path: str, place: _Place) -> _Place:
+    def walk(self, found: _Place, path: str, place: _Place) -> _Place:
         for step in path.split("."):
-            found = self.followed(found)
+            found = self.follow(found)
             if not found.has(step):
                 known = list(found.value) if type(found.value) is dict else []
-                raise self.refused(place, f"the file has no {step!r}", did_you_mean(step, known))
+                raise self.error(place, f"the file has no {step!r}", did_you_mean(step, known))
             found = found.member(step)
         return found
 
-    def inside(self, value: str, place: _Place) -> str:
+    def replace_nested(self, value: str, place: _Place) -> str:
         """Return a variable with the variables within it replaced."""
         for _ in range(MAX_ROUNDS):
             if _VARIABLE.fullmatch(value) is not None:
@@ -300,7 +300,7 @@ class _Variables:
             value = _VARIABLE.sub(lambda found: as_text(self.meaning(found[1], place)), value)
         return value
 
-    def around(self, expression: str) -> Json:
+    def environment_value(self, expression: str) -> Json:
         """Return a value of the deployment, None if it is unknown."""
         provider = members(self.root.value, "provider")
         match expression:
@@ -314,8 +314,8 @@ class _Variables:
                 return ACCOUNT
         return None
 
-    def refused(self, place: _Place, message: str, hint: str | None = None) -> Exception:
-        return self.reading.refused(place.source, place.span.at, "READ-16", message, hint)
+    def error(self, place: _Place, message: str, hint: str | None = None) -> Exception:
+        return self.reading.error(place.source, place.span.at, "READ-16", message, hint)
 
 
 class _Resolver(Resolver):
@@ -335,7 +335,7 @@ class _Resolver(Resolver):
     def resolve(self, value: Json, span: Span) -> SourcePart:
         self.reading.count(self.source, span.at)
         place = _Place(value, span, self.source)
-        whole = self.variables.whole(place)
+        whole = self.variables.single_variable(place)
         if whole is None:
             return super().resolve(value, span)
         return self.constant(self.variables.meaning(whole, place), span.at)
@@ -344,23 +344,23 @@ class _Resolver(Resolver):
         self.reading.count(self.source, at)
         return super().constant(value, at)
 
-    def named(self, name: str) -> Json:
-        if name == "AWS::Region" and self.reading.given_for(name) is None:
-            return self.variables.around("aws:region")
+    def resolve_name(self, name: str) -> Json:
+        if name == "AWS::Region" and self.reading.given_value(name) is None:
+            return self.variables.environment_value("aws:region")
         base, dot, attribute = name.partition(".")
-        return super().named(self.variables.functions.get(base, base) + dot + attribute)
+        return super().resolve_name(self.variables.functions.get(base, base) + dot + attribute)
 
     def literal(self, value: str, span: Span) -> TrackedText:
         text = super().literal(value, span)
         place = _Place(value, span, self.source)
         for _ in range(MAX_ROUNDS):
-            filled = self.filled(text, place)
+            filled = self.replace_innermost(text, place)
             if filled is text:
                 break
             text = filled
         return text
 
-    def filled(self, text: TrackedText, place: _Place) -> TrackedText:
+    def replace_innermost(self, text: TrackedText, place: _Place) -> TrackedText:
         """Return the text with its innermost variables replaced."""
 
         def lookup(name: str) -> str | None:
@@ -371,17 +371,17 @@ class _Resolver(Resolver):
         text = substitute(text, lookup, self.source, self.reading)
         if "#{" not in text.string:
             return text
-        pseudo = _PSEUDO.sub(lambda found: as_text(self.named(found[1])), text.string)
-        return text if pseudo == text.string else TrackedText.at(pseudo, text.begin)
+        pseudo = _PSEUDO.sub(lambda found: as_text(self.resolve_name(found[1])), text.string)
+        return text if pseudo == text.string else TrackedText.at_offset(pseudo, text.begin)
 
 
-def _logical(name: str) -> str:
+def _logical_name(name: str) -> str:
     """Return the framework's prefix for the logical name of a resource."""
     logical = name.replace("-", "Dash").replace("_", "Underscore")
     return f"{logical[:1].upper()}{logical[1:]}"
 
 
-def _made(kind: str, field: str, name: Json) -> Json:
+def _created_resource(kind: str, field: str, name: Json) -> Json:
     """Return a Step Functions resource as created by the framework."""
     return {"Type": f"AWS::StepFunctions::{kind}", "Properties": {field: name}}
 
@@ -407,7 +407,7 @@ _LITERAL = re.compile(r"""'[^']*'|"[^"]*"|true|false|null|-?[0-9]+(?:\.[0-9]+)?"
 _WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False, "null": None}
 
 
-def _constant(text: str) -> Json:
+def _parse_literal(text: str) -> Json:
     if text[0] in "'\"":
         return text[1:-1]
     if text in _WORDS:
@@ -415,11 +415,11 @@ def _constant(text: str) -> Json:
     return float(text) if "." in text else int(text)
 
 
-def of_json(part: SourcePart) -> Json:
+def json_from_part(part: SourcePart) -> Json:
     """Return the JSON value of a part."""
     value = part.value
     if isinstance(value, dict):
-        return {key: of_json(item) for key, item in value.items()}
+        return {key: json_from_part(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [of_json(item) for item in value]
+        return [json_from_part(item) for item in value]
     return value.string if isinstance(value, TrackedText) else value

@@ -48,7 +48,7 @@ class Template(Protocol):
         """The text of the file."""
 
     @property
-    def remarks(self) -> Iterable[Note]:
+    def notes(self) -> Iterable[Note]:
         """Notes about the file, for every state machine."""
 
     @property
@@ -82,7 +82,7 @@ def template_in(found: Document | Source, limits: Limits) -> Template | None:
 
         return terraform.TerraformTemplate(found._replace(format="hcl"), limits)
     if found.format == "yaml" and re.search(SERVERLESS, text, re.MULTILINE):
-        with _refused_if_endless(found):
+        with _limit_reference_chains(found):
             return serverless.ServerlessTemplate(found, limits)
     if found.format == "yaml" and not re.search(RESOURCES, text, re.MULTILINE):
         return None
@@ -102,7 +102,7 @@ def _template(document: Document, faults: Iterable[Fault] = ()) -> Template | No
 
 
 @contextmanager
-def _refused_if_endless(source: Source) -> Iterator[None]:
+def _limit_reference_chains(source: Source) -> Iterator[None]:
     """Refuse a template with a chain of references that is too long to follow.
 
     The readers count levels of nesting; the text does not show the length of a chain of references.
@@ -122,15 +122,15 @@ def load(template: Template, resource: str | None, given: ReadOptions) -> Docume
         AslError: It is unclear which state machine is meant.
     """
     reading = ReadContext(given.values, given.limits, given.root)
-    reading.notes.update(dict.fromkeys(template.remarks))
-    chosen = _chosen(template, resource)
-    with _refused_if_endless(template.source):
+    reading.notes.update(dict.fromkeys(template.notes))
+    chosen = _choose_machine(template, resource)
+    with _limit_reference_chains(template.source):
         document = template.document(chosen, reading)
         deployed = template.deployed_name(
             chosen, ReadContext(given.values, given.limits, given.root)
         )
     return replace(
-        _with_unused(document, given.variables, reading),
+        _add_unused_findings(document, given.variables, reading),
         deployed=deployed,
         hints=template.hints,
         siblings=partial(_siblings, template, chosen, given),
@@ -154,18 +154,18 @@ def load_each(
         hint = "name one of them with --resource, or split the template"
         raise invalid(template.source, [Fault("READ-04", message, 0, hint)])
     read: list[Document | InvalidDocument] = []
-    asked: set[str] = set()
+    looked_up: set[str] = set()
     files = set() if used is None else used
-    for each in template.names if several else [_chosen(template, resource)]:
-        reading = ReadContext(given.values, given.limits, given.root, asked, files)
-        reading.notes.update(dict.fromkeys(() if read else template.remarks))
+    for each in template.names if several else [_choose_machine(template, resource)]:
+        reading = ReadContext(given.values, given.limits, given.root, looked_up, files)
+        reading.notes.update(dict.fromkeys(() if read else template.notes))
         try:
-            with _refused_if_endless(template.source):
+            with _limit_reference_chains(template.source):
                 read.append(replace(template.document(each, reading), hints=template.hints))
         except InvalidDocument as refusal:
             read.append(refusal)
     if isinstance(read[-1], Document):
-        read[-1] = _with_unused(read[-1], given.variables, reading)
+        read[-1] = _add_unused_findings(read[-1], given.variables, reading)
     return read
 
 
@@ -177,7 +177,7 @@ def _siblings(template: Template, name: str, given: ReadOptions) -> dict[str, Do
             continue
         reading = ReadContext(given.values, given.limits, given.root)
         try:
-            with _refused_if_endless(template.source):
+            with _limit_reference_chains(template.source):
                 document = template.document(each, reading)
                 deployed = template.deployed_name(each, reading)
         except InvalidDocument:
@@ -190,13 +190,13 @@ def fill_placeholders(found: Document | Source, given: ReadOptions) -> Document:
     """Return a document outside of templates, with its placeholders filled."""
     reading = ReadContext(given.values, given.limits)
     if isinstance(found, Source):
-        document = definition.of_file(found, reading.value, reading, None)
+        document = definition.document_from_file(found, reading.value, reading, None)
     else:
-        document = definition.of_value(found, reading.value, reading)
-    return _with_unused(document, given.variables, reading)
+        document = definition.document_from_value(found, reading.value, reading)
+    return _add_unused_findings(document, given.variables, reading)
 
 
-def _chosen(template: Template, resource: str | None) -> str:
+def _choose_machine(template: Template, resource: str | None) -> str:
     """Return the name of the requested state machine."""
     names, file = template.names, template.source.name or "the template"
     if not names:
@@ -205,26 +205,26 @@ def _chosen(template: Template, resource: str | None) -> str:
     if resource is None:
         if len(names) == 1:
             return next(iter(names))
-        raise AslError(f"{file} has {len(names)} state machines, name one: {_listed(names)}")
+        raise AslError(f"{file} has {len(names)} state machines, name one: {_list_names(names)}")
     if resource in names:
         return resource
     meant = [name for name, others in names.items() if resource in others]
     if len(meant) == 1:
         return meant[0]
     if meant:
-        raise AslError(f"{resource!r} is the name of several resources: {_listed(meant)}")
-    hint = did_you_mean(resource, names) or f"there are {_listed(names)}"
+        raise AslError(f"{resource!r} is the name of several resources: {_list_names(meant)}")
+    hint = did_you_mean(resource, names) or f"there are {_list_names(names)}"
     raise AslError(f"{file} has no state machine {resource!r} ({hint})")
 
 
-def _listed(names: Collection[str]) -> str:
+def _list_names(names: Collection[str]) -> str:
     shown = ", ".join(list(names)[:20])
     return shown if len(names) <= 20 else f"{shown}, ..."
 
 
-def _with_unused(
+def _add_unused_findings(
     document: Document, variables: Mapping[str, Json], reading: ReadContext
 ) -> Document:
     """Return the document with a warning for every unused value."""
-    unused = tuple(reading.unused(variables))
+    unused = tuple(reading.unused_findings(variables))
     return replace(document, findings=document.findings + unused) if unused else document

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from asl.core.opaque import PLACEHOLDER
 
-__all__ = ["Run", "TrackedText", "join_texts", "string_meaning"]
+__all__ = ["Run", "TrackedText", "join_texts", "string_meaning", "track_scalar"]
 
 _SIGNIFICANT = re.compile(
     r"""\\.|"|(?P<placeholder>\$\{[^{}]++\}(?:[\w.+-]|\$\{[^{}]++\})*+)""", re.DOTALL
@@ -39,17 +39,17 @@ class TrackedText:
         self.runs = runs
 
     @classmethod
-    def written(cls, string: str, origin: int) -> TrackedText:
+    def from_source(cls, string: str, origin: int) -> TrackedText:
         """Return characters that are consecutive in the source."""
         return cls(string, [Run(0, origin, True, False)])
 
     @classmethod
-    def at(cls, string: str, origin: int) -> TrackedText:
+    def at_offset(cls, string: str, origin: int) -> TrackedText:
         """Return characters of the source with a common offset."""
         return cls(string, [Run(0, origin, False, False)])
 
     @classmethod
-    def inserted(cls, string: str, origin: int) -> TrackedText:
+    def insertion(cls, string: str, origin: int) -> TrackedText:
         """Return a value inserted at an offset."""
         return cls(string, [Run(0, origin, False, True)])
 
@@ -85,7 +85,7 @@ class TrackedText:
                 start, inserted = run.start, run.inserted
         yield start, len(self.string), inserted
 
-    def for_json(self) -> tuple[TrackedText, list[str]]:
+    def escape_for_json(self) -> tuple[TrackedText, list[str]]:
         """Return the text as JSON, and the inserted values that had to be escaped.
 
         AWS inserts a value unchanged. So does this, unless the value would end or break the JSON
@@ -100,7 +100,7 @@ class TrackedText:
                 piece = self.part(start, end)
                 content = _content(piece.string)
                 if content != piece.string:
-                    piece = TrackedText.inserted(content, piece.begin)
+                    piece = TrackedText.insertion(content, piece.begin)
                     if PLACEHOLDER.fullmatch(self.string, start, end) is None:
                         escaped.append(self.string[start:end])
                 pieces.append(piece)
@@ -110,7 +110,9 @@ class TrackedText:
                     inside = not inside
                 elif found["placeholder"] and not inside:
                     pieces.append(self.part(start, found.start()))
-                    pieces.append(TrackedText.at(dumps(found[0]), self.origin(found.start())))
+                    pieces.append(
+                        TrackedText.at_offset(dumps(found[0]), self.origin(found.start()))
+                    )
                     start = found.end()
             inside = inside and not inserted
             pieces.append(self.part(start, end))
@@ -150,3 +152,75 @@ def string_meaning(content: str) -> str:
 
 def _start(run: Run) -> int:
     return run.start
+
+
+_PROPERTIES = re.compile(r"(?:[!&]\S*\s+)*")
+_HEADER = re.compile(r"[|>][-+0-9]*[ \t]*(?:#[^\n]*)?\r?\n")
+_BLANKS = re.compile(r"\s*")
+_WORD = re.compile(r"\S+")
+_QUOTED = re.compile(
+    r"""(?P<fold>[ \t]*(?:\r?\n[ \t]*)+)
+      | (?P<joint>\\\r?\n[ \t]*)
+      | (?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
+      | (?P<escape>\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.))
+      | (?P<plain>[^"\\\ \t\r\n]+|[ \t]+)""",
+    re.VERBOSE,
+)
+
+
+def track_scalar(value: str, source: str, offset: int) -> TrackedText:
+    """Return the value of a scalar at an offset of the source, with the positions of its parts.
+
+    A tag or an anchor may precede it. All characters of an unusual notation have the position of
+    its start.
+    """
+    properties = _PROPERTIES.match(source, offset)
+    at = properties.end() if properties else offset
+    runs = list(
+        _double(source, at + 1) if source[at : at + 1] == '"' else _words(value, source, at)
+    )
+    merged: list[Run] = []
+    for run in runs:
+        if run.start < 0 or run.start > len(value):
+            return TrackedText.at_offset(value, offset)
+        if not merged or run.origin - run.start != merged[-1].origin - merged[-1].start:
+            merged.append(run)
+    if not merged or merged[0].start:
+        merged.insert(0, Run(0, at, False, False))
+    return TrackedText(value, merged)
+
+
+def _double(source: str, at: int) -> Iterator[Run]:
+    """Yield a run for every part of a double-quoted string, by the rules of JSON and YAML."""
+    start = 0
+    while token := _QUOTED.match(source, at):
+        yield Run(start, at, True, False)
+        at = token.end()
+        match token.lastgroup:
+            case "plain":
+                start += len(token[0])
+            case "fold":
+                start += max(1, token[0].count("\n") - 1)
+            case "escape" | "pair":
+                start += 1
+
+
+def _words(value: str, source: str, at: int) -> Iterator[Run]:
+    """Yield a run for every word of a plain, single-quoted or block scalar."""
+    single = source[at : at + 1] == "'"
+    if single:
+        at += 1
+    elif header := _HEADER.match(source, at):
+        at = header.end()
+    for word in _WORD.finditer(value):
+        blanks = _BLANKS.match(source, at)
+        at = blanks.end() if blanks else at
+        start = word.start()
+        for part in word[0].split("'") if single else [word[0]]:
+            if not source.startswith(part, at):
+                yield Run(-1, at, False, False)
+                return
+            yield Run(start, at, True, False)
+            start += len(part) + 1
+            at += len(part) + 2 * single
+        at -= 2 * single

@@ -342,5 +342,5 @@ def test_terraform_matches_as_go_does_with_either_engine(
 ) -> None:
     if engine == "own":
         request.getfixturevalue("without_re2")
-    assert formatting.matches(WorkMeter(), pattern, text) == found
-    assert formatting.replaced(WorkMeter(), text, f"/{pattern}/", "-") == replaced
+    assert formatting.regex_all(WorkMeter(), pattern, text) == found
+    assert formatting.replace(WorkMeter(), text, f"/{pattern}/", "-") == replaced

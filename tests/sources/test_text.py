@@ -16,8 +16,7 @@ from ruamel.yaml.scalarstring import (
 
 from asl.core import yaml_text
 from asl.core.source import DEFAULT_LIMITS
-from asl.sources.scalars import scalar
-from asl.sources.text import TrackedText, join_texts
+from asl.sources.text import TrackedText, join_texts, track_scalar
 
 SOURCE = "0123456789abcdefghijklmnopqrstuvwxyz"
 cuts = st.lists(st.tuples(st.integers(0, 35), st.integers(0, 8)), max_size=8)
@@ -32,7 +31,9 @@ def test_a_part_of_joined_texts_is_where_it_was_written(
     pieces: list[tuple[int, int]], start: int, length: int
 ) -> None:
     """Whatever is joined and cut out, every character stands where it was written."""
-    whole = join_texts([TrackedText.written(SOURCE[at : at + size], at) for at, size in pieces], 0)
+    whole = join_texts(
+        [TrackedText.from_source(SOURCE[at : at + size], at) for at, size in pieces], 0
+    )
     assert "".join(SOURCE[place] for place in places(whole)) == whole.string
     start = min(start, len(whole.string))
     part = whole.part(start, min(len(whole.string), start + length))
@@ -44,9 +45,9 @@ def test_an_inserted_value_stands_where_its_placeholder_does() -> None:
     """All characters of a value have one place, and are told from what was written."""
     text = join_texts(
         [
-            TrackedText.written("ab", 0),
-            TrackedText.inserted("value", 2),
-            TrackedText.written("c", 6),
+            TrackedText.from_source("ab", 0),
+            TrackedText.insertion("value", 2),
+            TrackedText.from_source("c", 6),
         ],
         0,
     )
@@ -73,11 +74,11 @@ def test_a_value_cannot_end_the_string_that_it_stands_in(
 ) -> None:
     """A value is inserted as it is, but for one that would break the string around it."""
     pieces = [
-        TrackedText.written(before, 0),
-        TrackedText.inserted(value, 100),
-        TrackedText.written(after, 200),
+        TrackedText.from_source(before, 0),
+        TrackedText.insertion(value, 100),
+        TrackedText.from_source(after, 200),
     ]
-    text, changed = join_texts(pieces, 0).for_json()
+    text, changed = join_texts(pieces, 0).escape_for_json()
     assert json.loads(text.string) == expected
     assert changed == ([value] if escaped else [])
 
@@ -86,7 +87,7 @@ def test_a_value_cannot_end_the_string_that_it_stands_in(
 def test_every_character_of_a_json_string_is_found(value: str, ascii_only: bool) -> None:
     """A character of a string stands where it, or the escape for it, is written."""
     source = "  " + json.dumps(value, ensure_ascii=ascii_only)
-    text = scalar(value, source, 2)
+    text = track_scalar(value, source, 2)
     assert text.string == value
     assert [source[text.origin(at) : text.origin(at + 1)] for at in range(len(value) - 1)] == [
         json.dumps(each, ensure_ascii=ascii_only)[1:-1] for each in value[:-1]
@@ -120,7 +121,7 @@ def test_every_word_of_a_yaml_scalar_is_found(
         return
     found = span.member("key")
     assert found is not None
-    text = scalar(value["key"], source, found.at)
+    text = track_scalar(value["key"], source, found.at)
     for at, character in enumerate(text.string):
         if not character.isspace():
             assert source[text.origin(at)] in (character, "\\"), (source, at)

@@ -5,12 +5,17 @@ from typing import Final, NamedTuple
 
 from asl.core.document import Document
 from asl.core.source import Limits, Source
-from asl.sources.definition import SourcePart, of_part, of_text, of_yaml
+from asl.sources.definition import (
+    SourcePart,
+    document_from_part,
+    document_from_text,
+    document_from_yaml,
+)
 from asl.sources.read_context import Note, ReadContext
 from asl.sources.terraform import calls, syntax
 from asl.sources.terraform.expressions import Evaluator, instance_name
 from asl.sources.terraform.folder import TerraformFolder
-from asl.sources.terraform.scope import Scope, Undecided
+from asl.sources.terraform.scope import Scope, UnknownResult
 from asl.sources.text import TrackedText
 
 __all__ = ["TerraformTemplate"]
@@ -32,22 +37,22 @@ class TerraformTemplate:
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source = source
-        self.remarks: tuple[Note, ...] = ()
+        self.notes: tuple[Note, ...] = ()
         self.hints: dict[str, str] = {}
         self.folder = TerraformFolder(source, limits)
         self.instances = {
             name: instance
             for block in self.folder.body.blocks
             if (base := _name(block)) is not None
-            for name, instance in self.repeated(block, base, ReadContext({}, limits))
+            for name, instance in self.block_instances(block, base, ReadContext({}, limits))
         }
-        self.names = {name: self.others(name) for name in self.instances}
+        self.names = {name: self.other_names(name) for name in self.instances}
 
     def deployed_name(self, name: str, reading: ReadContext) -> str:
         """Return the name of a state machine in ARNs: that of its block or module."""
         return instance_name(name.removeprefix("module."))
 
-    def repeated(
+    def block_instances(
         self, block: syntax.Block, base: str, reading: ReadContext
     ) -> Iterator[tuple[str, Instance]]:
         """Yield the state machines of a block: several by `for_each` or `count`."""
@@ -59,7 +64,7 @@ class TerraformTemplate:
         for key, names in instances:
             yield f"{base}{key}", Instance(block, names)
 
-    def others(self, name: str) -> frozenset[str]:
+    def other_names(self, name: str) -> frozenset[str]:
         """Return the other names of an instance: its address, and that of its block."""
         block = self.instances[name].block
         base = _name(block) or name
@@ -69,13 +74,13 @@ class TerraformTemplate:
     def document(self, name: str, reading: ReadContext) -> Document:
         """Return the definition of a state machine; raises InvalidDocument."""
         block, names = self.instances[name]
-        reading.deliberate = True  # Terraform writes $${ for what it is to leave alone
+        reading.literal_placeholders = True  # Terraform writes $${ for what it is to leave alone
         definition = block.body.attributes.get("definition")
         if definition is None:
             message = f"{name} has no definition"
-            raise reading.refused(self.source, block.at, "READ-14", message)
+            raise reading.error(self.source, block.at, "READ-14", message)
         return _Machine(Evaluator(self.folder, reading), name).document(
-            definition, Scope(self.source).having(names)
+            definition, Scope(self.source).extend(names)
         )
 
 
@@ -101,22 +106,22 @@ class _Machine:
         if isinstance(node, syntax.Call) and node.name == "jsonencode" and len(node.arguments) == 1:
             node, scope = self.origin(node.arguments[0], scope)
             if isinstance(node, syntax.Call) and node.name in ("jsondecode", "yamldecode"):
-                return self.decoded(node, scope)
-            part = self.evaluator.settled(self.evaluator.value(node, scope), scope)
-            return of_part(part, scope.source, self.reading, self.name)
-        return of_text(*self.text(node, scope), self.reading, self.name)
+                return self.decode(node, scope)
+            part = self.evaluator.fill_unknown(self.evaluator.value(node, scope), scope)
+            return document_from_part(part, scope.source, self.reading, self.name)
+        return document_from_text(*self.text(node, scope), self.reading, self.name)
 
-    def decoded(self, node: syntax.Call, scope: Scope) -> Document:
-        (argument,) = calls.arguments(self.evaluator, node, scope, 1)
+    def decode(self, node: syntax.Call, scope: Scope) -> Document:
+        (argument,) = calls.checked_arguments(self.evaluator, node, scope, 1)
         text, source = self.text(*self.origin(argument, scope))
-        read = of_yaml if node.name == "yamldecode" else of_text
+        read = document_from_yaml if node.name == "yamldecode" else document_from_text
         return read(text, source, self.reading, self.name)
 
     def text(self, node: syntax.Node, scope: Scope) -> tuple[TrackedText, Source]:
         """Return the text of an expression, and the file that contains it."""
         match node:
             case syntax.Call(name="file" | "templatefile"):
-                return calls.file_of(self.evaluator, node, scope)
+                return calls.read_template_call(self.evaluator, node, scope)
             case syntax.Attribute(
                 of=syntax.Attribute(
                     of=syntax.Attribute(of=syntax.Name(name="data"), name="template_file"),
@@ -124,19 +129,19 @@ class _Machine:
                 ),
                 name="rendered",
             ) if block := self.evaluator.folder.block("data", "template_file", name):
-                return calls.template_file(self.evaluator, *block)
+                return calls.render_template_file(self.evaluator, *block)
         return self.evaluator.text(node, scope), scope.source
 
     def origin(self, node: syntax.Node, scope: Scope) -> tuple[syntax.Node, Scope]:
         """Return the place of an expression behind names and conditions."""
         for _ in range(MAX_STEPS):
             match node:
-                case syntax.Template(quoted=True, parts=[syntax.Node() as only]):
+                case syntax.TemplateExpression(quoted=True, parts=[syntax.Node() as only]):
                     node = only
                 case syntax.Condition():
                     try:
                         node = node.yes if self.evaluator.decide(node.test, scope) else node.no
-                    except Undecided:
+                    except UnknownResult:
                         return node, scope
                 case syntax.Attribute(of=syntax.Name(name="local"), name=name) if (
                     f"local.{name}" not in self.reading.given
@@ -145,4 +150,4 @@ class _Machine:
                     node, scope = found[0], Scope(found[1])
                 case _:
                     return node, scope
-        raise self.evaluator.refused(node, scope, "the definition refers to itself")
+        raise self.evaluator.error(node, scope, "the definition refers to itself")

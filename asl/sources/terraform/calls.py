@@ -13,15 +13,15 @@ from asl.core.work import WorkExceeded
 from asl.sources.definition import SourcePart, Unknown
 from asl.sources.terraform import parser, syntax
 from asl.sources.terraform.functions import FUNCTIONS, METERED, PAIRING
-from asl.sources.terraform.scope import Evaluation, Scope, Undecided
+from asl.sources.terraform.scope import EvaluatorProtocol, Scope, UnknownResult
 from asl.sources.text import TrackedText
 
-OF_TEXTS: Final = frozenset(
+TEXT_FUNCTIONS: Final = frozenset(
     ("chomp", "format", "indent", "join", "replace", "trimprefix", "trimspace", "trimsuffix")
 )
 """Functions that pass texts on: their results may contain stand-ins."""
 
-__all__ = ["arguments", "call", "file_of", "template_file"]
+__all__ = ["call", "checked_arguments", "read_template_call", "render_template_file"]
 
 COMPARED: Final = 32
 """Items compared in one step."""
@@ -29,16 +29,16 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopItera
 """Errors of functions for invalid arguments."""
 
 
-def call(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+def call(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
     """Return the result of a call; raises Undecided for an unsupported function."""
     name = node.name.removeprefix("core::")
-    if name in OWN:
-        return OWN[name](evaluator, node, scope)
+    if name in EVALUATED_FUNCTIONS:
+        return EVALUATED_FUNCTIONS[name](evaluator, node, scope)
     if name not in FUNCTIONS and name not in METERED:
-        raise Undecided
+        raise UnknownResult
     parts = [evaluator.value(each, scope) for each in node.arguments]
-    if name in OF_TEXTS:
-        parts = [evaluator.settled(part, scope) for part in parts]
+    if name in TEXT_FUNCTIONS:
+        parts = [evaluator.fill_unknown(part, scope) for part in parts]
     values = [evaluator.json(part, scope) for part in parts]
     if name == "join":  # a list that is not known has a text that stands for it
         values[1:] = [value if type(value) is list else [value] for value in values[1:]]
@@ -50,11 +50,11 @@ def call(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
             meter.spend(sum(map(_items, values)) ** 2 // COMPARED)
         result = METERED[name](meter, *values) if name in METERED else FUNCTIONS[name](*values)
     except WorkExceeded as error:
-        raise evaluator.reading.refused(scope.source, node.at, "READ-04", str(error)) from None
+        raise evaluator.reading.error(scope.source, node.at, "READ-04", str(error)) from None
     except (ArithmeticError, *REFUSALS) as error:
-        if name in OF_TEXTS and PLACEHOLDER.search(compact(values)):
-            raise Undecided from None
-        raise _wrong(evaluator, node, scope, str(error)) from None
+        if name in TEXT_FUNCTIONS and PLACEHOLDER.search(compact(values)):
+            raise UnknownResult from None
+        raise _argument_error(evaluator, node, scope, str(error)) from None
     return evaluator.constant(result, scope, node.at)
 
 
@@ -65,71 +65,77 @@ def _items(value: Json) -> int:
     return len(value) if type(value) is list else 1
 
 
-def _wrong(evaluator: Evaluation, node: syntax.Call, scope: Scope, reason: str) -> InvalidDocument:
+def _argument_error(
+    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope, reason: str
+) -> InvalidDocument:
     message = f"{node.name}() has arguments that it does not take"
-    return evaluator.refused(node, scope, message, reason or None)
+    return evaluator.error(node, scope, message, reason or None)
 
 
-def _parts(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> Iterator[SourcePart]:
+def _argument_values(
+    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope
+) -> Iterator[SourcePart]:
     """Yield the values of the arguments; raises Undecided for an unknown one."""
     for index, argument in enumerate(node.arguments):
         part = evaluator.value(argument, scope)
         if isinstance(part.value, Unknown):
-            raise Undecided
+            raise UnknownResult
         if node.spread and index == len(node.arguments) - 1 and isinstance(part.value, list):
             yield from part.value
         else:
             yield part
 
 
-def _merge(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+def _merge(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
     members: dict[str, SourcePart] = {}
-    for part in _parts(evaluator, node, scope):
+    for part in _argument_values(evaluator, node, scope):
         if not isinstance(part.value, dict):
-            raise _wrong(evaluator, node, scope, "objects are expected")
+            raise _argument_error(evaluator, node, scope, "objects are expected")
         evaluator.reading.count(scope.source, node.at, len(part.value))
         members |= part.value
     return SourcePart(members, node.at)
 
 
-def _concat(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+def _concat(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
     items: list[SourcePart] = []
-    for part in _parts(evaluator, node, scope):
+    for part in _argument_values(evaluator, node, scope):
         if not isinstance(part.value, list):
-            raise _wrong(evaluator, node, scope, "lists are expected")
+            raise _argument_error(evaluator, node, scope, "lists are expected")
         evaluator.reading.count(scope.source, node.at, len(part.value))
         items += part.value
     return SourcePart(items, node.at)
 
 
-def _encode(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    (argument,) = arguments(evaluator, node, scope, 1)
-    part = evaluator.settled(evaluator.value(argument, scope), scope)
+def _encode_json(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+    (argument,) = checked_arguments(evaluator, node, scope, 1)
+    part = evaluator.fill_unknown(evaluator.value(argument, scope), scope)
     return evaluator.constant(compact(evaluator.json(part, scope)), scope, node.at)
 
 
-def _decode_yaml(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    (argument,) = arguments(evaluator, node, scope, 1)
+def _decode_yaml(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+    (argument,) = checked_arguments(evaluator, node, scope, 1)
     text = evaluator.json(evaluator.value(argument, scope), scope)
     value, _, faults = yaml_text.loads(str(text), evaluator.reading.limits)
     if faults:
-        raise _wrong(evaluator, node, scope, faults[0].message)
+        raise _argument_error(evaluator, node, scope, faults[0].message)
     return evaluator.constant(value, scope, node.at)
 
 
-def _attempt(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+def _try(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
     """`try`: the first argument that can be evaluated."""
     for argument in node.arguments[:-1]:
         try:
             return evaluator.value(argument, scope)
         except InvalidDocument:
             continue
-    return evaluator.value(arguments(evaluator, node, scope, len(node.arguments) or 1)[-1], scope)
+    return evaluator.value(
+        checked_arguments(evaluator, node, scope, len(node.arguments) or 1)[-1], scope
+    )
 
 
-def _works(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+def _can(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
     """`can`: whether the argument can be evaluated."""
-    (argument,) = arguments(evaluator, node, scope, 1)
+    (argument,) = checked_arguments(evaluator, node, scope, 1)
     try:
         evaluator.json(evaluator.value(argument, scope), scope)
     except InvalidDocument:
@@ -137,56 +143,60 @@ def _works(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart
     return SourcePart(True, node.at)
 
 
-def _contents(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    text, _ = file_of(evaluator, node, scope)
+def _file_content(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+    text, _ = read_template_call(evaluator, node, scope)
     return evaluator.constant(text.string, scope, node.at)
 
 
-def _exists(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
-    (argument,) = arguments(evaluator, node, scope, 1)
+def _file_exists(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+    (argument,) = checked_arguments(evaluator, node, scope, 1)
     path = evaluator.text(argument, scope).string
     return SourcePart(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
 
 
-def _filled(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> SourcePart:
+def _template_string(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
     """`templatestring`: a text used as a template."""
-    template, values = arguments(evaluator, node, scope, 2)
+    template, values = checked_arguments(evaluator, node, scope, 2)
     text = evaluator.json(evaluator.value(template, scope), scope)
     names = evaluator.value(values, scope)
     if type(text) is not str or not isinstance(names.value, dict):
-        raise _wrong(evaluator, node, scope, "a template and an object of its values are expected")
+        raise _argument_error(
+            evaluator, node, scope, "a template and an object of its values are expected"
+        )
     source = Source(f"<templatestring in {scope.source.name}>", text, "yaml")
     filled, _ = _render(evaluator, source, names.value)
     return evaluator.constant(filled.string, scope, node.at)
 
 
-def arguments(
-    evaluator: Evaluation, node: syntax.Call, scope: Scope, *counts: int
+def checked_arguments(
+    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope, *counts: int
 ) -> list[syntax.Node]:
     """Return the arguments of a call, checked for their number."""
     if len(node.arguments) not in counts:
-        raise _wrong(evaluator, node, scope, f"{counts[0]} are expected")
+        raise _argument_error(evaluator, node, scope, f"{counts[0]} are expected")
     return node.arguments
 
 
-def file_of(evaluator: Evaluation, node: syntax.Call, scope: Scope) -> tuple[TrackedText, Source]:
+def read_template_call(
+    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope
+) -> tuple[TrackedText, Source]:
     """Return the text of `file` or `templatefile`, with its variables replaced."""
-    path = evaluator.text(arguments(evaluator, node, scope, 1, 2)[0], scope).string
+    path = evaluator.text(checked_arguments(evaluator, node, scope, 1, 2)[0], scope).string
     file = evaluator.reading.file(path, scope.source, node.at)
     if node.name == "file":
-        return TrackedText.written(file.text or "", 0), file
+        return TrackedText.from_source(file.text or "", 0), file
     names = (
         evaluator.value(node.arguments[1], scope) if len(node.arguments) == 2 else SourcePart({}, 0)
     )
     if not isinstance(names.value, dict):
-        raise _wrong(evaluator, node, scope, "the values of a template are an object")
+        raise _argument_error(evaluator, node, scope, "the values of a template are an object")
     return _render(evaluator, file, names.value)
 
 
-def template_file(
-    evaluator: Evaluation, block: syntax.Block, source: Source
+def render_template_file(
+    evaluator: EvaluatorProtocol, block: syntax.Block, source: Source
 ) -> tuple[TrackedText, Source]:
-    """Return the text of the data source `template_file`."""
+    """Return the text of the data source `render_template_file`."""
     scope, attributes = Scope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
     for inner in block.body.blocks:  # Terraform 0.11 writes it as a block
@@ -194,40 +204,42 @@ def template_file(
             values = {k: evaluator.value(v, scope) for k, v in inner.body.attributes.items()}
     template = attributes.get("template")
     match template:
-        case syntax.Template(quoted=True, parts=[syntax.Node() as only]):
+        case syntax.TemplateExpression(quoted=True, parts=[syntax.Node() as only]):
             template = only
     if not isinstance(template, syntax.Call) or template.name != "file":
         at = template.at if template else block.at
         message = "the template of template_file is file(...)"
-        raise evaluator.reading.refused(source, at, "READ-16", message)
-    path = evaluator.text(arguments(evaluator, template, scope, 1)[0], scope).string
+        raise evaluator.reading.error(source, at, "READ-16", message)
+    path = evaluator.text(checked_arguments(evaluator, template, scope, 1)[0], scope).string
     file = evaluator.reading.file(path, source, template.at)
     return _render(evaluator, file, values if isinstance(values, dict) else {})
 
 
 def _render(
-    evaluator: Evaluation, file: Source, values: Mapping[str, SourcePart]
+    evaluator: EvaluatorProtocol, file: Source, values: Mapping[str, SourcePart]
 ) -> tuple[TrackedText, Source]:
     """Return a file used as a template with the given names."""
     file = file._replace(format="json" if file.format == "json" else "yaml")
     names = dict(values)
     for name in names:
-        given = evaluator.reading.given_for(name)
+        given = evaluator.reading.given_value(name)
         if given is not None:
             names[name] = evaluator.constant(given, Scope(file), 0)
-    return evaluator.text(parser.parse_template(file), Scope(file, called_with=names)), file
+    return evaluator.text(parser.parse_template(file), Scope(file, template_values=names)), file
 
 
-OWN: Final[Mapping[str, Callable[[Evaluation, syntax.Call, Scope], SourcePart]]] = {
-    "can": _works,
+EVALUATED_FUNCTIONS: Final[
+    Mapping[str, Callable[[EvaluatorProtocol, syntax.Call, Scope], SourcePart]]
+] = {
+    "can": _can,
     "concat": _concat,
-    "file": _contents,
-    "fileexists": _exists,
-    "jsonencode": _encode,
+    "file": _file_content,
+    "fileexists": _file_exists,
+    "jsonencode": _encode_json,
     "merge": _merge,
-    "templatefile": _contents,
-    "templatestring": _filled,
-    "try": _attempt,
+    "templatefile": _file_content,
+    "templatestring": _template_string,
+    "try": _try,
     "yamldecode": _decode_yaml,
 }
 """Functions that need places, files, or unknown values."""

@@ -13,10 +13,10 @@ from asl.sources.aws_resources import ACTIVITY, FUNCTION, MACHINE
 from asl.sources.definition import SourcePart, Unknown
 from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext
 from asl.sources.terraform import syntax
-from asl.sources.terraform.calls import call, template_file
+from asl.sources.terraform.calls import call, render_template_file
 from asl.sources.terraform.folder import TerraformFolder
 from asl.sources.terraform.functions import FUNCTIONS, text_of
-from asl.sources.terraform.scope import Scope, Undecided
+from asl.sources.terraform.scope import Scope, UnknownResult
 from asl.sources.text import TrackedText, join_texts
 
 __all__ = ["Evaluator", "instance_name"]
@@ -27,14 +27,14 @@ MAX_DEPTH: Final = 150
 MAX_INSTANCES: Final = 100
 """Instances of a block that are read."""
 
-CALLED: Final = (
+CALLABLE_ARNS: Final = (
     (r"aws_lambda_(?:function|alias)\.(.+)\.(?:qualified_|invoke_)?arn", FUNCTION),
     (r"aws_lambda_function\.(.+)\.(?:function_name|id)", ""),
     (r"aws_sfn_state_machine\.(.+)\.(?:arn|id)", MACHINE),
     (r"aws_sfn_activity\.(.+)\.(?:arn|id)", ACTIVITY),
 )
 """Stand-in prefixes of resources that workflows call; the name in the file completes them."""
-AROUND: Final = (
+ENVIRONMENT_VALUES: Final = (
     (r"data\.aws_caller_identity\.[^.]+\.account_id", ACCOUNT),
     (r"data\.aws_partition\.[^.]+\.dns_suffix", "amazonaws.com"),
     (r"data\.aws_partition\.[^.]+\.partition", PARTITION),
@@ -58,16 +58,16 @@ class Evaluator:
         self.folder = folder
         self.reading = reading
         self.depth = 0
-        self.following: list[str] = []
+        self.open_names: list[str] = []
         """The names being evaluated."""
-        self.known: dict[str, SourcePart] = {}
+        self.results: dict[str, SourcePart] = {}
         """Evaluated names."""
 
-    def refused(
+    def error(
         self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the error of an expression."""
-        return self.reading.refused(scope.source, node.at, "READ-16", message, hint)
+        return self.reading.error(scope.source, node.at, "READ-16", message, hint)
 
     def value(self, node: syntax.Node, scope: Scope) -> SourcePart:
         """Return the value of an expression; raises InvalidDocument for an invalid one."""
@@ -75,11 +75,11 @@ class Evaluator:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             message = f"expressions lead to each other over more than {MAX_DEPTH} steps"
-            raise self.reading.refused(scope.source, node.at, "READ-03", message)
+            raise self.reading.error(scope.source, node.at, "READ-03", message)
         try:
             return VALUES[type(node)](self, node, scope)
-        except Undecided:
-            return SourcePart(Unknown(scope.written(node)), node.at)
+        except UnknownResult:
+            return SourcePart(Unknown(scope.source_text(node)), node.at)
         finally:
             self.depth -= 1
 
@@ -94,7 +94,7 @@ class Evaluator:
             return self.stand_in(value, scope, node.at)
         if isinstance(value, dict | list) or value is None:
             hint = "convert it with jsonencode" if value is not None else None
-            raise self.refused(node, scope, "a string is expected here", hint)
+            raise self.error(node, scope, "a string is expected here", hint)
         return self.reading.insert(text_of(value), scope.source, node.at)
 
     def stand_in(self, unknown: Unknown, scope: Scope, at: int) -> TrackedText:
@@ -108,24 +108,26 @@ class Evaluator:
             given = self.reading.stand_in(unknown.text, f"${{{shown}}}", hint)
         return self.reading.insert(given, scope.source, at)
 
-    def settled(self, part: SourcePart, scope: Scope) -> SourcePart:
+    def fill_unknown(self, part: SourcePart, scope: Scope) -> SourcePart:
         """Return the value with stand-ins for its unknown parts."""
         self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
             return SourcePart(self.stand_in(value, scope, part.at), part.at, part.key_at)
         if isinstance(value, dict):
-            each = {key: self.settled(item, scope) for key, item in value.items()}
+            each = {key: self.fill_unknown(item, scope) for key, item in value.items()}
             return SourcePart(each, part.at, part.key_at)
         if isinstance(value, list):
-            return SourcePart([self.settled(item, scope) for item in value], part.at, part.key_at)
+            return SourcePart(
+                [self.fill_unknown(item, scope) for item in value], part.at, part.key_at
+            )
         return part
 
     def decide(self, node: syntax.Node, scope: Scope) -> bool:
         """Return whether a condition holds; raises Undecided if that is unknown."""
         value = self.json(self.value(node, scope), scope)
         if type(value) is not bool and value not in ("true", "false"):
-            raise self.refused(node, scope, "a condition is true or false")
+            raise self.error(node, scope, "a condition is true or false")
         return value is True or value == "true"
 
     def json(self, part: SourcePart, scope: Scope) -> Json:
@@ -133,7 +135,7 @@ class Evaluator:
         self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
-            raise Undecided
+            raise UnknownResult
         if isinstance(value, TrackedText):
             self.reading.spend(len(value.string), scope.source, part.at)
             return value.string
@@ -161,10 +163,10 @@ class Evaluator:
     def literal(self, node: syntax.Literal, scope: Scope) -> SourcePart:
         value = node.value
         return SourcePart(
-            TrackedText.written(value, node.at) if type(value) is str else value, node.at
+            TrackedText.from_source(value, node.at) if type(value) is str else value, node.at
         )
 
-    def template(self, node: syntax.Template, scope: Scope) -> SourcePart:
+    def template(self, node: syntax.TemplateExpression, scope: Scope) -> SourcePart:
         if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], syntax.Node):
             return self.value(node.parts[0], scope)
         texts = [
@@ -176,7 +178,7 @@ class Evaluator:
         return SourcePart(whole, node.at)
 
     def repeat(self, node: syntax.Repeat, scope: Scope) -> SourcePart:
-        texts = [self.text(node.body, inner) for inner in self.rounds(node, scope)]
+        texts = [self.text(node.body, inner) for inner in self.iterate(node, scope)]
         return SourcePart(join_texts(texts, node.at), node.at)
 
     def condition(self, node: syntax.Condition, scope: Scope) -> SourcePart:
@@ -195,7 +197,7 @@ class Evaluator:
     def loop(self, node: syntax.For, scope: Scope) -> SourcePart:
         items: list[SourcePart] = []
         members: dict[str, SourcePart] = {}
-        for inner in self.rounds(node, scope):
+        for inner in self.iterate(node, scope):
             if node.test is not None and not self.decide(node.test, inner):
                 continue
             part = self.value(node.value, inner)
@@ -211,11 +213,11 @@ class Evaluator:
                 group.append(part)
         return SourcePart(items if node.key is None else members, node.at)
 
-    def rounds(self, node: syntax.For | syntax.Repeat, scope: Scope) -> Iterator[Scope]:
+    def iterate(self, node: syntax.For | syntax.Repeat, scope: Scope) -> Iterator[Scope]:
         """Yield the scope of every iteration of a loop."""
         over = self.value(node.over, scope).value
         if isinstance(over, Unknown):
-            raise Undecided
+            raise UnknownResult
         at = node.over.at
         pairs: list[tuple[Json, SourcePart]]
         if isinstance(over, dict):
@@ -223,10 +225,10 @@ class Evaluator:
         elif isinstance(over, list):
             pairs = list(enumerate(over))
         else:
-            raise self.refused(node.over, scope, "a list or an object is expected here")
+            raise self.error(node.over, scope, "a list or an object is expected here")
         for key, item in pairs:
             each = [self.constant(key, scope, at), item] if len(node.names) == 2 else [item]
-            yield scope.having(dict(zip(node.names, each, strict=True)))
+            yield scope.extend(dict(zip(node.names, each, strict=True)))
 
     def instances(
         self, attributes: Mapping[str, syntax.Node], scope: Scope
@@ -276,16 +278,16 @@ class Evaluator:
             numbers = FUNCTIONS["tonumber"](left), FUNCTIONS["tonumber"](right)
             outcome = ARITHMETIC[sign](*numbers)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-            raise self.refused(node, scope, f"{sign!r} needs two numbers") from None
+            raise self.error(node, scope, f"{sign!r} needs two numbers") from None
         whole = type(outcome) is float and outcome.is_integer()
         return SourcePart(int(outcome) if whole else outcome, node.at)
 
     def splat(self, node: syntax.Splat, scope: Scope) -> SourcePart:
         over = self.value(node.of, scope)
         if isinstance(over.value, Unknown):
-            raise Undecided
+            raise UnknownResult
         items = over.value if isinstance(over.value, list) else [over]
-        each = [self.value(node.each, scope.having({syntax.ITEM: item})) for item in items]
+        each = [self.value(node.each, scope.extend({syntax.ITEM: item})) for item in items]
         return SourcePart(each, node.at)
 
     # References ----------------------------------------------------------------------------------
@@ -301,8 +303,8 @@ class Evaluator:
             part = self.value(node, scope)
         elif node.name in scope.names:
             part = scope.names[node.name]
-        elif node.name in scope.called_with:
-            part = self.moved(scope.called_with[node.name], node.at, scope)
+        elif node.name in scope.template_values:
+            part = self.move(scope.template_values[node.name], node.at, scope)
         else:
             part, steps = self.root(node, steps, scope)
         for step in steps:
@@ -320,11 +322,11 @@ class Evaluator:
             case ["local", name, *_]:
                 return self.local(name, node, scope), steps[1:]
             case ["path", _, *_]:
-                return SourcePart(TrackedText.written(".", node.at), node.at), steps[1:]
-            case ["data", "template_file", name, "rendered", *_]:
-                block = self.folder.block("data", "template_file", name)
+                return SourcePart(TrackedText.from_source(".", node.at), node.at), steps[1:]
+            case ["data", "render_template_file", name, "rendered", *_]:
+                block = self.folder.block("data", "render_template_file", name)
                 if block is not None:
-                    text, _ = template_file(self, *block)
+                    text, _ = render_template_file(self, *block)
                     return self.constant(text.string, scope, node.at), steps[3:]
         return SourcePart(Unknown(node.name), node.at), steps
 
@@ -334,7 +336,7 @@ class Evaluator:
         """Return an attribute or an item of a value."""
         value = of.value
         if isinstance(value, Unknown):
-            return self.deployed(value.text + self.suffix(step, scope), step, scope)
+            return self.deployment_value(value.text + self.suffix(step, scope), step, scope)
         if isinstance(step, syntax.Attribute):
             key: Json = step.name
         else:
@@ -344,7 +346,7 @@ class Evaluator:
         if isinstance(value, list) and is_number(key) and -1 < key < len(value):
             return value[int(key)]
         hint = did_you_mean(key, value) if isinstance(value, dict) and type(key) is str else None
-        raise self.refused(step, scope, f"there is no member {key!r}", hint)
+        raise self.error(step, scope, f"there is no member {key!r}", hint)
 
     def suffix(self, step: syntax.Attribute | syntax.Index, scope: Scope) -> str:
         if isinstance(step, syntax.Attribute):
@@ -354,15 +356,15 @@ class Evaluator:
             return f"[{key.text}]"
         return f"[{compact(self.json(SourcePart(key, step.at), scope))}]"
 
-    def deployed(self, path: str, node: syntax.Node, scope: Scope) -> SourcePart:
+    def deployment_value(self, path: str, node: syntax.Node, scope: Scope) -> SourcePart:
         """Return a value of the deployment: the given one, a stand-in, or unknown."""
-        given = self.reading.given_for(path)
+        given = self.reading.given_value(path)
         if given is not None:
             return self.constant(given, scope, node.at)
-        for pattern, known in AROUND:
+        for pattern, known in ENVIRONMENT_VALUES:
             if re.fullmatch(pattern, path):
                 return self.constant(self.reading.stand_in(path, known), scope, node.at)
-        for pattern, prefix in CALLED:
+        for pattern, prefix in CALLABLE_ARNS:
             if found := re.fullmatch(pattern, path.removeprefix("data.")):
                 name = prefix + instance_name(found[1])
                 return self.constant(self.reading.stand_in(path, name), scope, node.at)
@@ -371,52 +373,52 @@ class Evaluator:
     def local(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
         """Return a local value."""
         path = f"local.{name}"
-        given = self.reading.given_for(path)
+        given = self.reading.given_value(path)
         if given is not None:
             return self.constant(given, scope, node.at)
         found = self.folder.local(name)
         if found is None:
-            return self.missing(path, node)
-        return self.followed(path, *found, node, scope)
+            return self.note_missing(path, node)
+        return self.evaluate_name(path, *found, node, scope)
 
     def variable(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
         """Return an input variable: the given value, that of a tfvars file, or its default."""
         path = f"var.{name}"
         block = self.folder.block("variable", name)
         kind = block[0].body.attributes.get("type") if block else None
-        given = self.reading.given_for(path if path in self.reading.given else name)
+        given = self.reading.given_value(path if path in self.reading.given else name)
         if given is not None:
-            return self.constant(self.converted(given, kind, node, scope), scope, node.at)
-        if name in self.folder.assigned:
-            return self.followed(path, *self.folder.assigned[name], node, scope)
+            return self.constant(self.convert_variable(given, kind, node, scope), scope, node.at)
+        if name in self.folder.tfvars:
+            return self.evaluate_name(path, *self.folder.tfvars[name], node, scope)
         if block is None:
-            return self.missing(path, node)
+            return self.note_missing(path, node)
         default = block[0].body.attributes.get("default")
         if default is None:
             return SourcePart(Unknown(path), node.at)
-        return self.followed(path, default, block[1], node, scope)
+        return self.evaluate_name(path, default, block[1], node, scope)
 
-    def missing(self, path: str, node: syntax.Node) -> SourcePart:
+    def note_missing(self, path: str, node: syntax.Node) -> SourcePart:
         message = f"no file of the folder declares {path}"
         self.reading.note("READ-17", message, None, f"${{{path}}}")
         return SourcePart(Unknown(path), node.at)
 
-    def followed(
+    def evaluate_name(
         self, path: str, node: syntax.Node, source: Source, at: syntax.Node, scope: Scope
     ) -> SourcePart:
         """Return the value of a name's expression, moved here from another file."""
-        if path in self.following:
-            raise self.refused(at, scope, f"{path} refers to itself")
-        if path not in self.known:
-            self.following.append(path)
+        if path in self.open_names:
+            raise self.error(at, scope, f"{path} refers to itself")
+        if path not in self.results:
+            self.open_names.append(path)
             try:
-                self.known[path] = self.value(node, Scope(source))
+                self.results[path] = self.value(node, Scope(source))
             finally:
-                self.following.pop()
-        part = self.known[path]
-        return part if source is scope.source else self.moved(part, at.at, scope)
+                self.open_names.pop()
+        part = self.results[path]
+        return part if source is scope.source else self.move(part, at.at, scope)
 
-    def moved(self, part: SourcePart, at: int, scope: Scope) -> SourcePart:
+    def move(self, part: SourcePart, at: int, scope: Scope) -> SourcePart:
         """Return a value of another file with the position of an offset of this one."""
         self.reading.count(scope.source, at)
         value = part.value
@@ -424,13 +426,13 @@ class Evaluator:
             return SourcePart(self.reading.insert(value.string, scope.source, at), at)
         if isinstance(value, dict):
             return SourcePart(
-                {key: self.moved(item, at, scope) for key, item in value.items()}, at, at
+                {key: self.move(item, at, scope) for key, item in value.items()}, at, at
             )
         if isinstance(value, list):
-            return SourcePart([self.moved(item, at, scope) for item in value], at)
+            return SourcePart([self.move(item, at, scope) for item in value], at)
         return SourcePart(value, at)
 
-    def converted(
+    def convert_variable(
         self, value: Json, kind: syntax.Node | None, node: syntax.Node, scope: Scope
     ) -> Json:
         """Return a given value converted from text to its declared type."""
@@ -443,7 +445,7 @@ class Evaluator:
         try:
             return convert(value)
         except (TypeError, ValueError):
-            raise self.refused(node, scope, f"the value {value!r} does not fit", hint) from None
+            raise self.error(node, scope, f"the value {value!r} does not fit", hint) from None
 
 
 ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
@@ -470,7 +472,7 @@ VALUES: Final[Mapping[type[syntax.Node], Callable[[Evaluator, Any, Scope], Sourc
     syntax.Operation: Evaluator.operation,
     syntax.Repeat: Evaluator.repeat,
     syntax.Splat: Evaluator.splat,
-    syntax.Template: Evaluator.template,
+    syntax.TemplateExpression: Evaluator.template,
     syntax.Tuple: Evaluator.array,
 }
 """The evaluation of each kind of expression."""

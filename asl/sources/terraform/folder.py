@@ -35,18 +35,18 @@ class TerraformFolder:
     @cached_property
     def files(self) -> list[tuple[Source, syntax.Body]]:
         """The other files, in alphabetical order; none for a text without a file."""
-        return [(each, read_hcl(each, self.limits)) for each in self.others((".tf",))]
+        return [(each, read_hcl(each, self.limits)) for each in self.other_files((".tf",))]
 
     @cached_property
-    def assigned(self) -> dict[str, tuple[syntax.Node, Source]]:
+    def tfvars(self) -> dict[str, tuple[syntax.Node, Source]]:
         """The values of files that Terraform loads automatically."""
         return {
             name: (node, source)
-            for source in self.others(("terraform.tfvars", ".auto.tfvars"))
+            for source in self.other_files(("terraform.tfvars", ".auto.tfvars"))
             for name, node in read_hcl(source, self.limits).attributes.items()
         }
 
-    def others(self, endings: tuple[str, ...]) -> Iterator[Source]:
+    def other_files(self, endings: tuple[str, ...]) -> Iterator[Source]:
         name = self.source.name
         if name is None or name.startswith("<"):
             return

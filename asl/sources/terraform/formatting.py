@@ -10,7 +10,7 @@ from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact
 from asl.core.work import WorkMeter
 
-__all__ = ["format_text", "matched", "matches", "replaced", "text_of"]
+__all__ = ["format_text", "regex", "regex_all", "replace", "text_of"]
 
 SCANNED: Final = 64
 """Characters that a pattern scans in one step."""
@@ -33,27 +33,27 @@ _VERB = re.compile(
 )
 
 
-def _whole(value: Json) -> int:
+def _whole_number(value: Json) -> int:
     number = float(text_of(value))
     if not number.is_integer():
         raise ValueError("%d takes a whole number")
     return int(number)
 
 
-def _true(value: Json) -> str:
+def _boolean_text(value: Json) -> str:
     if text_of(value) not in ("true", "false"):
         raise ValueError("%t takes true or false")
     return text_of(value)
 
 
 _NUMBERS: Final[Mapping[str, Callable[[Json], int | float]]] = {
-    **dict.fromkeys("dboxX", _whole),
+    **dict.fromkeys("dboxX", _whole_number),
     **dict.fromkeys("eEfgG", lambda value: float(text_of(value))),
 }
 _TEXTS: Final[Mapping[str, Callable[[Json], str]]] = {
     "q": lambda value: compact(text_of(value)),
     "s": text_of,
-    "t": _true,
+    "t": _boolean_text,
     "v": lambda value: value if type(value) is str else compact(value),
 }
 
@@ -73,7 +73,7 @@ def format_text(template: str, *values: Json) -> str:
         if place >= len(values):
             raise ValueError(f"there is no value for {found[0]!r}")
         used.add(place)
-        return _written(found, verb, values[place])
+        return _format_value(found, verb, values[place])
 
     text = _VERB.sub(filled, template)
     if len(used) < len(values):
@@ -81,7 +81,7 @@ def format_text(template: str, *values: Json) -> str:
     return text
 
 
-def _written(found: re.Match[str], verb: str, value: Json) -> str:
+def _format_value(found: re.Match[str], verb: str, value: Json) -> str:
     flags, width = found["flags"], found["width"] or ""
     precision = f".{found['precision']}" if found["precision"] else ""
     if verb in _NUMBERS:
@@ -96,61 +96,61 @@ def _written(found: re.Match[str], verb: str, value: Json) -> str:
 # Regular expressions -----------------------------------------------------------------------------
 
 
-def matched(meter: WorkMeter, pattern: str, text: str) -> Json:
+def regex(meter: WorkMeter, pattern: str, text: str) -> Json:
     """`regex(pattern, text)`: the first match; its groups, if it has any."""
-    return next(_found(meter, pattern, text))
+    return next(_match_values(meter, pattern, text))
 
 
-def matches(meter: WorkMeter, pattern: str, text: str) -> list[Json]:
+def regex_all(meter: WorkMeter, pattern: str, text: str) -> list[Json]:
     """`regexall(pattern, text)`: all matches."""
-    return list(_found(meter, pattern, text))
+    return list(_match_values(meter, pattern, text))
 
 
-def replaced(meter: WorkMeter, text: str, old: str, new: str) -> str:
+def replace(meter: WorkMeter, text: str, old: str, new: str) -> str:
     """`replace(text, old, new)`; between slashes *old* is a regular expression."""
     if len(old) > 1 and old[0] == old[-1] == "/":
-        return _bounded(_pieces(meter, text, old[1:-1], new))
+        return _join_within_limit(_replacement_pieces(meter, text, old[1:-1], new))
     if len(text) + text.count(old) * len(new) > MAX_LENGTH:
         raise ValueError("the result is too long")
     return text.replace(old, new)
 
 
-def _expression(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     try:
         return linear(pattern)
     except ValueError as error:
         raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
 
 
-def _scanned(meter: WorkMeter, pattern: str, text: str) -> Iterator[Any]:
+def _scan(meter: WorkMeter, pattern: str, text: str) -> Iterator[Any]:
     """Yield the matches as Go does: no empty match directly after another."""
     meter.spend(1 + len(text) // SCANNED)
     end = -1
-    for match in find_all(_expression(pattern), text, meter.spend):
+    for match in find_all(_compile(pattern), text, meter.spend):
         meter.spend(1 + (len(text) - match.end()) // SCANNED)
         if match.start() < match.end() or match.end() != end:
             yield match
         end = match.end()
 
 
-def _found(meter: WorkMeter, pattern: str, text: str) -> Iterator[Json]:
-    for match in _scanned(meter, pattern, text):
+def _match_values(meter: WorkMeter, pattern: str, text: str) -> Iterator[Json]:
+    for match in _scan(meter, pattern, text):
         yield match.groupdict() or list(match.groups()) or match[0]
 
 
 _REFERENCE = re.compile(r"\$(?:\$|(?P<plain>\w+)|\{(?P<braced>\w+)\})")
 
 
-def _pieces(meter: WorkMeter, text: str, pattern: str, new: str) -> Iterator[str]:
+def _replacement_pieces(meter: WorkMeter, text: str, pattern: str, new: str) -> Iterator[str]:
     end = 0
-    for match in _scanned(meter, pattern, text):
+    for match in _scan(meter, pattern, text):
         yield text[end : match.start()]
-        yield _REFERENCE.sub(partial(_group, match), new)
+        yield _REFERENCE.sub(partial(_expand_group, match), new)
         end = match.end()
     yield text[end:]
 
 
-def _group(match: Any, found: re.Match[str]) -> str:
+def _expand_group(match: Any, found: re.Match[str]) -> str:
     name = found["plain"] or found["braced"]
     if name is None:
         return "$"
@@ -160,7 +160,7 @@ def _group(match: Any, found: re.Match[str]) -> str:
         return ""
 
 
-def _bounded(pieces: Iterator[str]) -> str:
+def _join_within_limit(pieces: Iterator[str]) -> str:
     made, length = [], 0
     for piece in pieces:
         made.append(piece)

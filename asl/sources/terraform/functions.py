@@ -16,7 +16,7 @@ from urllib.parse import quote_plus
 from orjson import loads
 
 from asl.core.values import Json, compact
-from asl.sources.terraform.formatting import format_text, matched, matches, replaced, text_of
+from asl.sources.terraform.formatting import format_text, regex, regex_all, replace, text_of
 
 __all__ = [
     "FUNCTIONS",
@@ -115,7 +115,7 @@ def _substr(text: str, start: int, length: int) -> str:
     return text[start:] if length < 0 else text[start : start + length]
 
 
-def _same(value: Json) -> Json:
+def _identity(value: Json) -> Json:
     return value
 
 
@@ -130,7 +130,7 @@ def _chunks(values: list[Json], size: int) -> list[Json]:
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 
-def _combined(template: str, *lists: Json) -> list[Json]:
+def _format_list(template: str, *lists: Json) -> list[Json]:
     """`formatlist`: one text for each index of the lists; scalars are repeated."""
     length = max((len(each) for each in lists if type(each) is list), default=1)
     each = [given if type(given) is list else [given] * length for given in lists]
@@ -156,11 +156,11 @@ def _short_digest(algorithm: str) -> Callable[[str], str]:
     return digest
 
 
-def _titled(text: str) -> str:
+def _title(text: str) -> str:
     return re.sub(r"\b[^\W\d_]", lambda first: first[0].upper(), text)
 
 
-def _named_id(namespace: str, name: str) -> str:
+def _uuid_v5(namespace: str, name: str) -> str:
     """`uuidv5`: the id of a name in a namespace."""
     import uuid
 
@@ -169,7 +169,7 @@ def _named_id(namespace: str, name: str) -> str:
     return str(uuid.uuid5(space or uuid.UUID(namespace), name))
 
 
-def _indented(spaces: int, text: str) -> str:
+def _indent(spaces: int, text: str) -> str:
     if not 0 <= spaces <= 100:
         raise ValueError("0 to 100 spaces are expected")
     return text.replace("\n", "\n" + " " * spaces)
@@ -180,19 +180,19 @@ def _power(base: float, exponent: float) -> float:
     return int(number) if number.is_integer() else number
 
 
-def _products(*sets: list[Json]) -> list[Json]:
+def _set_product(*sets: list[Json]) -> list[Json]:
     if prod(map(len, sets)) > MAX_ITEMS:
         raise ValueError(f"more than {MAX_ITEMS} combinations")
     return [list(each) for each in product(*sets)]
 
 
-def _rows(text: str) -> list[Json]:
+def _decode_csv(text: str) -> list[Json]:
     import csv
 
     return list(csv.DictReader(text.splitlines()))
 
 
-def _transposed(lists: dict[str, list[str]]) -> dict[str, Json]:
+def _transpose(lists: dict[str, list[str]]) -> dict[str, Json]:
     names = sorted({name for each in lists.values() for name in each})
     return {name: sorted(key for key in lists if name in lists[key]) for name in names}
 
@@ -276,7 +276,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "coalescelist": lambda *lists: next(each for each in lists if each),
     "compact": lambda values: [value for value in values if value not in (None, "")],
     "contains": lambda values, value: value in values,
-    "csvdecode": _rows,
+    "csvdecode": _decode_csv,
     "dirname": dirname,
     "distinct": _distinct,
     "element": lambda values, index: values[index % len(values)],
@@ -284,8 +284,8 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "flatten": _flatten,
     "floor": floor,
     "format": format_text,
-    "formatlist": _combined,
-    "indent": _indented,
+    "formatlist": _format_list,
+    "indent": _indent,
     "index": lambda values, value: values.index(value),
     "join": lambda between, *lists: between.join(map(text_of, chain(*lists))),
     "jsondecode": loads,
@@ -300,17 +300,17 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "max": max,
     "md5": _digest("md5"),
     "min": min,
-    "nonsensitive": _same,
+    "nonsensitive": _identity,
     "one": lambda values: next(iter(values), None),
     "parseint": int,
     "pow": _power,
     "range": _range,
     "reverse": lambda values: values[::-1],
-    "sensitive": _same,
+    "sensitive": _identity,
     "setintersection": lambda first, *others: _set(
         [value for value in first if all(value in each for each in others)]
     ),
-    "setproduct": _products,
+    "setproduct": _set_product,
     "setsubtract": lambda values, others: _set([each for each in values if each not in others]),
     "setunion": lambda *sets: _set([*chain(*sets)]),
     "sha1": _digest("sha1"),
@@ -325,30 +325,30 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Json]]] = {
     "strcontains": lambda text, part: part in text,
     "substr": _substr,
     "sum": sum,
-    "title": _titled,
+    "title": _title,
     "tobool": _bool,
-    "tolist": _same,
-    "tomap": _same,
+    "tolist": _identity,
+    "tomap": _identity,
     "tonumber": _number,
     "toset": _set,
     "tostring": text_of,
-    "transpose": _transposed,
+    "transpose": _transpose,
     "trim": str.strip,
     "trimprefix": str.removeprefix,
     "trimspace": str.strip,
     "trimsuffix": str.removesuffix,
     "upper": str.upper,
     "urlencode": lambda text: quote_plus(text),
-    "uuidv5": _named_id,
+    "uuidv5": _uuid_v5,
     "values": lambda values: [values[key] for key in sorted(values)],
     "yamlencode": encode_yaml,
     "zipmap": lambda keys, values: dict(zip(keys, values, strict=True)),
 }
 
 METERED: Final[Mapping[str, Callable[..., Json]]] = {
-    "regex": matched,
-    "regexall": matches,
-    "replace": replaced,
+    "regex": regex,
+    "regexall": regex_all,
+    "replace": replace,
 }
 """Functions that count their work; they take a WorkMeter first."""
 

@@ -26,7 +26,7 @@ from asl.sources.terraform.syntax import (
     Operation,
     Repeat,
     Splat,
-    Template,
+    TemplateExpression,
     Tuple,
 )
 from asl.sources.text import TrackedText, join_texts
@@ -67,10 +67,10 @@ def parse(source: Source) -> Body:
     return _Parser(source).body(closed=False)
 
 
-def parse_template(source: Source) -> Template:
+def parse_template(source: Source) -> TemplateExpression:
     """Parse a file for `templatefile`; raises InvalidDocument."""
     parser = _Parser(source)
-    return Template(0, len(parser.text), parser.parts(len(parser.text)))
+    return TemplateExpression(0, len(parser.text), parser.parts(len(parser.text)))
 
 
 class _Parser:
@@ -91,14 +91,14 @@ class _Parser:
 
     # Words ---------------------------------------------------------------------------------------
 
-    def refused(self, message: str, at: int, hint: str | None = None) -> InvalidDocument:
+    def error(self, message: str, at: int, hint: str | None = None) -> InvalidDocument:
         return invalid(self.source, [Fault("READ-01", message, at, hint)])
 
-    def expected(self, what: str, hint: str | None = None) -> InvalidDocument:
+    def expected_error(self, what: str, hint: str | None = None) -> InvalidDocument:
         self.skip()
         word = _WORD.match(self.text, self.at)
         found = repr(word[0]) if word else "the end of the line"
-        return self.refused(f"{what} is expected, found {found}", self.at, hint)
+        return self.error(f"{what} is expected, found {found}", self.at, hint)
 
     def skip(self, lines: bool = False) -> None:
         """Skip blanks and comments, and insignificant line ends."""
@@ -124,12 +124,12 @@ class _Parser:
 
     def need(self, word: str) -> None:
         if not self.take(word):
-            raise self.expected(repr(word))
+            raise self.expected_error(repr(word))
 
     def identifier(self, what: str = "a name") -> str:
         found = self.match(_IDENTIFIER)
         if found is None:
-            raise self.expected(what)
+            raise self.expected_error(what)
         return found[0]
 
     def keyword(self, word: str) -> bool:
@@ -141,7 +141,7 @@ class _Parser:
         self.at = at
         return False
 
-    def deeper(self) -> None:
+    def enter(self) -> None:
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             fault = Fault("READ-03", f"nested deeper than {MAX_NESTING} levels", self.at)
@@ -158,28 +158,28 @@ class _Parser:
                 return body
             if self.at == len(self.text):
                 if closed:
-                    raise self.refused("a block is not closed", self.at, "add the closing '}'")
+                    raise self.error("a block is not closed", self.at, "add the closing '}'")
                 return body
             at = self.at
             name = self.identifier("the name of an attribute or a block")
             if not self.take("="):
                 body.blocks.append(self.block(name, at))
             elif name in body.attributes:
-                raise self.refused(f"{name!r} is given twice", at, "keep one of them")
+                raise self.error(f"{name!r} is given twice", at, "keep one of them")
             else:
                 body.attributes[name] = self.expression()
             self.skip()
             if self.at < len(self.text) and self.text[self.at] not in "\n}":
-                raise self.expected("the end of the line")
+                raise self.expected_error("the end of the line")
 
     def block(self, kind: str, at: int) -> Block:
         labels = []
         while not self.take("{"):
             found = self.match(_LABEL) or self.match(_IDENTIFIER)
             if found is None:
-                raise self.expected("'=' or '{'")
+                raise self.expected_error("'=' or '{'")
             labels.append(found[found.lastindex or 0])
-        self.deeper()
+        self.enter()
         body = self.body(closed=True)
         self.nesting -= 1
         return Block(at, kind, labels, body)
@@ -187,7 +187,7 @@ class _Parser:
     # Expressions ---------------------------------------------------------------------------------
 
     def expression(self) -> Node:
-        self.deeper()
+        self.enter()
         node = self.operation(0)
         if self.take("?"):
             yes = self.expression()
@@ -202,7 +202,7 @@ class _Parser:
         self.skip()
         at = self.at
         if self.text.startswith(("!", "-"), at):
-            self.deeper()
+            self.enter()
             self.at += 1
             right = self.operation(len(_RANKS))
             self.nesting -= 1
@@ -226,7 +226,7 @@ class _Parser:
         if first == '"':
             self.at += 1
             parts = self.parts(None)
-            node = Template(at, self.at, parts, quoted=True)
+            node = TemplateExpression(at, self.at, parts, quoted=True)
         elif first == "<":
             node = self.heredoc()
         elif first and first in _BRACKETS:
@@ -247,15 +247,15 @@ class _Parser:
                 else Name(at, self.at, name[0])
             )
         else:
-            raise self.expected("a value")
-        return self.followed(node)
+            raise self.expected_error("a value")
+        return self.postfix(node)
 
     def number(self, digits: str, at: int) -> Json:
         if digits.isdigit() and len(digits) <= MAX_DIGITS:
             return int(digits)
         value = float(digits)
         if value == float("inf"):
-            raise self.refused(f"{digits[:40]} is too large for a number", at)
+            raise self.error(f"{digits[:40]} is too large for a number", at)
         return int(value) if value.is_integer() and value < 2**53 else value
 
     def bracket(self, at: int, opener: str) -> Node:
@@ -266,7 +266,7 @@ class _Parser:
             node = self.expression()
             self.need(")")
         elif self.match(_FOR):
-            node = self.repeated(at, _BRACKETS[opener])
+            node = self.for_expression(at, _BRACKETS[opener])
         elif opener == "[":
             items, _ = self.items("]")
             node = Tuple(at, self.at, items)
@@ -275,7 +275,7 @@ class _Parser:
         self.bracketed = outer
         return node
 
-    def followed(self, node: Node) -> Node:
+    def postfix(self, node: Node) -> Node:
         """Read the attributes and indices after a value."""
         while True:
             self.skip()
@@ -301,8 +301,8 @@ class _Parser:
                 node = Attribute(node.at, self.at, node, name)
 
     def splat(self, of: Node) -> Node:
-        self.deeper()
-        each = self.followed(Name(self.at, self.at, ITEM))
+        self.enter()
+        each = self.postfix(Name(self.at, self.at, ITEM))
         self.nesting -= 1
         return Splat(of.at, self.at, of, each)
 
@@ -320,7 +320,7 @@ class _Parser:
             items.append(self.expression())
             spread = self.take("...")
             if not self.take(",") and not self.text.startswith(closer, self.at):
-                raise self.expected(f"',' or {closer!r}")
+                raise self.expected_error(f"',' or {closer!r}")
         return items, spread
 
     def object(self, at: int) -> Node:
@@ -334,13 +334,13 @@ class _Parser:
             if isinstance(key, Name) and not computed:
                 key = Literal(key.at, key.end, key.name)
             if not self.take("=") and not self.take(":"):
-                raise self.expected("'=' after a key")
+                raise self.expected_error("'=' after a key")
             self.skip(lines=True)
             items.append((key, self.expression()))
             if not self.take(",") and self.text[self.at : self.at + 1] not in ("\n", "}"):
-                raise self.expected("',' or the end of the line")
+                raise self.expected_error("',' or the end of the line")
 
-    def repeated(self, at: int, closer: str) -> Node:
+    def for_expression(self, at: int, closer: str) -> Node:
         """Read a for expression after its first word."""
         self.bracketed = True
         names, over = self.loop()
@@ -361,7 +361,7 @@ class _Parser:
         if self.take(","):
             names.append(self.identifier())
         if not self.keyword("in"):
-            raise self.expected("'in'")
+            raise self.expected_error("'in'")
         return names, self.expression()
 
     # Templates -----------------------------------------------------------------------------------
@@ -370,14 +370,14 @@ class _Parser:
         at = self.at
         opening = _HEREDOC.match(self.text, at)
         if opening is None:
-            raise self.expected("a value")
+            raise self.expected_error("a value")
         marker = re.escape(opening[2])
         closing = re.compile(rf"^[ \t]*{marker}(?=[ \t]*\r?$)", re.MULTILINE).search(
             self.text, opening.end()
         )
         if closing is None:
             hint = f"end it with {opening[2]} on a line of its own"
-            raise self.refused("the heredoc is not closed", at, hint)
+            raise self.error("the heredoc is not closed", at, hint)
         outer, self.margin = self.margin, 0
         if opening[1]:
             lines = self.text[opening.end() : closing.start()].split("\n")
@@ -386,7 +386,7 @@ class _Parser:
         parts = self.parts(closing.start())
         self.margin = outer
         self.at = closing.end()
-        return Template(at, self.at, parts)
+        return TemplateExpression(at, self.at, parts)
 
     def parts(self, end: int | None, directive: str = "") -> list[TrackedText | Node]:
         """Read the parts of a template up to an offset, or to the closing quote.
@@ -414,9 +414,9 @@ class _Parser:
             else:
                 parts.append(self.literal(end, limit))
         if end is None:
-            raise self.refused("the string is not closed", self.at, "add the closing quote")
+            raise self.error("the string is not closed", self.at, "add the closing quote")
         if directive:
-            raise self.refused(
+            raise self.error(
                 f"%{{ {directive} }} is not closed", self.at, f"add %{{ end{directive} }}"
             )
         return parts
@@ -425,7 +425,7 @@ class _Parser:
         """Read the contents of braces; None for a directive that ends the enclosing one."""
         outer, self.bracketed = self.bracketed, True
         node: Node | None = None
-        self.deeper()
+        self.enter()
         if opener == "${":
             node = self.expression()
             self.end_braces()
@@ -439,7 +439,7 @@ class _Parser:
         else:
             self.stopped = self.identifier("a directive")
             if self.stopped not in _STOPS.get(directive, ()):
-                raise self.refused(f"there is no directive {self.stopped!r} here", at)
+                raise self.error(f"there is no directive {self.stopped!r} here", at)
             self.end_braces()
         self.nesting -= 1
         self.bracketed = outer
@@ -453,18 +453,18 @@ class _Parser:
         test = self.expression()
         self.end_braces()
         yes = self.part(end, "if")
-        no: Node = Template(self.at, self.at, [])
+        no: Node = TemplateExpression(self.at, self.at, [])
         if self.stopped == "else":
             no = self.part(end, "if")
         return Condition(at, self.at, test, yes, no)
 
-    def part(self, end: int | None, directive: str) -> Template:
+    def part(self, end: int | None, directive: str) -> TemplateExpression:
         """Read the body of a directive."""
         outer, self.bracketed = self.bracketed, False
         at = self.at
         parts = self.parts(end, directive)
         self.bracketed = outer
-        return Template(at, self.at, parts)
+        return TemplateExpression(at, self.at, parts)
 
     def literal(self, end: int | None, limit: int) -> TrackedText:
         """Read the text up to the next expression, escape or end."""
@@ -472,34 +472,34 @@ class _Parser:
         trimmed, self.trimmed = self.trimmed, False
         if found := (_QUOTED if end is None else _BARE).match(self.text, at, limit):
             self.at = found.end()
-            text = self.written(at, self.at)
+            text = self.source_text(at, self.at)
             return _lstrip(text) if trimmed else text
         if self.text.startswith(("$${", "%%{"), at):
             self.at += 3
-            return TrackedText.written(self.text[at + 1 : at + 3], at + 1)
+            return TrackedText.from_source(self.text[at + 1 : at + 3], at + 1)
         escape = _ESCAPE.match(self.text, at)
         if escape is None:
             if self.text[at] == "\n":
-                raise self.refused("the string is not closed", at, "add the closing quote")
-            raise self.refused(f"{self.text[at : at + 2]} is not an escape", at)
+                raise self.error("the string is not closed", at, "add the closing quote")
+            raise self.error(f"{self.text[at : at + 2]} is not an escape", at)
         self.at = escape.end()
         letter, *digits = escape.groups()
         try:
             character = _ESCAPES[letter] if letter else chr(int(digits[0] or digits[1], 16))
         except ValueError:
-            raise self.refused(f"{escape[0]} is no character", at) from None
-        return TrackedText.written(character, at)
+            raise self.error(f"{escape[0]} is no character", at) from None
+        return TrackedText.from_source(character, at)
 
-    def written(self, start: int, end: int) -> TrackedText:
+    def source_text(self, start: int, end: int) -> TrackedText:
         """Return the text between two offsets, its lines without their margins."""
         if not self.margin:
-            return TrackedText.written(self.text[start:end], start)
+            return TrackedText.from_source(self.text[start:end], start)
         lines = []
         while start < end:
             if self.text[start - 1] == "\n":
                 start += min(self.margin, _indent(self.text, start))
             stop = self.text.find("\n", start, end) + 1 or end
-            lines.append(TrackedText.written(self.text[start:stop], start))
+            lines.append(TrackedText.from_source(self.text[start:stop], start))
             start = stop
         return join_texts(lines, start)
 

@@ -12,7 +12,7 @@ from asl.sources.read_context import ReadContext
 from asl.sources.terraform import syntax
 from asl.sources.text import TrackedText
 
-__all__ = ["Evaluation", "Scope", "Undecided"]
+__all__ = ["EvaluatorProtocol", "Scope", "UnknownResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +21,30 @@ class Scope:
 
     source: Source
     names: Mapping[str, SourcePart] = field(default_factory=dict)
-    called_with: Mapping[str, SourcePart] = field(default_factory=dict)
+    template_values: Mapping[str, SourcePart] = field(default_factory=dict)
     """Values for the names of a template in another file."""
 
-    def written(self, node: syntax.Node) -> str:
+    def source_text(self, node: syntax.Node) -> str:
         """Return an expression as written, on one line."""
         return " ".join((self.source.text or "")[node.at : node.end].split())
 
-    def having(self, names: Mapping[str, SourcePart]) -> "Scope":
+    def extend(self, names: Mapping[str, SourcePart]) -> "Scope":
         """Return the scope with further names."""
         return replace(self, names={**self.names, **names})
 
 
-class Undecided(Exception):
+class UnknownResult(Exception):
     """A value is known only after deployment."""
 
 
-class Evaluation(Protocol):
+class EvaluatorProtocol(Protocol):
     """Evaluates the expressions of one folder."""
 
     @property
     def reading(self) -> ReadContext:
         """The given values, and the limits of reading."""
 
-    def refused(
+    def error(
         self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the error of an expression."""
@@ -55,7 +55,7 @@ class Evaluation(Protocol):
     def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
         """Return the value of an expression as text."""
 
-    def settled(self, part: SourcePart, scope: Scope) -> SourcePart:
+    def fill_unknown(self, part: SourcePart, scope: Scope) -> SourcePart:
         """Return the value with stand-ins for its unknown parts."""
 
     def json(self, part: SourcePart, scope: Scope) -> Json:

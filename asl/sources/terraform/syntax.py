@@ -22,7 +22,7 @@ __all__ = [
     "Operation",
     "Repeat",
     "Splat",
-    "Template",
+    "TemplateExpression",
     "Tuple",
 ]
 
@@ -46,7 +46,7 @@ class Literal(Node):
 
 
 @dataclass(slots=True)
-class Template(Node):
+class TemplateExpression(Node):
     """A quoted text, a heredoc, or the body of a directive: texts and expressions in turn.
 
     A quoted text with a single expression has the value of that expression.
