@@ -27,7 +27,7 @@ from asl.engine.exception_mapping import (
     is_control_flow,
 )
 from asl.states.calls import Target, is_function
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = [
     "LambdaContext",
@@ -199,7 +199,7 @@ class LimitedHandler(AgentWrapper):
         self.seconds = seconds
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Return the handler's answer; raises Raised("Sandbox.Timedout") where it takes longer."""
+        """Return the answer; raises RaisedError("Sandbox.Timedout") after its limit."""
         assert call is not None
         from asyncio import timeout
 
@@ -214,7 +214,7 @@ class LimitedHandler(AgentWrapper):
             f"RequestId: {request_id(call)} Error: Task timed out after {self.seconds:.2f} seconds"
         )
         cause = {"errorType": "Sandbox.Timedout", "errorMessage": text}
-        raise Raised("Sandbox.Timedout", _text(cause, call))
+        raise RaisedError("Sandbox.Timedout", _text(cause, call))
 
 
 def request_id(call: Call) -> str:
@@ -222,7 +222,7 @@ def request_id(call: Call) -> str:
     return str(uuid5(NAMESPACE_URL, f"{call.idempotency_key}:{call.attempt}"))
 
 
-def function_failure(body: str, value: Json) -> Raised:
+def function_failure(body: str, value: Json) -> RaisedError:
     """Return the failure that a function answers with, as Step Functions reports it.
 
     Args:
@@ -231,9 +231,9 @@ def function_failure(body: str, value: Json) -> Raised:
     """
     name = value.get("errorType") if isinstance(value, dict) else None
     if isinstance(name, str) and name:
-        return Raised(bounded_text(name), bounded_text(body))
+        return RaisedError(bounded_text(name), bounded_text(body))
     text = f"{NO_TYPE} Returned payload: {body}" if body else NO_TYPE
-    return Raised("Lambda.Unknown", bounded_text(text))
+    return RaisedError("Lambda.Unknown", bounded_text(text))
 
 
 def _exit_status(error: BaseException) -> int:
@@ -252,14 +252,14 @@ def _failure(error: BaseException, call: Call) -> StateError:
         text = f"RequestId: {request_id(call)} Error: Runtime exited"
         text += f" with error: exit status {status}" if status else " without providing a reason"
         cause: Json = {"errorType": "Runtime.ExitError", "errorMessage": text}
-        return Raised("Runtime.ExitError", _text(cause, call))
+        return RaisedError("Runtime.ExitError", _text(cause, call))
     name = type(error).__name__
     frames = extract_tb(error.__traceback__)
     while frames and frames[0].filename.startswith(OWN):
         del frames[0]
     # Tuples have no columns, which Lambda does not mark either.
     lines = [(each.filename, each.lineno or 0, each.name, each.line) for each in frames]
-    return Raised(name, _cause(name, exception_message(error), format_list(lines), call))
+    return RaisedError(name, _cause(name, exception_message(error), format_list(lines), call))
 
 
 def _cause(name: str, message: str, trace: list[str], call: Call) -> str:
@@ -278,7 +278,7 @@ def _text(cause: Json, call: Call) -> str:
 
 
 def _marshalled(value: Any, call: Call) -> Json:
-    """Return a result as its JSON text says it; raises Raised("Runtime.MarshalError")."""
+    """Return a result as its JSON text says it; raises RaisedError("Runtime.MarshalError")."""
     plain = plain_copy(value)
     if plain is not None:
         return plain
@@ -288,7 +288,7 @@ def _marshalled(value: Any, call: Call) -> Json:
     except (TypeError, ValueError, RecursionError) as error:
         message = f"Unable to marshal response: {error}"
         cause = _cause("Runtime.MarshalError", message, [], call)
-        raise Raised("Runtime.MarshalError", cause) from None
+        raise RaisedError("Runtime.MarshalError", cause) from None
     return json.loads(text)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from asl.core.values import Json, compact
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["Conversation", "Message", "ToolUse", "message_json", "read_conversation", "read_prompt"]
 
@@ -68,7 +68,7 @@ def read_conversation(payload: Json) -> Conversation:
     one to answer. Without `messages` there is a prompt alone.
 
     Raises:
-        Raised: `Agent.InvalidInput` for messages that are not a conversation.
+        RaisedError: `Agent.InvalidInput` for messages that are not a conversation.
     """
     given = payload.get("messages") if type(payload) is dict else None
     if type(given) is not list:
@@ -114,7 +114,7 @@ def message_json(message: Message) -> Json:
 
 
 def _messages(written: Sequence[Json]) -> Iterator[Message]:
-    """Yield messages from their JSON; raises Raised for one that no conversation can have."""
+    """Yield messages from their JSON; raises RaisedError for one that no conversation can have."""
     open_uses: dict[str, ToolUse] = {}
     for index, each in enumerate(written):
         message = _message(each, f"messages[{index}]", open_uses)
@@ -179,5 +179,5 @@ def _use(written: Json, place: str) -> ToolUse:
     )
 
 
-def _invalid(place: str, text: str) -> Raised:
-    return Raised("Agent.InvalidInput", f"{place}: {text}")
+def _invalid(place: str, text: str) -> RaisedError:
+    return RaisedError("Agent.InvalidInput", f"{place}: {text}")

@@ -12,7 +12,7 @@ from asl.core.errors import StateError, cause_for, causes
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call
 from asl.engine.exception_mapping import describe_exception
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = [
     "FrameworkAgent",
@@ -132,7 +132,7 @@ def framework_result(
     try:
         value = to_jsonable_python(output, by_alias=True)
     except PydanticSerializationError as error:
-        raise Raised("Agent.InvalidOutput", f"the output is no JSON: {error}") from None
+        raise RaisedError("Agent.InvalidOutput", f"the output is no JSON: {error}") from None
     result = value if type(value) is dict else {"response": value}
     own = {key: each for key, each in result.items() if key not in REPORTED}
     if conversation.continued:
@@ -140,9 +140,9 @@ def framework_result(
     return {**own, **usage}
 
 
-def waits_for_person(what: str) -> Raised:
+def waits_for_person(what: str) -> RaisedError:
     """Return the failure of a framework's agent that pauses for a person's decision."""
-    return Raised(
+    return RaisedError(
         "Agent.InvalidOutput",
         f"{what} waits for a person's decision: ask in an Approval state instead",
     )
@@ -207,5 +207,5 @@ def named_exception(
             name = "Agent.NetworkError"
         if name is not None:
             text = str(call.hide(f"{type(each).__name__}: {each}"))
-            return Raised(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…"), refused
-    return Raised("States.TaskFailed", describe_exception(error)), False
+            return RaisedError(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…"), refused
+    return RaisedError("States.TaskFailed", describe_exception(error)), False

@@ -15,7 +15,7 @@ from asl.core.python_imports import import_object
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call
 from asl.states.calls import Target, is_function
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = [
     "FunctionAgent",
@@ -81,7 +81,7 @@ class FunctionAgent(Agent):
         """Return the function in a sandbox: in a process that knows it by its name."""
         if self.name is None:
             text = f"tool {tool!r}: in a sandbox a function is bound by its name, 'module:function'"
-            raise Raised("States.Permissions", text)
+            raise RaisedError("States.Permissions", text)
         from asl.agents.sandbox import confined_function
 
         return await confined_function(self.name, self.folders, settings, tool)

@@ -17,7 +17,7 @@ from asl.agents.framework import (
 )
 from asl.core.values import Json
 from asl.engine.agent import Call
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
@@ -69,12 +69,12 @@ class GraphAgent(FrameworkAgent):
         return _result(state, given, conversation, log, call)
 
     def _input(self, payload: Json, conversation: Conversation, call: Call) -> Json:
-        """Return the input of the graph; raises Raised("Agent.InvalidInput") if it is no object."""
+        """Return the input of the graph; raises RaisedError("Agent.InvalidInput") for no object."""
         channels = self.graph.channels
         own = dict(payload) if type(payload) is dict else {}
         if MESSAGES not in channels:
             if type(payload) is not dict:
-                raise Raised("Agent.InvalidInput", "the input of a graph is an object")
+                raise RaisedError("Agent.InvalidInput", "the input of a graph is an object")
             return own
         history = conversation.history
         asked = [Message("user", part) for part in prompt_parts(conversation, call.context)]

@@ -20,7 +20,7 @@ from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents, ToolBounds
 from asl.engine.usage import usage_of_failure
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     import httpx2
@@ -108,7 +108,7 @@ class _Endpoint(ExternalAgent):
         """Connections, and those that are bound to the addresses that tools may reach."""
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Send one request; raises Raised with the error that its answer stands for."""
+        """Send one request; raises RaisedError with the error that its answer stands for."""
         assert call is not None
         import httpx2
 
@@ -116,12 +116,12 @@ class _Endpoint(ExternalAgent):
             return await self._exchange(self._client(call), payload, call)
         except httpx2.TimeoutException as error:
             text = f"{self._where}: nothing came for {self.agent.timeout:g} s"
-            raise _unless_unsent(Raised("States.Timeout", text), error) from None
+            raise _unless_unsent(RaisedError("States.Timeout", text), error) from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise Raised("Agent.InvalidInput", f"{self._where}: {error}") from None
+            raise RaisedError("Agent.InvalidInput", f"{self._where}: {error}") from None
         except httpx2.RequestError as error:
             said = str(error) or reason(error)
-            failure = Raised("Agent.NetworkError", f"{self._where}: {said}")
+            failure = RaisedError("Agent.NetworkError", f"{self._where}: {said}")
             raise _unless_unsent(failure, error) from None
 
     def _client(self, call: Call) -> httpx2.AsyncClient:
@@ -151,7 +151,7 @@ class _Endpoint(ExternalAgent):
                 request = self._followed(response)
             finally:
                 await response.aclose()
-        raise Raised("Agent.APIError", f"{self._where}: too many redirections")
+        raise RaisedError("Agent.APIError", f"{self._where}: too many redirections")
 
     def _request(self, client: httpx2.AsyncClient, payload: Json, call: Call) -> httpx2.Request:
         agent = self.agent
@@ -174,11 +174,13 @@ class _Endpoint(ExternalAgent):
         request, there = response.request, response.next_request
         where = response.headers["location"]
         if not self.agent.redirects:
-            raise Raised("Agent.APIError", f"{self._where}: redirects to {where}")
+            raise RaisedError("Agent.APIError", f"{self._where}: redirects to {where}")
         if there is None or there.url.origin != request.url.origin:
-            raise Raised("Agent.APIError", f"{self._where}: redirects to another origin, {where}")
+            raise RaisedError(
+                "Agent.APIError", f"{self._where}: redirects to another origin, {where}"
+            )
         if request.method != "GET" and response.status_code not in KEEPS_METHOD:
-            raise Raised(
+            raise RaisedError(
                 "Agent.APIError",
                 f"{self._where}: redirects with {response.status_code}, which drops the request",
             )
@@ -187,17 +189,17 @@ class _Endpoint(ExternalAgent):
     async def _body(self, response: httpx2.Response) -> bytes:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise mark_usage_unknown(
-                Raised("Agent.ParseError", f"{self._where}: the answer is compressed")
+                RaisedError("Agent.ParseError", f"{self._where}: the answer is compressed")
             )
         body, values = bytearray(), ValueCounter(MAX_VALUES)
         async for part in response.aiter_raw():
             body += part
             if not values.feed(part):
                 text = f"{self._where}: an answer of more than {MAX_VALUES} values"
-                raise mark_usage_unknown(Raised("States.DataLimitExceeded", text))
+                raise mark_usage_unknown(RaisedError("States.DataLimitExceeded", text))
             if len(body) > self.agent.max_bytes:
                 text = f"{self._where}: an answer of more than {self.agent.max_bytes} bytes"
-                raise mark_usage_unknown(Raised("States.DataLimitExceeded", text))
+                raise mark_usage_unknown(RaisedError("States.DataLimitExceeded", text))
         return bytes(body)
 
     def _result(self, response: httpx2.Response, body: bytes, call: Call) -> Json:
@@ -213,7 +215,7 @@ class _Endpoint(ExternalAgent):
         if fault:
             said = _excerpt(body, call)
             text = f"{self._where}: no JSON ({fault}): {said}"
-            raise mark_usage_unknown(Raised("Agent.ParseError", text))
+            raise mark_usage_unknown(RaisedError("Agent.ParseError", text))
         return value
 
     def _failed(self, response: httpx2.Response, value: Json, said: str) -> NoReturn:
@@ -225,7 +227,7 @@ class _Endpoint(ExternalAgent):
             and value.keys() - (usage or {}).keys() <= {"error", "cause"}
             and all(type(value.get(name, "")) is str for name in ("error", "cause"))
         ):
-            failure = Raised(value["error"], value.get("cause"))
+            failure = RaisedError(value["error"], value.get("cause"))
             failure.usage = usage
             raise failure
         status = response.status_code
@@ -234,7 +236,7 @@ class _Endpoint(ExternalAgent):
         if after is not None:
             text += f", retry after {after}"
         text = f"{text}: {said}" if said else text
-        failure = Raised(NAMES.get(status, "Agent.APIError"), text)
+        failure = RaisedError(NAMES.get(status, "Agent.APIError"), text)
         failure.usage = usage
         raise failure
 
@@ -245,7 +247,7 @@ class _Endpoint(ExternalAgent):
             await client.aclose()
 
 
-def _unless_unsent(failure: Raised, error: Exception) -> Raised:
+def _unless_unsent(failure: RaisedError, error: Exception) -> RaisedError:
     """Return the failure of a request of which nobody knows what it has used, if it was sent."""
     import httpx2
 
@@ -292,7 +294,7 @@ def reason(error: BaseException) -> str:
     return str(first) or type(first).__name__
 
 
-class Refused(Raised):
+class Refused(RaisedError):
     """An answer that was not read, whatever it says."""
 
 
@@ -366,7 +368,9 @@ def _sent(payload: Json, context: Json) -> Json:
 
 def _query(payload: Json) -> dict[str, Any]:
     if type(payload) is not dict:
-        raise Raised("Agent.InvalidInput", "a request without a body takes an object of parameters")
+        raise RaisedError(
+            "Agent.InvalidInput", "a request without a body takes an object of parameters"
+        )
     return {
         name: value if type(value) is str else compact(value)
         for name, value in payload.items()

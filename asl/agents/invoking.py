@@ -12,7 +12,7 @@ from asl.agents.aws_lambda import request_id
 from asl.core.errors import StateError
 from asl.core.values import Json, copy_result, type_name
 from asl.engine.agent import Agent, Call
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["Invoke"]
 
@@ -98,7 +98,7 @@ def _client_context(request: dict[str, Json], call: Call) -> Json:
     except (ValueError, RecursionError):
         decoded = None
     if type(decoded) is not dict:
-        raise Raised(
+        raise RaisedError(
             "Lambda.InvalidRequestContentException",
             "Client context must be a valid Base64-encoded JSON object. "
             f"(Service: Lambda, Status Code: 400, Request ID: {request_id(call)})",

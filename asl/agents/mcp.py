@@ -27,7 +27,7 @@ from asl.engine.agent import (
     open_agent,
 )
 from asl.engine.tools import ListTools, ToolListing, ToolOffer
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     from asl.agents.sandbox import Confined
@@ -171,14 +171,14 @@ class _Session(ExternalAgent):
     async def in_sandbox(self, settings: Mapping[str, Json], tool: str) -> _Session:
         """Return the server as it runs in a sandbox, which lasts as long as the run.
 
-        Raises Raised("States.Permissions") for one that runs elsewhere.
+        Raises RaisedError("States.Permissions") for one that runs elsewhere.
         """
         key, server = compact(settings), self.server
         if self.sandbox is not None or key in self.sandboxed:
             return self.sandboxed.get(key, self)
         if server.command is None:
             text = f"tool {tool!r}: a server with a URL runs elsewhere, and in no sandbox of ours"
-            raise Raised("States.Permissions", text)
+            raise RaisedError("States.Permissions", text)
         from asl.agents.sandbox import confined_command
 
         made = _Session(server)
@@ -229,18 +229,18 @@ class _Session(ExternalAgent):
         """Return what the server answers; a connection that has broken is made anew next time."""
         try:
             return await asked
-        except Raised as failure:
+        except RaisedError as failure:
             if failure.name in BROKEN:
                 await self.drop(connection)
             raise
 
     async def tool(self, name: str) -> Any:
-        """Return a tool as the server describes it; raises Raised for one that is not there."""
+        """Return a tool as the server describes it; raises RaisedError for an unknown one."""
         tools = await self.tools()
         if name not in tools:
             near = did_you_mean(name, tools)
             text = f"{self.server.label}: there is no tool {name!r}"
-            raise Raised("Agent.ToolError", f"{text} ({near})" if near else text)
+            raise RaisedError("Agent.ToolError", f"{text} ({near})" if near else text)
         tool = tools[name]
         pins = self.server.pins
         found = fingerprint(name, tool.description, tool.input_schema, tool.output_schema)
@@ -251,7 +251,7 @@ class _Session(ExternalAgent):
             why = "is another one than it was before in this run"
         if why is not None:
             text = f"{self.server.label}: the tool {name!r} {why}: its fingerprint is {found}"
-            raise Raised("States.Permissions", text)
+            raise RaisedError("States.Permissions", text)
         return tool
 
     def offer(self, tool: Any) -> ToolOffer:
@@ -266,9 +266,9 @@ class _Session(ExternalAgent):
         return Discreet(agent, self.server.secrets).open_agent({}) if self.server.secrets else agent
 
     async def use(self, name: str, arguments: Json, call: Call) -> Json:
-        """Use a tool and return its result; raises Raised with the name of what goes wrong."""
+        """Use a tool and return its result; raises RaisedError with the name of what goes wrong."""
         if type(arguments) is not dict:
-            raise Raised("Agent.InvalidInput", "the arguments of a tool are an object")
+            raise RaisedError("Agent.InvalidInput", "the arguments of a tool are an object")
         await self.keep_to(call.bounds)
         await self.tool(name)
         connection = await self.connected()
@@ -281,13 +281,13 @@ class _Session(ExternalAgent):
         asked = connection.client.call_tool(name, arguments, progress_callback=progress)
         try:
             result = await self._kept(connection, connection.answered(asked))
-        except Raised as failure:  # it was asked: only an answer says what it has used
+        except RaisedError as failure:  # it was asked: only an answer says what it has used
             if failure.name in UNTOLD:
                 mark_usage_unknown(failure)
             raise
         if result.is_error:
             said = str(call.hide(_text(result.content)))[:SHOWN]
-            raise Raised("Agent.ToolError", f"{name}: {said}")
+            raise RaisedError("Agent.ToolError", f"{name}: {said}")
         return _result(result)
 
     async def keep_to(self, bounds: ToolBounds | None) -> None:

@@ -12,7 +12,7 @@ from asl.agents.secrets import hiding
 from asl.core.errors import StateError
 from asl.core.json_text import ValueCounter
 from asl.engine.agent import ToolBounds
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -99,7 +99,7 @@ class Connection:
         self.task = create_task(self._live())
 
     async def opened(self) -> None:
-        """Wait until the server is ready; raises Raised where it does not become so in time."""
+        """Wait until the server is ready; raises RaisedError after the time limit."""
         from asyncio import shield, timeout
 
         try:
@@ -109,7 +109,7 @@ class Connection:
             raise self._failed(late, _Heard()) from None
 
     async def answered(self, asked: Awaitable[Any]) -> Any:
-        """Return what the server answers; raises Raised."""
+        """Return what the server answers; raises RaisedError."""
         heard = _Heard()
         before = _HEARD.set(heard)
         try:
@@ -120,7 +120,7 @@ class Connection:
             _HEARD.reset(before)
 
     async def tools(self) -> dict[str, Any]:
-        """Return the tools of the server by their names, as it describes them; raises Raised."""
+        """Return the tools of the server by name; raises RaisedError."""
         if not self.listed:
             found, cursor = [], None
             while True:
@@ -136,7 +136,9 @@ class Connection:
         """Keep the connection until it is told to stop."""
         heard = _Heard()
         _HEARD.set(heard)
-        closed = Raised("Agent.NetworkError", f"{self.server.label}: the connection was closed")
+        closed = RaisedError(
+            "Agent.NetworkError", f"{self.server.label}: the connection was closed"
+        )
         try:
             with self.scope:
                 async with AsyncExitStack() as stack:
@@ -213,7 +215,7 @@ class Connection:
         self.task.cancel()
         await wait([self.task], timeout=GRACE)
 
-    def _failed(self, error: BaseException, heard: _Heard) -> Raised:
+    def _failed(self, error: BaseException, heard: _Heard) -> RaisedError:
         """Return the error of the specification for what the library raised."""
         while isinstance(error, BaseExceptionGroup):  # its task groups wrap what happens in them
             error = error.exceptions[0]
@@ -222,29 +224,29 @@ class Connection:
 
         label = self.server.label
         if heard.refused is not None:
-            return Raised(heard.refused.name, f"{label}: {heard.refused.cause}")
+            return RaisedError(heard.refused.name, f"{label}: {heard.refused.cause}")
         if self.program is not None and self.program.overlong:
             text = f"{label}: {self.program.overlong}"
-            return Raised("States.DataLimitExceeded", text)
+            return RaisedError("States.DataLimitExceeded", text)
         code = error.code if isinstance(error, MCPError) else None
         if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
             text = f"{label}: no answer within {self.server.timeout:g} s"
             garbled = "" if self.program is None else self.program.garbled
             text = f"{text}; it said {garbled}, which is no message" if garbled else text
-            return Raised("States.Timeout", text)
+            return RaisedError("States.Timeout", text)
         if isinstance(error, StateError):  # it could not be started
-            return Raised("Agent.NetworkError", str(error.cause))
+            return RaisedError("Agent.NetworkError", str(error.cause))
         said = str(error) or type(error).__name__
         said = str(self.hide(said))[:SHOWN]
         if isinstance(error, ValueError) or code == PARSE_ERROR:
-            return Raised("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
+            return RaisedError("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
         if heard.status is not None:
             text = f"{label}: {heard.status}: {said}"
-            return Raised(NAMES.get(heard.status, "Agent.NetworkError"), text)
+            return RaisedError(NAMES.get(heard.status, "Agent.NetworkError"), text)
         tail = self.program.tail if self.program is not None else ""
         text = f"{label}: {said}: {tail}" if tail else f"{label}: {said}"
         broken = code is None or code == CONNECTION_CLOSED
-        return Raised("Agent.NetworkError" if broken else "Agent.ToolError", self.hide(text))
+        return RaisedError("Agent.NetworkError" if broken else "Agent.ToolError", self.hide(text))
 
 
 def _seen(future: Future[Any]) -> None:

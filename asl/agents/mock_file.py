@@ -23,7 +23,7 @@ from asl.core.errors import AslError
 from asl.core.pointers import escape
 from asl.core.values import Json, excerpt, type_name
 from asl.engine.agent import Agent, Call
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["InvalidMocks", "MockedState", "load_mocks"]
 
@@ -62,7 +62,7 @@ class MockedState(Agent):
         for response in self.responses:
             if response.first <= number <= response.last:
                 return response.give()
-        raise Raised(
+        raise RaisedError(
             "States.Runtime",
             f"{self.where}: the mocked response {self.name!r} has nothing for call {number} of "
             f"state '{call.state_name}'",
@@ -234,7 +234,7 @@ class _Reader:
                 self.fault(at, f"unknown key {key!r}", key, ("Error", "Cause"), at_key=True)
 
         def give() -> Json:
-            raise Raised(thrown.get("Error"), thrown.get("Cause"))
+            raise RaisedError(thrown.get("Error"), thrown.get("Cause"))
 
         return give
 

@@ -46,7 +46,7 @@ from asl.core.schemas import faults
 from asl.core.values import Json, compact, has_more_values
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
 from asl.engine.tools import Toolbox, ToolOffer
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     import httpx2
@@ -148,7 +148,7 @@ class _Model(ExternalAgent):
         self.client: httpx2.AsyncClient | None = None
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Ask the model; raises Raised with the error that the specification has for a failure."""
+        """Ask the model; raises RaisedError with the error of the specification."""
         assert call is not None
         conversation = read_conversation(payload)
         offers = await call.tools.offered(self.boxes if self.agent.tools is not None else None)
@@ -187,7 +187,9 @@ class _Model(ExternalAgent):
                 wrong = [unreadable_use(part) for part in last if use_arguments(part) is None]
                 forbidden = forbidden_use(call, messages, {*tools, *answers})
                 failure = (
-                    Raised("Agent.ToolError", wrong[0]) if wrong else named_failure(error, call)
+                    RaisedError("Agent.ToolError", wrong[0])
+                    if wrong
+                    else named_failure(error, call)
                 )
                 spent = with_usage(forbidden or failure, name, messages, error)
                 raise spent from cause_for(spent, error)
@@ -225,7 +227,7 @@ class _Model(ExternalAgent):
             try:
                 self.models[name] = infer_model(self._spoken(name), self._provider)
             except (UserError, ImportError) as error:  # no such model, or its library is not there
-                raise Raised("Agent.InvalidInput", str(error)) from error
+                raise RaisedError("Agent.InvalidInput", str(error)) from error
         return self.models[name]
 
     def _spoken(self, name: str) -> str:
@@ -249,7 +251,7 @@ class _Model(ExternalAgent):
 
         if name not in PROVIDERS:  # the library would take a gateway for what is behind it
             message, hint = _stranger(name)
-            raise Raised("Agent.InvalidInput", f"{message}: {hint}")
+            raise RaisedError("Agent.InvalidInput", f"{message}: {hint}")
         kind = infer_provider_class(name)
         if self.client is None:
             self.client = httpx2.AsyncClient(
@@ -265,7 +267,7 @@ class _Model(ExternalAgent):
         takes = signature(kind.__init__).parameters
         for option, field in (("api_key", "key"), ("base_url", "url")):
             if given.get(option) is not None and option not in takes:
-                raise Raised("Agent.InvalidInput", f"the provider {name!r} takes no {field!r}")
+                raise RaisedError("Agent.InvalidInput", f"the provider {name!r} takes no {field!r}")
         options = {each: value for each, value in given.items() if each in takes and value}
         try:
             return kind(**options)
@@ -274,8 +276,8 @@ class _Model(ExternalAgent):
             if variable is not None and self.agent.key is None and "api_key" in takes:
                 text = f"the provider {name!r} is given no key: set {variable[0]}"
                 text += f", or write it into the agents file, key: ${{env:{variable[0]}}}"
-                raise Raised("Agent.InvalidInput", text) from error
-            raise Raised("Agent.InvalidInput", str(error)) from error
+                raise RaisedError("Agent.InvalidInput", text) from error
+            raise RaisedError("Agent.InvalidInput", str(error)) from error
 
     def _settings(self, call: Call) -> Any:
         # Retry says what is tried again, not the library of a provider.

@@ -9,7 +9,7 @@ from asl.agents.http import Refused, reason
 from asl.core.errors import StateError, causes
 from asl.core.values import Json, has_more_values
 from asl.engine.agent import Call
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -66,12 +66,12 @@ def tool_uses(messages: list[ModelMessage], answers: tuple[str, ...]) -> list[An
     return [part for part in parts if part.tool_name not in answers]
 
 
-def forbidden_use(call: Call, messages: list[ModelMessage], known: set[str]) -> Raised | None:
+def forbidden_use(call: Call, messages: list[ModelMessage], known: set[str]) -> RaisedError | None:
     """Return the error for a model that has asked last for what it may not use."""
     *_, last = (None, *responses(messages))
     calls = [] if last is None else [part.tool_name for part in last.tool_calls]
     unknown = next((each for each in calls if each not in known), None)
-    return None if unknown is None else Raised("States.Permissions", _not_for(call, unknown))
+    return None if unknown is None else RaisedError("States.Permissions", _not_for(call, unknown))
 
 
 def _not_for(call: Call, tool: str) -> str:
@@ -158,9 +158,9 @@ def complete(output: Any, messages: list[ModelMessage], *, streamed: bool) -> An
     # The library itself says `stop` where a stream just ends; only this is the provider's word.
     ended = "finish_reason" in (last.provider_details or {})
     if streamed and last.provider_url is not None and not ended:
-        raise Raised("Agent.ModelError", "the answer breaks off")
+        raise RaisedError("Agent.ModelError", "the answer breaks off")
     if last.finish_reason in KEPT:
-        raise Raised("Agent.ModelError", KEPT[last.finish_reason])
+        raise RaisedError("Agent.ModelError", KEPT[last.finish_reason])
     return output
 
 
@@ -170,7 +170,7 @@ def text_result(text: str, messages: list[ModelMessage]) -> dict[str, Json]:
     return {"response": text} | ({"finish_reason": CUT} if last.finish_reason == CUT else {})
 
 
-def named_failure(error: Exception, call: Call) -> Raised:
+def named_failure(error: Exception, call: Call) -> RaisedError:
     """Return the error of the specification for what pydantic-ai raised."""
     from pydantic_ai import exceptions
 
@@ -196,26 +196,26 @@ def named_failure(error: Exception, call: Call) -> Raised:
     elif after is not None:
         text = f"{text}, retry after {after:g} s"
     text = call.hide(text)  # all of it, so that a secret is seen as a whole
-    return Raised(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+    return RaisedError(name, text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
 def misbehaviour(
     error: Exception, told: str, messages: list[ModelMessage], answers: tuple[str, ...]
-) -> Raised:
+) -> RaisedError:
     """Return the error for a model that was told what is wrong, and did not mend it."""
     *_, last = (None, *responses(messages))
     calls = [] if last is None else [part.tool_name for part in last.tool_calls]
     why = told or str(error.__cause__ or error)
     if not set(calls).isdisjoint(answers):
-        return Raised("Agent.InvalidOutput", why)
+        return RaisedError("Agent.InvalidOutput", why)
     if calls:
         known = why.startswith("tool ")
-        return Raised("Agent.ToolError", why if known else f"tool {calls[0]!r}: {why}")
+        return RaisedError("Agent.ToolError", why if known else f"tool {calls[0]!r}: {why}")
     if last is None or last is not messages[-1]:  # the one after that could not be read
-        return Raised("Agent.ModelError", str(error))
+        return RaisedError("Agent.ModelError", str(error))
     if answers:
-        return Raised("Agent.InvalidOutput", f"no answer by the schema: {error}")
-    return Raised("Agent.ModelError", f"the answer has no text: {error}")
+        return RaisedError("Agent.InvalidOutput", f"no answer by the schema: {error}")
+    return RaisedError("Agent.ModelError", f"the answer has no text: {error}")
 
 
 def chunk_handler(call: Call) -> Any:

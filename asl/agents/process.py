@@ -32,7 +32,7 @@ from asl.core.json_text import ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
 from asl.engine.usage import usage_of_failure
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     from asl.agents.program import Program
@@ -93,7 +93,7 @@ class _Programs(ExternalAgent):
         self.alive: set[Program] = set()
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Ask one process; raises Raised with the name it gives, or `States.TaskFailed`."""
+        """Ask one process; raises RaisedError with the name it gives, or `States.TaskFailed`."""
         assert call is not None
         while self.idle:
             with suppress(_Unread):
@@ -195,10 +195,10 @@ async def ask(program: Program, payload: Json, call: Call) -> Mapping[str, Json]
 
 
 def answer_in(message: Mapping[str, Json]) -> Json:
-    """Return what a line that ends a call answers; raises Raised with the name that it gives."""
+    """Return the answer in the last line of a call; raises RaisedError with its name."""
     if "return" in message:
         return message["return"]
-    failure = Raised(_text(message["error"]), _text(message.get("cause")))
+    failure = RaisedError(_text(message["error"]), _text(message.get("cause")))
     failure.usage = usage_of_failure(message)
     raise failure
 

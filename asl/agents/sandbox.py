@@ -26,7 +26,7 @@ from asl.core.values import Json, compact
 from asl.engine.agent import Call, ExternalAgent
 from asl.expr.times import parse_duration
 from asl.states.blocks.policy import Mount, image_of, mounts_of, parse_size, processors
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["Confined", "confined_command", "confined_function", "confined_program"]
 
@@ -107,7 +107,7 @@ async def confined_command(
     settings: Mapping[str, Json],
     tool: str,
 ) -> Confined:
-    """Return a command as it is started in a sandbox; raises Raised("States.Permissions")."""
+    """Return a command as it is started in a sandbox; raises RaisedError("States.Permissions")."""
     return await _confined(_Job(command, folder or os.getcwd(), environment), settings, tool)
 
 
@@ -118,7 +118,7 @@ async def confined_program(
     settings: Mapping[str, Json],
     tool: str,
 ) -> _Sandboxed:
-    """Return the agent that runs a command in a sandbox; raises Raised("States.Permissions")."""
+    """Return an agent for a command in a sandbox; raises RaisedError("States.Permissions")."""
     return _Sandboxed(await confined_command(command, folder, environment, settings, tool))
 
 
@@ -128,7 +128,7 @@ async def confined_function(
     """Return the agent that runs a named function in a sandbox; raises as a program does."""
     if settings.get("Environment", "process") != "process":
         text = f"tool {tool!r}: a function runs in a sandbox 'process' only"
-        raise Raised("States.Permissions", text)
+        raise RaisedError("States.Permissions", text)
     paths = _python_path()
     code = [str(folder.resolve()) for folder in folders]
     readable = (*paths.split(os.pathsep), *code, sys.prefix, sys.base_prefix, sys.exec_prefix)
@@ -143,7 +143,7 @@ async def _confined(job: _Job, settings: Mapping[str, Json], tool: str) -> Confi
         read = _read(settings)
         confined: Confined = await _ENVIRONMENTS[read.environment](job, read)
     except (ValueError, ExpressionFault) as fault:
-        raise Raised("States.Permissions", f"tool {tool!r}: Sandbox: {fault}") from None
+        raise RaisedError("States.Permissions", f"tool {tool!r}: Sandbox: {fault}") from None
     return confined
 
 

@@ -29,7 +29,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.json_patterns import matches
 from asl.core.values import Json, compact, is_number
 from asl.engine.agent import Agent, Call
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["SCRIPT", "SCRIPTS", "ScriptedAgent", "check_script"]
 
@@ -105,7 +105,7 @@ def _return(value: Json) -> _Answer:
 
 def _raise(error: Json) -> _Answer:
     async def answer(payload: Json, call: Call) -> Json:
-        raise Raised(error.get("Error"), error.get("Cause"))
+        raise RaisedError(error.get("Error"), error.get("Cause"))
 
     return answer
 
@@ -120,7 +120,7 @@ def _echo(value: Json) -> _Answer:
 def _hang(value: Json) -> _Answer:
     async def answer(payload: Json, call: Call) -> Json:
         await call.sleep(FOREVER)
-        raise Raised("States.Timeout", "the agent never answered")
+        raise RaisedError("States.Timeout", "the agent never answered")
 
     return answer
 
@@ -142,7 +142,7 @@ def _table(rows: Json) -> _Answer:
         for pattern, then in choices:
             if matches(pattern, payload):
                 return await then(payload, call)
-        raise Raised("States.TaskFailed", "no row of the script matches the request")
+        raise RaisedError("States.TaskFailed", "no row of the script matches the request")
 
     return answer
 

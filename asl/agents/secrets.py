@@ -24,7 +24,7 @@ from asl.core.values import Json, compact, copy_foreign
 from asl.engine.agent import Agent, AgentWrapper, Call, Openable, OpenAgents, open_agent
 from asl.engine.exception_mapping import alone, describe_exception, is_cancellation, is_control_flow
 from asl.states.calls import Target
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = [
     "LEAST",
@@ -286,12 +286,12 @@ class _Discreet(AgentWrapper):
                 raise
             raise self._hidden(error) from None
 
-    def _hidden(self, error: BaseException) -> Raised:
+    def _hidden(self, error: BaseException) -> RaisedError:
         """Return the same error without secrets: also the text of a foreign one may show them."""
         if not isinstance(error, StateError):
-            return Raised("States.TaskFailed", self.hide(describe_exception(error)))
+            return RaisedError("States.TaskFailed", self.hide(describe_exception(error)))
         name, cause = (None if text is None else self.hide(str(text)) for text in error.args)
-        hidden = Raised(name, cause)
+        hidden = RaisedError(name, cause)
         hidden.usage = None if error.usage is None else self.hide(dict(error.usage))
         hidden.lost = error.lost
         return hidden

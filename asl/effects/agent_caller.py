@@ -35,7 +35,7 @@ from asl.engine.turns import TurnPlace
 from asl.engine.usage import USAGE_KEYS, usage_of_failure
 from asl.program import Step
 from asl.states.calls import Options, Target
-from asl.states.errors import HeartbeatMissed, Raised, Suspended
+from asl.states.errors import HeartbeatMissed, RaisedError, Suspension
 
 if TYPE_CHECKING:
     import asyncio
@@ -225,7 +225,7 @@ class AgentCaller:
                     call.end()
             else:
                 answer = await self._followed(call, options)(agent, own, call, options)
-        except Suspended:  # it is made again, and reports then what it has used
+        except Suspension:  # it is made again, and reports then what it has used
             raise
         except BaseException as error:  # foreign code; what is not its own flies on
             if call.usage is not None:
@@ -309,10 +309,10 @@ class AgentCaller:
         # The agent is foreign code: anything it raises is its failure, and so is a cancellation
         # of its own.
         if not is_cancellation(error):
-            return Raised("States.TaskFailed", describe_exception(error))
+            return RaisedError("States.TaskFailed", describe_exception(error))
         if self.runtime.in_event_loop and self.runtime.is_cancelled():
             raise error
-        return Raised("States.TaskFailed", "the agent cancelled itself")
+        return RaisedError("States.TaskFailed", "the agent cancelled itself")
 
     def _ask(
         self, agent: Agent, payload: Json, call: Call, options: Options | None
@@ -433,7 +433,7 @@ class AgentCaller:
         except TimeoutError:
             if has_expired(whole):
                 cause = options.cause("answer", options.timeout)
-                raise mark_usage_unknown(Raised("States.Timeout", cause)) from None
+                raise mark_usage_unknown(RaisedError("States.Timeout", cause)) from None
             if pulse.expired():
                 cause = options.cause("sign of life", options.heartbeat)
                 raise mark_usage_unknown(HeartbeatMissed(cause)) from None

@@ -19,7 +19,7 @@ from asl.engine.exception_mapping import is_cancellation, is_control_flow
 from asl.engine.turns import OpenToolCall
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Question
-from asl.states.errors import Suspended
+from asl.states.errors import Suspension
 
 if TYPE_CHECKING:
     import asyncio
@@ -61,7 +61,7 @@ class AgentTurn:
         self._task: asyncio.Task[Any] | None = None
 
     async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the agent's answer; raises Suspended while people have to decide first."""
+        """Return the agent's answer; raises Suspension while people have to decide first."""
         loop = await self.caller.runtime.event_loop()
         self._told = self.caller.persistence.calls.begin_turn(self.at, self.key)
         if await self.caller.persistence.requests.awaits_consent(self.key, self._asking):
@@ -84,7 +84,7 @@ class AgentTurn:
         return found
 
     def _pause(self, error: BaseException | None) -> NoReturn:
-        """Raise Suspended for the cancellation by which the turn is paused."""
+        """Raise Suspension for the cancellation by which the turn is paused."""
         assert self._task is not None
         task, self._task = self._task, None
         if task.uncancel() > self._cancelling and error is not None:  # from outside, too
@@ -94,7 +94,7 @@ class AgentTurn:
     def _suspend(self) -> NoReturn:
         noted = {**self._told, **self._noted}
         self.caller.persistence.calls.pause_turn(self.at, self.key, noted)
-        raise Suspended from None
+        raise Suspension from None
 
     def _end(self, *, withdraw: bool) -> None:
         """End the turn; an agent that has answered, or failed, may have left requests open."""
@@ -179,7 +179,7 @@ class AgentTurn:
         try:
             asked = self.caller.runtime.new_request(self.at, key, question._replace(plan=plan))
             decision = await self.caller.persistence.requests.consent(asked, self._asking)
-        except Suspended:
+        except Suspension:
             use.waits = True
             self._busy -= 1
             self._pause_if_idle()

@@ -25,7 +25,7 @@ from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
 from asl.states.approval_notices import Notice
 from asl.states.approval_request import ApprovalRequest
 from asl.states.calls import Target
-from asl.states.errors import Expired, Raised, Suspended
+from asl.states.errors import ExecutionTimeout, RaisedError, Suspension
 
 if TYPE_CHECKING:
     import asyncio
@@ -63,7 +63,7 @@ class ApprovalProcess:
     """Whether the branch may wait in place while others have something to do."""
 
     async def decision(self) -> Json:
-        """Return the decision; raises Suspended while there is none, StateError where it fails."""
+        """Return the decision; raises Suspension while there is none, StateError where it fails."""
         await self.begin()
         over = await self.catch_up(self.caller.runtime.now())
         if over is not None:
@@ -96,16 +96,16 @@ class ApprovalProcess:
             try:
                 due = None if notice is None else asked.created + notice.after
                 await suspension.wait(asked.id, due)
-            except Suspended:
+            except Suspension:
                 raise self._suspended() from None
             over = await self.catch_up(caller.runtime.now())
             if over is not None:
                 return await self.over(over)
 
-    def _suspended(self) -> Suspended:
+    def _suspended(self) -> Suspension:
         """Let people decide later."""
         self.caller.runtime.pending += ((self.asked.key, self.asked),)
-        return Suspended()
+        return Suspension()
 
     async def begin(self) -> None:
         """Say that the request was made."""
@@ -219,7 +219,7 @@ class ApprovalProcess:
         self._reach(self.asked.created + notice.after)
         if notice.expires:
             self.asked.status = "closed"
-            raise Expired
+            raise ExecutionTimeout
         self._note(notice.event, {"requestId": self.asked.id, **notice.details})
         if notice.event == ESCALATED:  # a level that approves by itself is notified too
             await self._tell("escalation", notice.details)
@@ -309,7 +309,7 @@ class ApprovalProcess:
                 raise bounded_error(failure) from raised
             if self._is_end(failure):
                 raise
-            raise Raised("States.TaskFailed", describe_exception(failure)) from raised
+            raise RaisedError("States.TaskFailed", describe_exception(failure)) from raised
 
     def _is_end(self, error: BaseException) -> bool:
         """Whether an exception of foreign code ends this part of the execution, or the process."""

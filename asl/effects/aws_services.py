@@ -21,7 +21,7 @@ from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.program import Program
 from asl.states.calls import Target
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["StartExecutionService", "aws_service_agent"]
 
@@ -59,7 +59,7 @@ class StartExecutionService:
         """Start an execution, and wait for its end if the integration pattern does.
 
         Raises:
-            Raised: AWS refuses the request, or the execution failed.
+            RaisedError: AWS refuses the request, or the execution failed.
         """
         services = self.services
         child = self._child(payload, call)
@@ -101,7 +101,7 @@ class StartExecutionService:
         if result.status == "PAUSED":
             runtime.wait_for(result, call.at.key)
         if not result.ok:
-            raise Raised("States.TaskFailed", compact(self._described(child, result)))
+            raise RaisedError("States.TaskFailed", compact(self._described(child, result)))
         return self._described(child, result)
 
     async def _ending(self, runtime: RuntimeContext, child: _Child, job: Job, call: Call) -> JobEnd:
@@ -192,11 +192,11 @@ class StartExecutionService:
         if child.id in taken:
             raise self._taken(child, call)
 
-    def _taken(self, child: _Child, call: Call) -> Raised:
+    def _taken(self, child: _Child, call: Call) -> RaisedError:
         message = f"Execution Already Exists: '{child.id}'"
         return self._refused(call, "ExecutionAlreadyExists", message)
 
-    def _refused(self, call: Call, code: str, message: str) -> Raised:
+    def _refused(self, call: Call, code: str, message: str) -> RaisedError:
         return refusal(call, "Sfn" if self.sdk else "StepFunctions", code, message)
 
     def _described(self, child: _Child, result: Result) -> dict[str, Json]:

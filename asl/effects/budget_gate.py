@@ -20,7 +20,7 @@ from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
 from asl.states.calls import Options, Target
 from asl.states.effects import Question
-from asl.states.errors import Exhausted, Suspended
+from asl.states.errors import BudgetOverrun, Suspension
 
 if TYPE_CHECKING:
     import asyncio
@@ -48,7 +48,7 @@ class LedgerGate:
         """Whether a budget request is open; one answer serves all machines."""
 
     async def call(self, at: Frame, target: Target, payload: Json, options: Options | None) -> Json:
-        """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
+        """Call an agent on the terms of the ledger; raises StateError or BudgetOverrun."""
         caller, ledger = self.caller, self.ledger
         model, estimate, parent = None, None, None
         if options is not None:
@@ -78,7 +78,7 @@ class LedgerGate:
                 caller.persistence.calls.record_usage(at, counts)
             try:
                 result = await caller.ask_agent(at, target, payload, options, agent, call.account)
-            except Suspended:  # it is made again, and reports then what it has used
+            except Suspension:  # it is made again, and reports then what it has used
                 raise
             except BaseException as error:
                 if (not isinstance(error, StateError) or error.lost) and not call.answered:
@@ -86,7 +86,7 @@ class LedgerGate:
                 if call.used is not UNUSED:
                     try:
                         self._settle(at, call, target, failed=True)
-                    except (StateError, Exhausted):
+                    except (StateError, BudgetOverrun):
                         if isinstance(error, StateError):
                             raise
                 raise  # a cancellation stays one
@@ -206,9 +206,9 @@ class LedgerGate:
     # People
 
     async def _decision(self, at: Frame, pause: Pause) -> None:
-        """Return when people have decided; raises Suspended while they have not."""
+        """Return when people have decided; raises Suspension while they have not."""
         if self.asked:
-            raise Suspended
+            raise Suspension
         if self.deciding is not None:
             suspension = self.caller.runtime.serving().suspension
             if suspension is not None:
@@ -223,7 +223,7 @@ class LedgerGate:
         try:
             question = Question("budget", self.ledger.request(at, pause), {})
             decision = await self.decide(at, f"!budget.{self.ledger.questions}", question)
-        except Suspended:
+        except Suspension:
             self.asked = True
             raise
         finally:

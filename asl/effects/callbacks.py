@@ -11,7 +11,7 @@ from asl.effects.runtime import RuntimeContext
 from asl.effects.service import refusal
 from asl.effects.task_tokens import TokenError, TokenWait
 from asl.engine.agent import Agent, Call, TaskTokenApi
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 from asl.states.numbers import MAX_SECONDS
 
 __all__ = ["ActivityService", "CallbackAgent", "TaskAnswerService", "visible_output"]
@@ -30,7 +30,7 @@ class CallbackAgent(Agent):
         """Call the handler, drop its own answer, and return the answer to the token.
 
         Raises:
-            Raised: States.Timeout if no answer can come.
+            RaisedError: States.Timeout if no answer can come.
         """
         assert call is not None
         caller = self.caller
@@ -38,7 +38,7 @@ class CallbackAgent(Agent):
             taken = await caller.reach(self.handler, payload, call)
             caller.runtime.advance(call.at, "Submitted", visible_output(taken, caller.limit))
             if not (wait.answer.done() or self._can_end(call)):
-                raise Raised("States.Timeout", _unanswered(call))
+                raise RaisedError("States.Timeout", _unanswered(call))
             return await _answered(wait, call)
 
     def _can_end(self, call: Call) -> bool:
@@ -75,7 +75,7 @@ class TaskAnswerService:
         """Answer a token of the run, or of another execution in its store.
 
         Raises:
-            Raised: The token is invalid, unknown or closed, as AWS names it.
+            RaisedError: The token is invalid, unknown or closed, as AWS names it.
         """
         services = runtime.serving()
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
@@ -102,7 +102,7 @@ async def _answered(wait: TokenWait, call: Call) -> Json:
         async with timeout(MAX_SECONDS):
             return await wait.answer
     except TimeoutError:
-        raise Raised("States.Timeout", _unanswered(call)) from None
+        raise RaisedError("States.Timeout", _unanswered(call)) from None
 
 
 def _unanswered(call: Call) -> str:

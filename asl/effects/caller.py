@@ -31,7 +31,7 @@ class BudgetGate(Protocol):
     def call(
         self, at: Frame, target: Target, payload: Json, options: Options | None
     ) -> Coroutine[Any, Any, Json]:
-        """Call an agent on the terms of the ledger; raises StateError or Exhausted."""
+        """Call an agent on the terms of the ledger; raises StateError or BudgetOverrun."""
         ...
 
     async def begin(self, call: Reservation) -> None:

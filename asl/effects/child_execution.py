@@ -13,7 +13,7 @@ from asl.engine.result import Result
 from asl.program import Program
 from asl.states.calls import Options
 from asl.states.effects import ChildWorkflow
-from asl.states.errors import Reported
+from asl.states.errors import CallbackError
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -108,7 +108,7 @@ class JobAnswer(NamedTuple):
     """The answer to the token of a state that waits for a job."""
 
     output: Json
-    failure: Reported | None = None
+    failure: CallbackError | None = None
 
     def value(self) -> Json:
         """Return the output; raises the failure that was reported."""
@@ -131,5 +131,5 @@ async def await_job(waiting: OpenToken, call: Call, job: Job) -> JobEnd:
             return job.execution.result()
         try:
             return JobAnswer(token.answer.result())
-        except Reported as failure:
+        except CallbackError as failure:
             return JobAnswer(None, failure)

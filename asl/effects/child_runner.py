@@ -21,7 +21,7 @@ from asl.engine.result import Result
 from asl.engine.usage import UNSPENT, ExecutionSpending, amounts_of, subtract_amounts
 from asl.program import Program
 from asl.states.effects import ChildWorkflow
-from asl.states.errors import Exhausted, Raised
+from asl.states.errors import BudgetOverrun, RaisedError
 
 __all__ = ["execute_child", "run_child"]
 
@@ -73,7 +73,7 @@ def execute_child(
 async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
     """Run an execution of another workflow; return its output.
 
-    Raises the error that it failed with, and Suspended while it waits for people.
+    Raises the error that it failed with, and Suspension while it waits for people.
     """
     await caller.runtime.event_loop()
     caller.runtime.raise_if_expired()
@@ -154,7 +154,7 @@ def _leave(caller: Caller, at: Frame, child: ChildWorkflow, execution: Execution
     """
     if execution.spent == caller.persistence.children.counted_spending(child):
         return
-    with suppress(StateError, Exhausted):
+    with suppress(StateError, BudgetOverrun):
         _absorb(caller, at, child, execution)
     caller.persistence.execution.keep_spending()
 
@@ -191,8 +191,8 @@ def _failure(state: str, child: ChildWorkflow, result: Result) -> StateError:
     if result.status == "TIMED_OUT":
         limit = "" if child.timeout is None else f" within {child.timeout:g} s"
         cause = f"state '{state}': the execution {child.name!r} did not end{limit}"
-        return Raised("States.Timeout", cause)
+        return RaisedError("States.Timeout", cause)
     if result.status == "ABORTED" and result.error is None:
         cause = result.cause or f"the execution {child.name!r} was stopped"
-        return Raised("States.TaskFailed", cause)
-    return Raised(result.error, result.cause)
+        return RaisedError("States.TaskFailed", cause)
+    return RaisedError(result.error, result.cause)

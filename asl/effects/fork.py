@@ -24,7 +24,7 @@ from asl.engine.interpreter import UNFINISHED, interpret, run_pure_states
 from asl.engine.records import ABORTED
 from asl.states.effects import ABSENT, FanIn, FanOut
 from asl.states.effects import Frame as ForkedFrame
-from asl.states.errors import Suspended
+from asl.states.errors import Suspension
 
 if TYPE_CHECKING:
     import asyncio
@@ -110,7 +110,7 @@ class Fork:
         if self.failure is not None:
             raise self.failure
         if self.suspended:
-            raise Suspended
+            raise Suspension
         return FanIn(self.values, self.failed)
 
     async def _work_first(self) -> None:
@@ -168,7 +168,7 @@ class Fork:
                 except StateError as error:
                     if self._fails(frame, error):
                         return
-                except Suspended:
+                except Suspension:
                     del running[index]
                     self.suspended += 1
                 else:

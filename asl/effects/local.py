@@ -44,7 +44,7 @@ from asl.states.effects import (
     Record,
     ServiceCall,
 )
-from asl.states.errors import Exhausted, Raised, Suspended
+from asl.states.errors import BudgetOverrun, RaisedError, Suspension
 
 __all__ = ["MAX_BUILT", "LocalEffects", "bound_memory", "make_checkpoint"]
 
@@ -86,7 +86,7 @@ def make_checkpoint(
             storage[id] = checkpoint.to_json()
         except Exception as error:  # foreign code: whatever a storage raises is its failure
             message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
-            raise Raised("States.TaskFailed", message) from error
+            raise RaisedError("States.TaskFailed", message) from error
     names.take(id, name)
     return checkpoint
 
@@ -223,12 +223,12 @@ class LocalEffects:
         at.now = max(when, runtime.now())
 
     async def _park(self, suspension: SuspensionMonitor, when: float) -> None:
-        """Return when the clock has reached *when*; raises Suspended once every branch waits."""
+        """Return when the clock has reached *when*; raises Suspension once every branch waits."""
         runtime = self.runtime
         try:
             while when > runtime.now():
                 await suspension.wait("", when)
-        except Suspended:
+        except Suspension:
             runtime.wake = when if runtime.wake is None else min(runtime.wake, when)
             raise
 
@@ -253,7 +253,7 @@ class LocalEffects:
 
         Raises:
             StateError: A child failed beyond the tolerated failures.
-            Exhausted: The budget of an outer state is exhausted.
+            BudgetOverrun: The budget of an outer state is exhausted.
         """
         runtime = self.runtime
         self.caller.count_effect(at)
@@ -265,7 +265,7 @@ class LocalEffects:
                 return await fork.join(runtime.in_event_loop)
             with relaxed_gc:
                 return await fork.join(runtime.in_event_loop)
-        except Exhausted as stop:
+        except BudgetOverrun as stop:
             self._cut_off(at)
             if stop.frame is not at or stop.visit != at.visit:
                 raise

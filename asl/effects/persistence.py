@@ -142,7 +142,7 @@ class ConsentProcess(Protocol):
         ...
 
     async def decision(self) -> Json:
-        """Return the decision; raises Suspended while there is none, StateError where it fails."""
+        """Return the decision; raises Suspension while there is none, StateError where it fails."""
         ...
 
     async def repeated(self, answer: Json) -> Json:

@@ -17,7 +17,7 @@ from asl.engine.frame import Frame
 from asl.engine.pools import SharedBudgets
 from asl.expr.templates import SUFFIX
 from asl.states.blocks.policy import WINDOWS, Limit
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     import asyncio
@@ -188,7 +188,7 @@ class RateLimiter:
         watched: Mapping[str, CallTracking],
         demands: list[RateDemand],
     ) -> CountedCall:
-        """Count a call as soon as it may begin; raises Raised("States.RateLimitExceeded").
+        """Count a call as soon as it may begin; raises RaisedError("States.RateLimitExceeded").
 
         *tabs* is where they are counted, *watched* the tracking of calls by
         workflow.
@@ -377,8 +377,8 @@ def network_limit(most: int) -> Limit:
     return Limit(NETWORK, lambda names: True, {"MaxPerMinute": most}, False)
 
 
-def _failure(tool: str, excess: _Excess) -> Raised:
+def _failure(tool: str, excess: _Excess) -> RaisedError:
     limit, field = excess.limit, excess.field
     which = "all tools" if limit.pattern == "*" else f"{limit.pattern!r}"
     text = f"tool {tool!r}: {field} of {which} is {limit.most[field]}"
-    return Raised("States.RateLimitExceeded", text)
+    return RaisedError("States.RateLimitExceeded", text)

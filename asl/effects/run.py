@@ -35,7 +35,7 @@ from asl.engine.usage import UNSPENT, ExecutionSpending
 from asl.program import Program
 from asl.states.blocks.budget_limits import Limits
 from asl.states.effects import Record
-from asl.states.errors import Expired, Suspended
+from asl.states.errors import ExecutionTimeout, Suspension
 from asl.states.objects import Bucket
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _keep(effects: LocalEffects, frame: Frame, journal: Journal) -> None:
     frame.effects = journal_effects(effects, journal, frame)
 
 
-_ENDS = (StateError, Suspended, Expired)
+_ENDS = (StateError, Suspension, ExecutionTimeout)
 """What ends an execution and not its caller."""
 
 
@@ -221,7 +221,7 @@ def _come_to(
     if isinstance(stop, StateError):
         effects.runtime.persistence.execution.record_position(frame, failed=True)
         return "FAILED", stop
-    if isinstance(stop, Suspended):
+    if isinstance(stop, Suspension):
         effects.suspend(frame)
         return "PAUSED", None
     if effects.runtime.expired:

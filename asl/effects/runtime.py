@@ -32,7 +32,7 @@ from asl.engine.usage import ExecutionSpending
 from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Question
-from asl.states.errors import Exhausted, Expired, Suspended
+from asl.states.errors import BudgetOverrun, ExecutionTimeout, Suspension
 from asl.states.objects import Bucket, ObjectFault
 
 if TYPE_CHECKING:
@@ -239,9 +239,9 @@ class RuntimeContext:
         task.cancel()
 
     def raise_if_expired(self) -> None:
-        """Raise Expired where the time of the execution is over: nothing is begun any more."""
+        """Raise ExecutionTimeout if the time of the execution is over."""
         if self.deadline is not None and self.now() > self.deadline:
-            raise Expired
+            raise ExecutionTimeout
 
     def raise_if_ended(self, at: Frame) -> None:
         """Raise what ends this part of the execution, though foreign code has kept it back.
@@ -251,7 +251,7 @@ class RuntimeContext:
         deadline could not come. Only on an event loop.
         """
         if self.deadline is not None and (self.expired or at.now > self.deadline):
-            raise Expired
+            raise ExecutionTimeout
         if at.is_stopped() or (COUNTED and self.is_cancelled()):
             from asyncio import CancelledError
 
@@ -267,15 +267,15 @@ class RuntimeContext:
     def is_over(self) -> bool:
         """Whether a failure, or the end of its time, ends a part of the execution."""
         failures = (fork.failure for fork in self.forks)
-        own = (StateError, Exhausted, Expired)
+        own = (StateError, BudgetOverrun, ExecutionTimeout)
         return self.expired or any(isinstance(each, own) for each in failures)
 
     def ends(self, stop: BaseException) -> bool:
         """Whether what flies out of a part of the execution is its end: neither that of the
         process nor a pause."""
-        if isinstance(stop, StateError | Exhausted | Expired):
+        if isinstance(stop, StateError | BudgetOverrun | ExecutionTimeout):
             return True
-        return self.is_over() and not isinstance(stop, Suspended)
+        return self.is_over() and not isinstance(stop, Suspension)
 
     async def close(self) -> None:
         """End what agents still hold: processes, connections, threads."""
@@ -352,11 +352,11 @@ class RuntimeContext:
         """Pause until *execution*, which the effect of *key* awaits, goes on.
 
         Raises:
-            Suspended: Always.
+            Suspension: Always.
         """
         self.pending += tuple((key, asked) for asked in execution.waits.asked)
         self.awaited += tuple((key, task) for task in execution.waits.tasks)
-        raise Suspended
+        raise Suspension
 
     def forget_requests(self, within: str) -> None:
         """Drop the pending requests whose keys begin so."""

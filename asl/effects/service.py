@@ -7,7 +7,7 @@ from typing import Protocol
 from asl.core.values import Json
 from asl.effects.runtime import RuntimeContext
 from asl.engine.agent import Agent, Call
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["Service", "ServiceAgent", "refusal", "uuid_of"]
 
@@ -35,7 +35,7 @@ class ServiceAgent(Agent):
         self.keeps_time = keeps_time
 
 
-def refusal(call: Call, service: str, code: str, message: str) -> Raised:
+def refusal(call: Call, service: str, code: str, message: str) -> RaisedError:
     """Return the error of a request that AWS refuses, worded as by *service* (recorded).
 
     *service* is `StepFunctions` for the integration of its own, `Sfn` for that of AWS's SDK.
@@ -48,7 +48,7 @@ def refusal(call: Call, service: str, code: str, message: str) -> Raised:
             f"Service: AWSStepFunctions; Status Code: 400; Error Code: {code}; "
             f"Request ID: {request}; Proxy: null"
         )
-    return Raised(f"{service}.{code}Exception", f"{message} ({details})")
+    return RaisedError(f"{service}.{code}Exception", f"{message} ({details})")
 
 
 def uuid_of(call: Call, what: str) -> str:

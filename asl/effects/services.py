@@ -25,7 +25,7 @@ from asl.engine.result import Result
 from asl.engine.tools import ListTools
 from asl.engine.usage import Price
 from asl.program import Program
-from asl.states.errors import Suspended
+from asl.states.errors import Suspension
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -108,13 +108,13 @@ class Services:
         self.left: set[Task[Result]] = set()
         """Those that run detached and have not ended."""
 
-    def missing(self, error: StateError) -> StateError | Suspended:
+    def missing(self, error: StateError) -> StateError | Suspension:
         """Return what to raise where something is not bound: *error*, or the suspension of an
         execution that goes on where it is bound."""
         if self.on_missing is None:
             return error
         self.on_missing(error.cause or str(error))
-        return Suspended()
+        return Suspension()
 
     @shared_cached_property
     def find(self) -> Find:

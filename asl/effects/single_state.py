@@ -36,7 +36,7 @@ from asl.engine.result import Result
 from asl.program import Catcher, Retrier, Work
 from asl.states.effects import ABSENT, Record
 from asl.states.effects import Frame as StateFrame
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 from asl.states.iteration import too_many_failed
 from asl.states.objects import Bucket, ObjectFault, StoredObject
 
@@ -200,7 +200,7 @@ class _Mock:
         for text in error.values():
             if not isinstance(text, str | None):
                 raise AslError(f"'error' and 'cause' are texts, not {text!r}")
-        return _Mock(error=Raised(error.get("error"), error.get("cause")))
+        return _Mock(error=RaisedError(error.get("error"), error.get("cause")))
 
 
 # The world of a trial

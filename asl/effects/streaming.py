@@ -15,7 +15,7 @@ from asl.engine.agent import Call
 from asl.engine.exception_mapping import alone, describe_exception, is_fault
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
 from asl.states.calls import Options, Target
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
     import asyncio
@@ -57,7 +57,7 @@ class Stream:
         """Return an answer, and pass on the text that comes before it.
 
         Raises:
-            Raised: States.DataLimitExceeded for too much text; otherwise the error of the call.
+            RaisedError: States.DataLimitExceeded for too much text, else the error of the call.
         """
         self.loop = self.inbox.loop = await self.caller.runtime.event_loop()
         self.call.listener = self.take
@@ -112,7 +112,7 @@ class Stream:
         """Take what an agent says, in whatever thread; raises StateError for too much."""
         self.length += len(text)
         if self.length > self.caller.limit:
-            self.excess = Raised(
+            self.excess = RaisedError(
                 "States.DataLimitExceeded",
                 f"{self.call.target.name} says more than {self.caller.limit} characters",
             )

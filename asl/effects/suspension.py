@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from asl.states.errors import Suspended
+from asl.states.errors import Suspension
 
 if TYPE_CHECKING:
     import asyncio
@@ -65,7 +65,7 @@ class SuspensionMonitor:
             others: Whatever else is worth a look when it is done.
 
         Raises:
-            Suspended: Every branch of the execution waits.
+            Suspension: Every branch of the execution waits.
         """
         from asyncio import get_running_loop
 
@@ -92,7 +92,7 @@ class SuspensionMonitor:
                 other.remove_done_callback(heard)
 
     async def await_branch(self, other: asyncio.Future[Any]) -> None:
-        """Return when *other* is done, which another branch does; raises Suspended as `wait`."""
+        """Return when *other* is done, which another branch does; raises Suspension as `wait`."""
         while not other.done():
             await self.wait("", None, other)
 
@@ -118,7 +118,7 @@ class SuspensionMonitor:
         """Suspend the execution, unless a branch has something to do after all."""
         if self.active == 0 and not any(woken.done() for woken in self._waiting):
             for woken in self._waiting:
-                woken.set_exception(Suspended())
+                woken.set_exception(Suspension())
 
 
 def _wake(woken: asyncio.Future[None]) -> None:

@@ -21,7 +21,7 @@ from asl.core.json_text import read_data
 from asl.core.values import Json, compact, copy_foreign, replace_surrogates
 from asl.effects.clock import Clock
 from asl.engine.agent import Call
-from asl.states.errors import Reported
+from asl.states.errors import CallbackError
 
 if TYPE_CHECKING:
     import asyncio
@@ -76,7 +76,7 @@ class InvalidOutput(TokenError):
 class AnswerRecorder(Protocol):
     """Keeps what comes for a task so that it survives the process; called on its event loop."""
 
-    def keep(self, answer: Json, failure: Reported | None) -> None:
+    def keep(self, answer: Json, failure: CallbackError | None) -> None:
         """Keep the answer."""
         ...
 
@@ -129,7 +129,7 @@ class TaskTokenService(ABC):
             if not (text is None or isinstance(text, str)):
                 raise AslError(f"error and cause of a failure are texts, not {text!r}")
         check_token(taskToken)
-        self._settle(taskToken, None, Reported(error, cause))
+        self._settle(taskToken, None, CallbackError(error, cause))
         return {}
 
     def send_task_heartbeat(self, taskToken: str) -> dict[str, Json]:  # noqa: N803
@@ -155,7 +155,7 @@ class TaskTokenService(ABC):
         return {"taskToken": token, "input": None if token is None else compact(payload)}
 
     @abstractmethod
-    def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
+    def _settle(self, token: str, output: Json, failure: CallbackError | None) -> None:
         """Answer or fail the task of a token."""
 
     @abstractmethod
@@ -184,7 +184,7 @@ class TaskTokens(TaskTokenService):
         self._tasks: dict[str, deque[TokenWait]] = {}
         self._shut = False
 
-    def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
+    def _settle(self, token: str, output: Json, failure: CallbackError | None) -> None:
         with self._changed:
             wait = self._found(token)
             self._close(token, "it was answered already")
@@ -306,7 +306,7 @@ class TokenWait:
         self.beat = call.heartbeat
         self.begun: Callable[[str | None], object] = lambda worker: None
 
-    def settle(self, answer: Json, failure: Reported | None) -> None:
+    def settle(self, answer: Json, failure: CallbackError | None) -> None:
         """Set the answer, from any thread; raises TaskTimedOut for an execution that has ended."""
         if self.kept is None:
             heard = self._tell(self._settle, answer, failure)
@@ -365,7 +365,7 @@ class TokenWait:
         self._arm()
         self.beat()
 
-    def _settle(self, answer: Json, failure: Reported | None) -> None:
+    def _settle(self, answer: Json, failure: CallbackError | None) -> None:
         if self.answer.done():
             return
         if self.kept is not None:

@@ -14,7 +14,7 @@ from asl.engine.reservations import Reservation
 from asl.engine.turns import TurnPlace
 from asl.states.blocks.policy import Reach, Rules
 from asl.states.calls import Options, Part, Target
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = [
     "Agent",
@@ -65,11 +65,11 @@ class ToolBounds(Protocol):
     """How they are limited: equal for equal bounds."""
 
     async def address(self, host: str, port: int) -> str:
-        """Return the address to connect to; raises Raised("States.Permissions")."""
+        """Return the address to connect to; raises RaisedError("States.Permissions")."""
         ...
 
     def admit(self, host: str, address: str) -> None:
-        """Raise Raised("States.Permissions") unless *host* may be reached at this address."""
+        """Raise RaisedError("States.Permissions") unless *host* may be reached at this address."""
         ...
 
 
@@ -450,9 +450,9 @@ class Agent:
         """Return the agent in a sandbox (8.9) for the tool of this name.
 
         Raises:
-            Raised: States.Permissions; the agent cannot run in a sandbox.
+            RaisedError: States.Permissions; the agent cannot run in a sandbox.
         """
-        raise Raised("States.Permissions", f"tool {tool!r}: it cannot be run in a sandbox")
+        raise RaisedError("States.Permissions", f"tool {tool!r}: it cannot be run in a sandbox")
 
     async def close(self) -> None:
         """Release the agent's resources; called once at the end of the execution."""

@@ -7,7 +7,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.limits import Account, Spender
 from asl.engine.usage import CallUsage, reported_amount
-from asl.states.errors import Exhausted
+from asl.states.errors import BudgetOverrun
 
 __all__ = [
     "emit_alerts",
@@ -18,13 +18,13 @@ __all__ = [
 ]
 
 
-def excess_error(account: Account, name: str, at: Spender) -> StateError | Exhausted:
+def excess_error(account: Account, name: str, at: Spender) -> StateError | BudgetOverrun:
     """Return the error of an exceeded limit: the failure of this state, or of one around it."""
     state = account.limits.state or at.step.name
     error = StateError("States.BudgetExceeded", f"state '{state}': {excess_message(account, name)}")
     if account.frame is None or account.frame is at:
         return error
-    return Exhausted(account.frame, account.visit, error)
+    return BudgetOverrun(account.frame, account.visit, error)
 
 
 def excess_message(account: Account, name: str) -> str:

@@ -7,7 +7,7 @@ from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, fits
 from asl.expr.times import format_timestamp
 from asl.states.blocks.audit import HIDDEN, without
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = [
     "COPIES",
@@ -135,14 +135,14 @@ class HistoryFull(StateError):
 
 def found_by_engine(error: StateError) -> bool:
     """Whether the cause is the engine's own and says too little without the state's name."""
-    if isinstance(error, Raised | HistoryFull):
+    if isinstance(error, RaisedError | HistoryFull):
         return False
     return error.name == "States.Runtime" or isinstance(error, EvaluationFailed)
 
 
 def is_fatal(error: StateError) -> bool:
     """Whether AWS ends the execution at once, without an event of any machine around."""
-    return error.name == "States.Runtime" and not isinstance(error, Raised)
+    return error.name == "States.Runtime" and not isinstance(error, RaisedError)
 
 
 def error_details(error: StateError) -> dict[str, Json]:

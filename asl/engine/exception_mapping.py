@@ -8,13 +8,13 @@ from asl.core.errors import NotJson, StateError
 from asl.core.values import replace_surrogates
 from asl.states.calls import Target
 from asl.states.errors import (
-    Cancelled,
-    Exhausted,
-    Expired,
+    BudgetOverrun,
+    CallbackError,
+    ExecutionCancellation,
+    ExecutionTimeout,
     HeartbeatMissed,
-    Raised,
-    Reported,
-    Suspended,
+    RaisedError,
+    Suspension,
 )
 
 __all__ = [
@@ -35,7 +35,7 @@ MAX_CAUSE = 32_768
 """Characters of a cause, as with AWS."""
 
 
-_OWN = (Suspended, Cancelled, Expired, Exhausted, KeyboardInterrupt)
+_OWN = (Suspension, ExecutionCancellation, ExecutionTimeout, BudgetOverrun, KeyboardInterrupt)
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -64,7 +64,7 @@ def make_portable(error: BaseException) -> BaseException:
     event loop for SystemExit.
     """
     if isinstance(error, StopIteration | GeneratorExit | SystemExit) and not is_control_flow(error):
-        return Raised("States.TaskFailed", describe_exception(error))
+        return RaisedError("States.TaskFailed", describe_exception(error))
     return error
 
 
@@ -98,18 +98,18 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
 def named(error: StateError | NotJson, target: Target) -> StateError:
     """Return an agent's error with name and cause as text of bounded length."""
     if isinstance(error, NotJson):
-        return Raised("States.TaskFailed", _text(f"{target.name} returned no JSON: {error}"))
+        return RaisedError("States.TaskFailed", _text(f"{target.name} returned no JSON: {error}"))
     if isinstance(error, HeartbeatMissed):
         return error
     if target.by_token and error.name != "States.Timeout":
-        return Reported(_text(error.name), _text(error.cause))
+        return CallbackError(_text(error.name), _text(error.cause))
     return bounded_error(error)
 
 
-def bounded_error(error: StateError) -> Raised:
+def bounded_error(error: StateError) -> RaisedError:
     """Return an error of user code with name and cause as text of bounded length."""
     name = _text(error.name) if error.name else "States.TaskFailed"
-    blamed = Raised(name, _text(error.cause))
+    blamed = RaisedError(name, _text(error.cause))
     blamed.usage, blamed.lost = error.usage, error.lost
     return blamed
 

@@ -17,7 +17,7 @@ from asl.engine.live_history import open_live_history
 from asl.engine.records import AGAIN, BROKEN, CAUGHT, EXITED, FAILED, RETRIED, STRETCH
 from asl.program import Program, Retrier, Step
 from asl.states.effects import ABSENT, Effects
-from asl.states.errors import Reported
+from asl.states.errors import CallbackError
 
 __all__ = ["UNFINISHED", "begin", "interpret", "run_pure_states"]
 
@@ -261,7 +261,7 @@ async def _recovered(
 
 def _error_output(frame: Frame, failure: StateError) -> Json:
     """Return a catcher's error output; AWS leaves missing parts of a callback null (recorded)."""
-    if isinstance(failure, Reported) and frame.execution.program.profile.aws:
+    if isinstance(failure, CallbackError) and frame.execution.program.profile.aws:
         return {"Error": failure.name, "Cause": failure.cause}
     return {"Error": failure.name or "", "Cause": _cause(frame, failure) or ""}
 

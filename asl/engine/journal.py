@@ -182,13 +182,13 @@ class Journal(Protocol):
     """Stands for the execution whose cancellation ends this one, None for none."""
 
     def flush(self) -> None:
-        """Make all that was put durable at once; raises Cancelled for what is to end."""
+        """Make all that was put durable at once; raises ExecutionCancellation."""
         ...
 
     def commit(self, together: bool) -> Awaitable[None]:
         """Return what is done when all that was put is durable.
 
         *together* with what others put in this turn of the event loop, otherwise at once.
-        Raises Cancelled for an execution that is to end.
+        Raises ExecutionCancellation for an execution that is to end.
         """
         ...

@@ -16,7 +16,7 @@ from asl.engine.usage import (
     write_amounts,
     write_totals,
 )
-from asl.states.errors import HeartbeatMissed, Raised, Reported
+from asl.states.errors import CallbackError, HeartbeatMissed, RaisedError
 
 __all__ = [
     "check_position",
@@ -36,8 +36,8 @@ LAST_TIME = 253_402_300_799
 
 _ERRORS: Mapping[str, Callable[[str | None, str | None], StateError]] = {
     "StateError": StateError,
-    "Raised": Raised,
-    "Reported": Reported,
+    "RaisedError": RaisedError,
+    "CallbackError": CallbackError,
     "HeartbeatMissed": lambda name, cause: HeartbeatMissed(cause),
     "HistoryFull": lambda name, cause: HistoryFull(cause),
 }

@@ -60,7 +60,7 @@ from asl.engine.usage import (
     write_amounts,
 )
 from asl.states.blocks.budget_limits import Amounts, CompileLimits, Limits
-from asl.states.errors import Exhausted
+from asl.states.errors import BudgetOverrun
 from asl.states.numbers import amount
 
 __all__ = ["Ledger"]
@@ -266,7 +266,7 @@ class Ledger:
 
         Raises:
             StateError: The state may not call.
-            Exhausted: A state around it fails.
+            BudgetOverrun: A state around it fails.
         """
         self._refresh(at)
         call = Reservation(at, agent, self.accounts(at), parent)
@@ -393,7 +393,7 @@ class Ledger:
         unknown = unknown_usage_error(state, used)
         if used.cost or used.tokens:
             self.attribution.add(call.accounts[-1].limits, used)
-        failures: list[StateError | Exhausted] = []
+        failures: list[StateError | BudgetOverrun] = []
         held = call.held
         if held:
             self._close(call)
@@ -421,7 +421,7 @@ class Ledger:
             if failed:  # by an error of its own; limits that are gone are those of later calls
                 return
         if failures:
-            raise next((each for each in failures if isinstance(each, Exhausted)), failures[0])
+            raise next((each for each in failures if isinstance(each, BudgetOverrun)), failures[0])
 
     def _record_assumed(self, at: Spender, assumed: Amounts, used: CallUsage) -> None:
         """Record what a call counts as, with a warning for one that has not reported anything."""
@@ -431,7 +431,7 @@ class Ledger:
             details = {name: reported_amount(name, each) for name, each in assumed.items()}
             at.note("UsageWarning", {"reason": UNREPORTED[used.fault], "assumed": details})
 
-    def _excesses(self, at: Spender, account: Account) -> Iterator[StateError | Exhausted]:
+    def _excesses(self, at: Spender, account: Account) -> Iterator[StateError | BudgetOverrun]:
         """Emit events for limits and shares that are reached; yield the failure of an excess."""
         if account.limits.alerts:
             emit_alerts(at, account)

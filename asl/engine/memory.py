@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from asl.core.errors import NotJson
 from asl.core.values import Json, copy_foreign
 from asl.states.blocks.memory import Rights
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["Memory", "MemoryEntry", "MemoryView", "ProcessMemory", "Searchable"]
 
@@ -173,9 +173,11 @@ class MemoryView:
 
     def _asked(self, right: str, request: dict[str, Json]) -> Json:
         if self._over:
-            raise Raised("States.Permissions", "the call is over, and so is its use of the memory")
+            raise RaisedError(
+                "States.Permissions", "the call is over, and so is its use of the memory"
+            )
         if not getattr(self._rights, right):
-            raise Raised("States.Permissions", f"the state's Memory block {right} nothing")
+            raise RaisedError("States.Permissions", f"the state's Memory block {right} nothing")
         return self._serve({"namespace": self.namespace, **request})
 
     def end(self) -> Iterable[tuple[str, list[str]]]:

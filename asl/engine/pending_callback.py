@@ -2,7 +2,7 @@
 
 from asl.core.values import Json
 from asl.expr.times import format_timestamp
-from asl.states.errors import Reported
+from asl.states.errors import CallbackError
 
 __all__ = ["ACTIVITY", "TOKEN", "PendingCallback"]
 
@@ -90,7 +90,7 @@ class PendingCallback:
         assert self.outcome is not None
         _, output, failure = self.outcome
         if failure is not None:
-            raise Reported(*failure)
+            raise CallbackError(*failure)
         return output
 
     @property

@@ -403,7 +403,7 @@ class AccountShare:
 def apply_limits(at: Spender, call: Reservation, workflow: Account) -> Pause | None:
     """Apply to a call what comes of what was spent.
 
-    Raises StateError, or Exhausted where it is a state around that fails.
+    Raises StateError, or BudgetOverrun where it is a state around that fails.
     """
     spare = None
     for account in call.accounts:

@@ -78,11 +78,11 @@ class CallTools(Protocol):
         ...
 
     async def use(self, offer: ToolOffer, arguments: Json) -> Json:
-        """Use a tool that was offered; raises Raised, whatever goes wrong."""
+        """Use a tool that was offered; raises RaisedError, whatever goes wrong."""
         ...
 
     async def call(self, name: str, arguments: Json = None) -> Json:
-        """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        """Use a tool of the run by its name; raises RaisedError, whatever goes wrong."""
         ...
 
     async def names(self) -> list[str]:

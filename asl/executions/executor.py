@@ -32,7 +32,7 @@ from asl.executions.redrive import Restart
 from asl.executions.requirements import Names, merge_names, require_bindings, used_names
 from asl.program import Program
 from asl.states.effects import ABSENT
-from asl.states.errors import Cancelled
+from asl.states.errors import ExecutionCancellation
 from asl.stores.executions import (
     BIND,
     ENDED,
@@ -411,12 +411,12 @@ class Executor:
                     journal=journal,
                 )
             if journal.is_cancelled():
-                raise Cancelled
+                raise ExecutionCancellation
         except BaseException as stop:  # asyncio's own may not be named: it is loaded late
-            cut = isinstance(stop, Cancelled) or is_cancellation(stop)
+            cut = isinstance(stop, ExecutionCancellation) or is_cancellation(stop)
             if journal.cancellation is None or not cut:
                 raise
-            if not isinstance(stop, Cancelled):
+            if not isinstance(stop, ExecutionCancellation):
                 uncancel()
             self._abort(stored, *journal.cancellation)
             return self.reader.result(self.reader.get(stored.name), program)

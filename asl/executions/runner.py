@@ -27,7 +27,7 @@ from asl.executions.errors import ExecutionBusy
 from asl.executions.execution_reader import ExecutionReader
 from asl.executions.executor import Executor
 from asl.states.calls import Target
-from asl.states.errors import Suspended
+from asl.states.errors import Suspension
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.workers import LEASE, Cancellation, Workers
 
@@ -74,7 +74,7 @@ class _Live:
         return [*self.lacking]
 
 
-def _patient(find: Find, missing: Callable[[StateError], StateError | Suspended]) -> Find:
+def _patient(find: Find, missing: Callable[[StateError], StateError | Suspension]) -> Find:
     """Wrap a lookup of agents: a missing agent suspends the execution."""
 
     def found(target: Target) -> Agent:

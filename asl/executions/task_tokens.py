@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.effects.task_tokens import TaskDoesNotExist, TaskTimedOut, TaskTokenService
 from asl.engine.pending_callback import PendingCallback
 from asl.executions.execution_reader import ExecutionReader
-from asl.states.errors import Reported
+from asl.states.errors import CallbackError
 from asl.stores.requests import (
     BY_ID,
     FOR,
@@ -47,7 +47,7 @@ class StoreTaskTokens(TaskTokenService):
         """The session of this thread."""
         return self._reader.session
 
-    def _settle(self, token: str, output: Json, failure: Reported | None) -> None:
+    def _settle(self, token: str, output: Json, failure: CallbackError | None) -> None:
         written = None if failure is None else [*failure.args]
         with self.session.transaction():
             task = self._open(token)

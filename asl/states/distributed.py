@@ -16,7 +16,7 @@ from asl.states.base import Compiler, mentions
 from asl.states.blocks.progress import compile_following, counted
 from asl.states.calls import Invocation, Target
 from asl.states.effects import ABSENT, DistributedRun, FanIn, FanOut, Frame, ItemSource
-from asl.states.errors import Suspended
+from asl.states.errors import Suspension
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import (
     Tolerance,
@@ -92,7 +92,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             ended = {key: text for key, text in told.items() if text}
             frame.note("MapRunFailed", ended | (failures.details() if failures else {}))
             raise
-        except Suspended:  # it goes on later
+        except Suspension:  # it goes on later
             run.pause()
             raise
         except BaseException as stop:

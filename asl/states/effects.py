@@ -480,14 +480,14 @@ class Effects(Protocol[F]):
     def request(self, at: F, question: Question) -> Awaitable[Json]:
         """Return the decision on an approval request, made by an approver or automatic.
 
-        Raises Suspended while there is no decision.
+        Raises Suspension while there is no decision.
         """
         ...
 
     def child(self, at: F, child: ChildWorkflow) -> Awaitable[Json]:
         """Run another workflow as an execution of its own and return its output.
 
-        Raises the error that it failed with, Suspended while it waits for people.
+        Raises the error that it failed with, Suspension while it waits for people.
         """
         ...
 

@@ -4,21 +4,21 @@ from asl.core.errors import StateError
 from asl.states.effects import Frame
 
 __all__ = [
-    "Cancelled",
-    "Exhausted",
-    "Expired",
+    "BudgetOverrun",
+    "CallbackError",
+    "ExecutionCancellation",
+    "ExecutionTimeout",
     "HeartbeatMissed",
-    "Raised",
-    "Reported",
-    "Suspended",
+    "RaisedError",
+    "Suspension",
 ]
 
 
-class Raised(StateError):
+class RaisedError(StateError):
     """An error that the document or an agent raised by name: its cause is passed on untouched."""
 
 
-class Reported(Raised):
+class CallbackError(RaisedError):
     """A failure that came by task token; it may lack its name and its cause."""
 
 
@@ -29,19 +29,19 @@ class HeartbeatMissed(StateError):
         super().__init__("States.Timeout", cause)
 
 
-class Suspended(BaseException):
+class Suspension(BaseException):
     """The machine waits for people, and nothing of it needs to stay in memory meanwhile."""
 
 
-class Expired(BaseException):
+class ExecutionTimeout(BaseException):
     """The execution's own time limit has passed; no catcher of the workflow may see this."""
 
 
-class Cancelled(BaseException):
+class ExecutionCancellation(BaseException):
     """Somebody has asked for the end of the execution; no catcher of the workflow may see this."""
 
 
-class Exhausted(BaseException):
+class BudgetOverrun(BaseException):
     """A state around has spent more than it may: it fails, whatever the machines in it catch."""
 
     def __init__(self, frame: Frame, visit: int, error: StateError) -> None:

@@ -9,7 +9,7 @@ from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.program import Step
 from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions, text_of
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 
 def compile_fail(compiler: Compiler, step: Step) -> None:
@@ -17,7 +17,7 @@ def compile_fail(compiler: Compiler, step: Step) -> None:
     error, cause = _text(compiler, "Error"), _text(compiler, "Cause")
 
     def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
-        raise Raised(error(data, frame), cause(data, frame))
+        raise RaisedError(error(data, frame), cause(data, frame))
 
     step.choose = choose
 

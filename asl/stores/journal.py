@@ -21,7 +21,7 @@ from asl.engine.result import Result
 from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Record
-from asl.states.errors import Cancelled
+from asl.states.errors import ExecutionCancellation
 from asl.stores import log, requests
 from asl.stores.backend import Write
 from asl.stores.checkpoints import checkpoint_names, put_checkpoint
@@ -404,10 +404,10 @@ class StoreJournal(Log):
 
     def _heed(self) -> None:
         if self.is_cancelled():
-            raise Cancelled
+            raise ExecutionCancellation
 
     def flush(self) -> None:
-        """Commit all pending changes now; raises Cancelled for a cancelled execution."""
+        """Commit all pending changes now; raises ExecutionCancellation."""
         self._heed()
         self.store.flush()
 
@@ -419,7 +419,7 @@ class StoreJournal(Log):
                 loop; otherwise it happens now.
 
         Raises:
-            Cancelled: The execution is cancelled.
+            ExecutionCancellation: The execution is cancelled.
         """
         self._heed()
         if not together:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import asl
 from asl.effects.tools.bounds import CallBounds
 from asl.states.blocks.policy import Policy, overlaid
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 from .workflows import task
 
@@ -124,7 +124,7 @@ def test_no_path_leads_out(tmp_path_factory: Any, steps: list[str], absolute: bo
     assert files is not None
     try:
         CallBounds("t", (), [files], str(root)).path(path, reading=True)
-    except Raised:
+    except RaisedError:
         return
     real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
     assert Path(real).is_relative_to(root / "data")

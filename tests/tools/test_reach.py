@@ -21,7 +21,7 @@ import asl
 from asl.agents import HttpAgent, McpServer, ModelAgent, ProcessAgent
 from asl.effects.tools.bounds import CallBounds
 from asl.states.blocks.policy import Reach
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 from ..agents.servers import Exchange, HttpServer, serving
 from .workflows import answer, shows, task, told, use
@@ -239,10 +239,10 @@ def test_private_addresses_are_denied_unless_named(
     bounds = within(domains)
     address = host.strip("[]").rstrip(".")
     if address.isascii():
-        with pytest.raises(Raised, match="is at"):
+        with pytest.raises(RaisedError, match="is at"):
             bounds.admit("public.example", address)
     named = within({"Denied": [host]})
-    with pytest.raises(Raised):
+    with pytest.raises(RaisedError):
         named.name(host)
 
 
@@ -600,5 +600,5 @@ def test_paths_of_a_program_begin_in_its_folder(folder: Path) -> None:
     bounds = CallBounds("t", [], [reach], str(folder / "data"))
     bounds.check({"path": "a.txt"})
     for path in ("link.txt", "way/k.txt", "../secret/k.txt", str(folder / "secret" / "k.txt")):
-        with pytest.raises(Raised):
+        with pytest.raises(RaisedError):
             bounds.check({"path": path})

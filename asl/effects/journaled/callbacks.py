@@ -25,7 +25,13 @@ from asl.engine.agent import Agent, Call, CallbackHandler
 from asl.engine.frame import Frame
 from asl.engine.pending_callback import TOKEN, PendingCallback
 from asl.states.calls import Handover, Options
-from asl.states.errors import Expired, HeartbeatMissed, Raised, Reported, Suspended
+from asl.states.errors import (
+    CallbackError,
+    ExecutionTimeout,
+    HeartbeatMissed,
+    RaisedError,
+    Suspension,
+)
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -89,7 +95,7 @@ class DurableCallback:
             return True
         now, due, end = runtime.now(), task.due, runtime.deadline
         if end is not None and end <= now and (due is None or end <= due):
-            raise Expired
+            raise ExecutionTimeout
         if due is None or now < due:
             return False
         self.ended, task.status = due, "timeout"
@@ -97,10 +103,10 @@ class DurableCallback:
         assert options is not None
         if task.missed:
             raise HeartbeatMissed(options.cause("sign of life", options.heartbeat))
-        raise Raised("States.Timeout", options.cause("answer", options.timeout))
+        raise RaisedError("States.Timeout", options.cause("answer", options.timeout))
 
     async def heard(self, wait: TokenWait) -> Json:
-        """Return the answer; raises Suspended if no part of this run gives it."""
+        """Return the answer; raises Suspension if no part of this run gives it."""
         from asyncio import sleep
 
         await sleep(0)  # what the handler has answered by itself comes now
@@ -110,14 +116,14 @@ class DurableCallback:
             if suspension is not None:
                 try:
                     await suspension.wait(task.token, task.due, wait.answer)
-                except Suspended:
+                except Suspension:
                     runtime.awaited += ((task.key, task),)
                     raise
             elif runtime.serving().answerable():
                 await self.until_something(wait.answer)
             else:
                 runtime.awaited += ((task.key, task),)
-                raise Suspended
+                raise Suspension
         return task.answer()
 
     def has_come(self) -> bool:
@@ -137,7 +143,7 @@ class DurableCallback:
             times.append(LOOK)
         await first_of(others, timeout=min(times, default=None), return_when=FIRST_COMPLETED)
 
-    def keep(self, answer: Json, failure: Reported | None) -> None:
+    def keep(self, answer: Json, failure: CallbackError | None) -> None:
         """Keep what was answered at the desk of this run before its sender gets a reply."""
         runtime, task = self.runtime, self.task
         failed = None if failure is None else [failure.name, failure.cause]
@@ -261,7 +267,7 @@ class DurableJob:
                 return result
         try:
             return JobAnswer(task.answer())
-        except Reported as failure:
+        except CallbackError as failure:
             return JobAnswer(None, failure)
 
     async def _either(self, token: TokenWait) -> None:
@@ -277,7 +283,7 @@ class DurableJob:
                 continue
             try:
                 await suspension.wait(task.token, task.due, token.answer, execution)
-            except Suspended:  # and so is the job
+            except Suspension:  # and so is the job
                 await wait({execution})
 
 

@@ -16,7 +16,7 @@ from asl.engine.journal_values import write_spending
 from asl.engine.usage import add_amounts, read_amounts, write_amounts
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.calls import Options
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["JournaledCalls"]
 
@@ -53,7 +53,7 @@ class JournaledCalls:
             options.began, call.deadline = deadline - options.timeout, deadline
             if self.runtime.now() >= deadline:  # the agent is not called any more
                 raise mark_usage_unknown(
-                    Raised("States.Timeout", options.cause("answer", options.timeout))
+                    RaisedError("States.Timeout", options.cause("answer", options.timeout))
                 )
         if options.again:
             self._keep_beginning(call.at, call, options)

@@ -31,7 +31,7 @@ from asl.engine.journal_values import (
 )
 from asl.engine.usage import Usage, read_amounts
 from asl.states.blocks.progress import Told
-from asl.states.errors import Suspended
+from asl.states.errors import Suspension
 
 __all__ = ["FAIL_POINTS", "PATIENCE", "JournalMismatch", "JournaledResults"]
 
@@ -118,7 +118,7 @@ class JournaledResults:
         except StateError as error:
             self.put(at, log, key, kind, None, error)
             raise
-        except Suspended:
+        except Suspension:
             if metered:  # its reservation has ended with it
                 self.keep_spending()
             raise

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from asl.core.python_imports import code_folders
 from asl.effects.tools.bounds import CallBounds
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["enforce_bounds"]
 
@@ -77,7 +77,7 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
             bounds.looks_up(arguments[0])
         elif event in FILES and bounds.files:
             _opened(bounds, event, arguments)
-    except Raised as refusal:
+    except RaisedError as refusal:
         bounds.refusal = refusal
         raise PermissionError(refusal.cause) from None  # which Python code is prepared for
     finally:

@@ -47,7 +47,7 @@ class BlockingTools:
         self._threaded = runtime.in_event_loop
 
     def call(self, name: str, arguments: Json = None) -> Json:
-        """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        """Use a tool of the run by its name; raises RaisedError, whatever goes wrong."""
         if self._asked.over:
             raise call_ended(name)
         return self._done(self._tools.call(name, arguments))

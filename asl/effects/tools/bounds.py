@@ -26,7 +26,7 @@ from asl.effects.tools.addresses import (
 from asl.effects.tools.argument_scan import MAX_PATH, hosts_in, is_path, texts_in
 from asl.effects.tools.file_bounds import FileBounds
 from asl.states.blocks.policy import Reach
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["CallBounds"]
 
@@ -42,7 +42,7 @@ class CallBounds:
         self.folder = folder or (os.getcwd() if files else "")
         self.files = [FileBounds(each, self.folder) for each in files]
         self.limits_network = bool(hosts)
-        self.refusal: Raised | None = None
+        self.refusal: RaisedError | None = None
         """The latest refusal of a function's action."""
         self.named: list[str] = []
         """The hosts that the call names, or that were looked up by it."""
@@ -53,7 +53,7 @@ class CallBounds:
     # What the arguments say
 
     def check(self, arguments: Json) -> None:
-        """Raise Raised("States.Permissions") for arguments that name what may not be reached."""
+        """Raise RaisedError("States.Permissions") for arguments with a forbidden target."""
         for key, text in texts_in(arguments):
             if self.hosts:
                 for host in hosts_in(key, text):
@@ -65,7 +65,7 @@ class CallBounds:
     # Hosts
 
     def name(self, host: str) -> None:
-        """Raise Raised("States.Permissions") unless a host may be reached, by its name."""
+        """Raise RaisedError("States.Permissions") unless a host may be reached, by its name."""
         name = normalize_host(host)
         for reach in self.hosts:
             if matches_host(name, reach.denied):
@@ -74,7 +74,7 @@ class CallBounds:
                 raise self.refused(f"the host {host!r} is not allowed")
 
     def admit(self, host: str, address: str) -> None:
-        """Raise Raised("States.Permissions") unless *host* may be reached at this address."""
+        """Raise RaisedError("States.Permissions") unless *host* may be reached at this address."""
         self.name(host)
         found = reached_address(address)
         text, name = str(found), normalize_host(host)
@@ -95,26 +95,26 @@ class CallBounds:
             )
 
     async def address(self, host: str, port: int) -> str:
-        """Return the address to connect to; raises Raised."""
+        """Return the address to connect to; raises RaisedError."""
         from asyncio import get_running_loop
 
         self.name(host)
         try:
             found = await get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise Raised("Agent.NetworkError", f"{host}: {error.strerror or error}") from None
-        refusal: Raised | None = None
+            raise RaisedError("Agent.NetworkError", f"{host}: {error.strerror or error}") from None
+        refusal: RaisedError | None = None
         denied = await self._denied_addresses()
         for *_, place in found:
             try:
                 self.admit(host, str(place[0]))
                 if (other := denied.get(str(reached_address(str(place[0]))))) is not None:
                     raise self.refused(f"the host {host!r} is {other!r}, which is denied")
-            except Raised as error:
+            except RaisedError as error:
                 refusal = error
             else:
                 return str(place[0])
-        raise refusal or Raised("Agent.NetworkError", f"{host}: it has no address")
+        raise refusal or RaisedError("Agent.NetworkError", f"{host}: it has no address")
 
     async def _denied_addresses(self) -> dict[str, str]:
         """Return the addresses of the hosts that are denied by their names."""
@@ -132,7 +132,7 @@ class CallBounds:
         return addresses
 
     def connects(self, address: object) -> None:
-        """Raise Raised("States.Permissions") unless a socket may connect there."""
+        """Raise RaisedError("States.Permissions") unless a socket may connect there."""
         if not self.hosts:
             return
         if type(address) is not tuple:
@@ -155,7 +155,7 @@ class CallBounds:
     # Files
 
     def path(self, path: str, *, reading: bool) -> None:
-        """Raise Raised("States.Permissions") unless a file may be touched."""
+        """Raise RaisedError("States.Permissions") unless a file may be touched."""
         if path.lower().startswith("file:"):
             path = urlsplit(path).path
         if "\0" in path or len(path) > MAX_PATH:
@@ -165,6 +165,6 @@ class CallBounds:
             if fault is not None:
                 raise self.refused(f"{path!r} {fault}")
 
-    def refused(self, why: str) -> Raised:
+    def refused(self, why: str) -> RaisedError:
         """Return the error of what the tool may not do."""
-        return Raised("States.Permissions", f"tool {self.tool!r}: {why}")
+        return RaisedError("States.Permissions", f"tool {self.tool!r}: {why}")

@@ -13,7 +13,7 @@ from asl.engine.ledger import Ledger
 from asl.engine.reservations import Reservation
 from asl.engine.tools import ToolOffer
 from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["ToolBudgets"]
 
@@ -30,7 +30,7 @@ class ToolBudgets:
     def reservation(self, offer: ToolOffer) -> Reservation | None:
         """Return the call of a tool for the ledger, if there is one.
 
-        Raises Raised where a limit does not allow it and fails the call of the agent anyway.
+        Raises RaisedError where a limit does not allow it and fails the call of the agent anyway.
         """
         at = self.outer.at
         if self.caller.budget_gate is None:
@@ -40,12 +40,12 @@ class ToolBudgets:
         try:
             return ledger.tool(at, offer.names, self.policies.categories(offer), parent)
         except StateError as error:
-            raise Raised(error.name, error.cause) from None
+            raise RaisedError(error.name, error.cause) from None
 
     async def begin(
         self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
     ) -> Reservation | None:
-        """Reserve for a tool, where anything limits it; raises Raised."""
+        """Reserve for a tool, where anything limits it; raises RaisedError."""
         tool, at = offer.names[0], self.outer.at
         with self.log.preparing(tool, arguments, outcome):
             reservation = self.reservation(offer)

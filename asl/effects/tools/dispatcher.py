@@ -43,7 +43,7 @@ from asl.engine.reservations import Reservation
 from asl.engine.tools import ListTools, ToolOffer
 from asl.engine.turns import OpenToolCall, PausableTurn, TurnPlace
 from asl.states.calls import Options, Part, Target
-from asl.states.errors import Exhausted, Raised
+from asl.states.errors import BudgetOverrun, RaisedError
 
 __all__ = ["ToolDispatcher"]
 
@@ -107,7 +107,7 @@ class ToolDispatcher:
         return [offer.names[0] for offer in await self._registered()]
 
     async def call(self, name: str, arguments: Json = None) -> Json:
-        """Use a tool of the run by its name; raises Raised, whatever goes wrong."""
+        """Use a tool of the run by its name; raises RaisedError, whatever goes wrong."""
         offer = await self._found(self.outer.hide(name), arguments)
         return await self.use(offer, {} if arguments is None else arguments)
 
@@ -121,7 +121,7 @@ class ToolDispatcher:
         if why is not None:
             cause = f"tool {name!r} {why}"
             self.log.refuse(name, arguments, "States.Permissions", cause)
-            raise Raised("States.Permissions", cause)
+            raise RaisedError("States.Permissions", cause)
         box = self.room.boxes.get(name) or self.room.boxes.get(server if slash else name)
         try:
             offers = [] if box is None else await self._in_time(name, lambda: self._told(box))
@@ -136,12 +136,12 @@ class ToolDispatcher:
         hint = did_you_mean(name, usable)
         cause = f"there is no tool {name!r}" + (f" ({hint})" if hint else "")
         self.log.refuse(name, arguments, "Agent.ToolError", cause)
-        raise Raised("Agent.ToolError", cause)
+        raise RaisedError("Agent.ToolError", cause)
 
     # A call
 
     async def use(self, offer: ToolOffer, arguments: Json) -> Json:
-        """Use a tool that was offered; raises Raised, whatever goes wrong."""
+        """Use a tool that was offered; raises RaisedError, whatever goes wrong."""
         if self.asked.over:
             raise call_ended(offer.name)
         if self.real and self.caller.runtime.in_event_loop:
@@ -203,18 +203,18 @@ class ToolDispatcher:
     async def _repeat(self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome) -> Json:
         """Give the outcome that a tool call had before the turn was paused."""
         at = self.outer.at
-        with suppress(Raised):  # which is part of the outcome
+        with suppress(RaisedError):  # which is part of the outcome
             await self._insist_on_consent(offer, arguments, outcome)
         if outcome.used and self.caller.budget_gate is not None:
             self.accounts.ledger.recall(at, outcome.used)
             self.caller.persistence.calls.record_usage(at, outcome.used)
         self.log.tell(outcome, offer.names[0], arguments)
         if outcome.error is not None:
-            raise Raised(*outcome.error)
+            raise RaisedError(*outcome.error)
         return outcome.result
 
     async def _made(self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome) -> Json:
-        """Use a tool; raises Raised, whatever goes wrong."""
+        """Use a tool; raises RaisedError, whatever goes wrong."""
         tool, rates = offer.names[0], self.room.rates
         with self.log.preparing(tool, arguments, outcome):
             self.accounts.reservation(offer)
@@ -251,7 +251,7 @@ class ToolDispatcher:
     async def _insist_on_consent(
         self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
     ) -> None:
-        """Ask people where a policy requires their approval; raises Raised where they reject."""
+        """Ask people where a policy requires their approval; raises RaisedError if they reject."""
         if outcome.place is None:
             return
         (turn, use), tool = outcome.place, offer.names[0]
@@ -267,7 +267,7 @@ class ToolDispatcher:
             try:
                 decision = await turn.ask(use, f"{outcome.name}.{number}", question)
             except StateError as error:
-                raise Raised(error.name, error.cause) from None
+                raise RaisedError(error.name, error.cause) from None
             record = decision["record"]
             if record["approval"] != question.body["options"][0]:
                 raise rejection_failure(tool, record)
@@ -303,7 +303,7 @@ class ToolDispatcher:
             raise failure from cause_for(failure, error)
         except BaseException as stop:  # cancelled: the record says so, and it flies on
             if call.answered:
-                with suppress(StateError, Exhausted):
+                with suppress(StateError, BudgetOverrun):
                     self.accounts.count(reservation, dict(call.usage or {}), outcome)
             elif self.log.pauses:
                 raise
@@ -321,7 +321,7 @@ class ToolDispatcher:
                 self.log.tell(outcome, tool, arguments)
 
     async def _in_time(self, tool: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what is answered within the `Timeout` of the policies; raises Raised."""
+        """Return what is answered within the `Timeout` of the policies; raises RaisedError."""
         limits = (each.policy.timeout for each in self.policies.levels)
         seconds = min((each for each in limits if each is not None), default=None)
         if seconds is None:
@@ -336,7 +336,7 @@ class ToolDispatcher:
             if not has_expired(limit):
                 raise
             text = f"tool {tool!r}: no answer within {seconds:g} s"
-            raise mark_usage_unknown(Raised("Agent.ToolError", text)) from None
+            raise mark_usage_unknown(RaisedError("Agent.ToolError", text)) from None
 
     async def _answer(
         self, offer: ToolOffer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
@@ -360,7 +360,7 @@ class ToolDispatcher:
             return await self._in_time(tool, ask)
         except NotJson as error:
             text = f"tool {tool!r}: it returned no JSON: {error}"
-            raise mark_usage_unknown(Raised("Agent.ToolError", text)) from None
+            raise mark_usage_unknown(RaisedError("Agent.ToolError", text)) from None
         except BaseException as raised:  # foreign code: anything it raises is its failure
             failure = alone(raised)
             if isinstance(failure, StateError):

@@ -13,7 +13,7 @@ from asl.engine.reservations import Reservation
 from asl.states.blocks.policy import Hook
 from asl.states.blocks.verdicts import UnclearVerdict, is_verdict, rejection
 from asl.states.calls import Options, Target
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["ToolHooks"]
 
@@ -28,7 +28,7 @@ class ToolHooks:
         self.log = log
 
     async def before(self, tool: str, arguments: Json, outcome: ToolOutcome) -> None:
-        """Ask the hooks whether a call may be made; raises Raised where one has it blocked."""
+        """Ask the hooks whether a call may be made; raises RaisedError where one has it blocked."""
         request = {"tool": tool, "arguments": arguments, "state": self.outer.state_name}
         for level in self.policies.levels:
             if "Before" not in level.hooks:
@@ -43,7 +43,7 @@ class ToolHooks:
                     why = error.cause or error
                     cause = f"tool {tool!r}: the hook before it has blocked it: {why}"
                     kept = error.name if error.name == "States.BudgetExceeded" else OWN_NAMES[0]
-                    raise Raised(kept, cause) from error
+                    raise RaisedError(kept, cause) from error
 
     async def after(
         self,
@@ -53,7 +53,7 @@ class ToolHooks:
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> None:
-        """Show the hooks what was answered; raises Raised where one fails or rejects it."""
+        """Show the hooks what was answered; raises RaisedError where one fails or rejects it."""
         state = self.outer.state_name
         response = {"tool": tool, "arguments": arguments, "result": result, "state": state}
         for level in reversed(self.policies.levels):
@@ -68,7 +68,7 @@ class ToolHooks:
                     if error.name == "States.BudgetExceeded":
                         raise
                     cause = f"tool {tool!r}: the hook after it has failed: {error}"
-                    raise Raised("Agent.ToolError", cause) from error
+                    raise RaisedError("Agent.ToolError", cause) from error
 
     async def _hooked(
         self,

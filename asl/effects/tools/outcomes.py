@@ -11,7 +11,7 @@ from asl.engine.exception_mapping import bounded_text, describe_exception
 from asl.engine.turns import TurnPlace
 from asl.engine.usage import UNKNOWN, add_amounts, read_amounts, write_amounts
 from asl.states.blocks.budget_limits import Amounts
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = [
     "OWN_NAMES",
@@ -67,28 +67,28 @@ REJECTED: Final = "Agent.ToolRejected"
 """The failure of a tool call that people have rejected; the agent may go on without it."""
 
 
-def normalize_failure(tool: str, error: StateError) -> Raised:
+def normalize_failure(tool: str, error: StateError) -> RaisedError:
     """Return the failure of a tool by the name that the specification has for it."""
     if error.name in OWN_NAMES:
-        return error if isinstance(error, Raised) else Raised(error.name, error.cause)
+        return error if isinstance(error, RaisedError) else RaisedError(error.name, error.cause)
     if error.name == "Agent.ToolError" and str(error.cause).startswith(f"tool {tool!r}:"):
-        return Raised(error.name, error.cause)
-    return Raised("Agent.ToolError", bounded_text(f"tool {tool!r}: {error}"))
+        return RaisedError(error.name, error.cause)
+    return RaisedError("Agent.ToolError", bounded_text(f"tool {tool!r}: {error}"))
 
 
-def call_ended(tool: str) -> Raised:
+def call_ended(tool: str) -> RaisedError:
     """Return the error of a tool call that is made after the call of its agent has ended."""
-    return Raised("Agent.ToolError", f"tool {tool!r}: the call of the agent has ended")
+    return RaisedError("Agent.ToolError", f"tool {tool!r}: the call of the agent has ended")
 
 
-def rejection_failure(tool: str, record: Mapping[str, Json]) -> Raised:
+def rejection_failure(tool: str, record: Mapping[str, Json]) -> RaisedError:
     """Return the failure of a call that people have rejected."""
     said = f": {record['comment']}" if record["comment"] else ""
     who, option = record["approver"], record["approval"]
     cause = f"tool {tool!r}: {who} has rejected the call ({option!r}){said}"
-    return Raised(REJECTED, cause)
+    return RaisedError(REJECTED, cause)
 
 
-def tool_failure(tool: str, error: BaseException) -> Raised:
+def tool_failure(tool: str, error: BaseException) -> RaisedError:
     """Return the failure of a tool that has raised what is no failure by itself."""
-    return Raised("Agent.ToolError", f"tool {tool!r}: {describe_exception(error)}")
+    return RaisedError("Agent.ToolError", f"tool {tool!r}: {describe_exception(error)}")

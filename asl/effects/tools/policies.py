@@ -19,7 +19,7 @@ from asl.effects.tools.bounds import CallBounds
 from asl.engine.agent import Agent, Call
 from asl.engine.tools import ToolOffer
 from asl.states.blocks.policy import parse_size
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["CallPolicies", "sanitize"]
 
@@ -66,23 +66,23 @@ class CallPolicies:
         return next((each for each in refusals if each is not None), None)
 
     def prepared(self, offer: ToolOffer, arguments: Json) -> Json:
-        """Return the arguments with the defaults; raises Raised for those that are wrong."""
+        """Return the arguments with the defaults; raises RaisedError for those that are wrong."""
         tool = offer.names[0]
         why = self.refusal(offer.names)
         if why is not None:
-            raise Raised("States.Permissions", f"tool {tool!r} {why}")
+            raise RaisedError("States.Permissions", f"tool {tool!r} {why}")
         if self.outer.tool_depth >= MAX_NESTED:
             text = f"tool {tool!r}: tools use one another more than {MAX_NESTED} deep"
-            raise Raised("Agent.ToolError", text)
+            raise RaisedError("Agent.ToolError", text)
         try:
             own = copy_for_agent(
                 copy_result(arguments, self.caller.limit, tool), self.caller.limit, tool
             )
         except (NotJson, StateError) as error:
             text = f"tool {tool!r}: the arguments are wrong: {error}"
-            raise Raised("Agent.ToolError", text) from None
+            raise RaisedError("Agent.ToolError", text) from None
         if type(own) is not dict:
-            raise Raised("Agent.ToolError", f"tool {tool!r}: the arguments are an object")
+            raise RaisedError("Agent.ToolError", f"tool {tool!r}: the arguments are an object")
         for level in self.levels:
             own = {**level.policy.arguments(offer.names), **own}
         self._judge(tool, "arguments", own, offer.input)
@@ -105,10 +105,10 @@ class CallPolicies:
         wrong = faults(schema, value)
         if wrong:
             verb = "are" if what == "arguments" else "is"
-            raise Raised("Agent.ToolError", f"tool {tool!r}: the {what} {verb} wrong: {wrong}")
+            raise RaisedError("Agent.ToolError", f"tool {tool!r}: the {what} {verb} wrong: {wrong}")
 
     async def bounded(self, offer: ToolOffer, arguments: Json) -> tuple[Agent, CallBounds]:
-        """Return who answers, and within which bounds; raises Raised for what cannot be bounded."""
+        """Return the answerer and its bounds; raises RaisedError for a tool without bounds."""
         tool, agent = offer.names[0], offer.agent
         hosts = [level.policy.hosts for level in self.levels if level.policy.hosts is not None]
         files = [level.policy.files for level in self.levels if level.policy.files is not None]
@@ -125,20 +125,20 @@ class CallPolicies:
                 self.caller.runtime.clock.real_ends()
         why = enforcement_gap(tool, agent, [level.policy for level in self.levels])
         if why is not None:
-            raise Raised("States.Permissions", why)
+            raise RaisedError("States.Permissions", why)
         return agent, bounds
 
     def sandbox(self, tool: str) -> Mapping[str, Json] | None:
-        """Return the settings of the sandbox that a tool needs, None for none; raises Raised."""
+        """Return the settings of the sandbox of a tool, None for none; raises RaisedError."""
         needed = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
         if any(each != needed[-1] for each in needed):
             text = f"tool {tool!r}: it would need several sandboxes at once"
-            raise Raised("States.Permissions", text)
+            raise RaisedError("States.Permissions", text)
         if not needed:
             return None
         operator = self.caller.runtime.serving().policy
         if operator is not None and (refusal := operator.refusal(needed[-1])) is not None:
-            raise Raised("States.Permissions", f"tool {tool!r}: {refusal}")
+            raise RaisedError("States.Permissions", f"tool {tool!r}: {refusal}")
         return needed[-1]
 
     @cached_property
@@ -160,7 +160,7 @@ class CallPolicies:
                 yield RateDemand(level.workflow, network_limit(most), self.outer.tool_keys)
 
     def cleaned(self, offer: ToolOffer, result: Json) -> Json:
-        """Return the answer as the agent may see it; raises Raised for one that is wrong."""
+        """Return the answer as the agent may see it; raises RaisedError for one that is wrong."""
         tool = offer.names[0]
         for level in self.levels:
             for check in level.policy.checks(offer.names, "Output"):
@@ -170,7 +170,7 @@ class CallPolicies:
                     most = _size(check["MaxSize"])
                     if not fits(result, most):
                         text = f"tool {tool!r}: the answer is larger than {most} bytes"
-                        raise Raised("Agent.ToolError", text)
+                        raise RaisedError("Agent.ToolError", text)
                 if "Schema" in check:
                     self._judge(tool, "answer", result, check["Schema"])
         return result

@@ -12,7 +12,7 @@ from asl.effects.caller import Caller
 from asl.effects.tools.outcomes import ToolOutcome
 from asl.effects.tools.policies import CallPolicies
 from asl.engine.agent import Call
-from asl.states.errors import Raised
+from asl.states.errors import RaisedError
 
 __all__ = ["ToolLog"]
 
@@ -51,15 +51,15 @@ class ToolLog:
         """Record a tool call as refused if its preparation fails or is cancelled.
 
         Raises:
-            Raised: The preparation fails; other errors of the state are converted to it.
+            RaisedError: The preparation fails; other errors of the state are converted to it.
         """
         try:
             yield
         except StateError as error:
             self.refuse(tool, arguments, str(error.name), str(error.cause), outcome)
-            if isinstance(error, Raised):
+            if isinstance(error, RaisedError):
                 raise
-            raise Raised(error.name, error.cause) from None
+            raise RaisedError(error.name, error.cause) from None
         except BaseException as stop:  # cancelled, or a pause: the history says so, and it flies on
             self._give_up(tool, arguments, stop)
             raise
