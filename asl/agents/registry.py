@@ -15,7 +15,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.engine.agent import Agent, CallbackHandler, Find, OpenAgents, open_agent
 from asl.engine.tools import ListTools
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 from asl.states.calls import Target, is_function
 
 __all__ = ["Registry"]

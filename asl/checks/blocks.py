@@ -8,8 +8,7 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.expr.expressions import parse_expression
-from asl.expr.templates import SUFFIX, dynamic_fields, is_dynamic, template_faults
+from asl.expr.templates import SUFFIX, dynamic_fields, is_dynamic, parse_expression, template_faults
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.blocks import BLOCKS, DOCUMENT_BLOCKS

@@ -16,9 +16,16 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.expr import intrinsics
 from asl.expr.choice_rules import COMBINATORS, OPERATORS
-from asl.expr.expressions import Parsed, is_path, parse_expression, paths_in
 from asl.expr.paths import Path, concerns, parse_path, parse_reference_path, parse_result_path
-from asl.expr.templates import SUFFIX, dynamic_fields, template_faults
+from asl.expr.templates import (
+    SUFFIX,
+    Parsed,
+    dynamic_fields,
+    is_path,
+    parse_expression,
+    paths_in,
+    template_faults,
+)
 from asl.states import type_of
 from asl.states.base import Node
 from asl.states.fields import FieldIndex, Reading

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Final
 
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 from asl.expr.query_protocol import DELIMITERS
 
 __all__ = ["ALONE", "of_function", "of_name", "of_syntax", "of_text"]

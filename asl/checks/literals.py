@@ -17,8 +17,7 @@ from asl.core.pointers import escape, tokens
 from asl.core.values import Json, compact
 from asl.expr import interpolation
 from asl.expr.choice_rules import OPERATORS
-from asl.expr.expressions import parse_expression
-from asl.expr.templates import SUFFIX
+from asl.expr.templates import SUFFIX, parse_expression
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node, StateType
 from asl.states.blocks import BLOCKS

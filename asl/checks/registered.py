@@ -6,7 +6,7 @@ from typing import Final
 
 from asl.checks.workflow import Workflow, text
 from asl.core.diagnostics import Finding
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 from asl.states.base import Node
 from asl.states.calls import Target, is_function
 from asl.states.debating import ARBITER

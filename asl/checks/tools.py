@@ -12,8 +12,8 @@ from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.pointers import escape
 from asl.core.regex import linear
 from asl.core.values import Json
-from asl.expr.glob import compile_glob
 from asl.expr.templates import SUFFIX
+from asl.expr.text_matching import compile_glob
 from asl.states.approval_answers import ANYTHING
 from asl.states.approval_rules import check_terms
 from asl.states.base import Node, awaits

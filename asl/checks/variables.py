@@ -9,7 +9,7 @@ from asl.checks.workflow import Scope, Workflow
 from asl.checks.written import queries_of, read
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
-from asl.expr.expressions import paths_in
+from asl.expr.templates import paths_in
 from asl.states.base import Node
 
 __all__ = ["check", "references"]

@@ -5,18 +5,19 @@ Each query language is one module that knows how its fields are compiled; the st
 what they need and hardly notice which of them answers (Specification 3.1, 3.6).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from asl.compiler.jsonpath import JsonPathCompiler
 from asl.compiler.retry_catch import compile_retrier
 from asl.compiler.state import StateCompiler, bound_output
+from asl.core.lazy import LazyTable
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.expr.history_hooks import history_hook
-from asl.program import ComputeBlocks, Machine, Program, Scope, Step
+from asl.program import ComputeBlocks, EntryEvents, Machine, Program, Scope, Step
 from asl.states import STATE_TYPES
 from asl.states.base import mentions
 from asl.states.blocks import DOCUMENT_BLOCKS, budget, tools
@@ -50,7 +51,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         budgeted=limits is not None
         or any(step.budget is not None for step in steps)
         or late("Budget", "MaxCalls", "MaxCalls.$"),
-        told=None if profile.aws else history_hook(workflow.get("Metadata")),
+        told=None if profile.aws else _entry_events(workflow.get("Metadata")),
         tracked="Progress" in workflow
         or any(step.progress is not None for step in steps)
         or late("Progress"),
@@ -62,6 +63,20 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         between=automatic(workflow["Checkpointing"]) if "Checkpointing" in workflow else None,
         settle=_settle(workflow, profile),
     )
+
+
+HISTORY_HOOKS: Final[Mapping[str, Callable[[Json], EntryEvents | None]]] = LazyTable(
+    {"Flujo": "asl.expr.flujo.state_machines:history_hook"}
+)
+"""The history events that a dialect adds, by its member of `Metadata`."""
+
+
+def _entry_events(metadata: Json) -> EntryEvents | None:
+    """Return the additional history events of a converted document, None if it has none."""
+    for name in metadata if isinstance(metadata, dict) else ():
+        if name in HISTORY_HOOKS:
+            return HISTORY_HOOKS[name](metadata[name])
+    return None
 
 
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> CompileLimits | None:

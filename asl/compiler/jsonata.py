@@ -10,10 +10,10 @@ from asl.compiler.retry_catch import compile_matcher
 from asl.compiler.state import StateCompiler
 from asl.core.profile import Missing
 from asl.core.values import Json
-from asl.expr import queries
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame, assign_variables, identity
-from asl.expr.references import Place
+from asl.expr.jsonata import templates
+from asl.expr.result_path import Place
 from asl.program import Catcher, Finish
 
 __all__ = ["JsonataCompiler"]
@@ -35,11 +35,11 @@ class JsonataCompiler(StateCompiler):
         """Compile the template in *field*; the closure takes `$states`."""
         if field not in self.state:
             return None
-        return queries.compile_template(self.state[field], self._site(field))
+        return templates.compile_template(self.state[field], self._site(field))
 
-    def _site(self, field: str) -> queries.Site:
+    def _site(self, field: str) -> templates.Site:
         place = self.place + field
-        return queries.Site(place, self.name, self.effect, self.token, self.profile.aws)
+        return templates.Site(place, self.name, self.effect, self.token, self.profile.aws)
 
     def input(self) -> Evaluate:
         return identity
@@ -53,9 +53,9 @@ class JsonataCompiler(StateCompiler):
 
     def computed(self, field: str, kind: str) -> Evaluate | None:
         value = self.state.get(field)
-        if type(value) is not str or queries.query_source(value) is None:
+        if type(value) is not str or templates.query_source(value) is None:
             return None
-        return _on_input(queries.compile_typed(value, self._site(field), kind))
+        return _on_input(templates.compile_typed(value, self._site(field), kind))
 
     def reference(self, field: str) -> Evaluate:
         raise AssertionError(f"{field!r} has no place in JSONata (V-ST-07)")
@@ -67,7 +67,7 @@ class JsonataCompiler(StateCompiler):
         written = self.state["Condition"]
         if type(written) is bool:
             return lambda data, frame: written
-        return _on_input(queries.compile_typed(written, self._site("Condition"), "boolean"))
+        return _on_input(templates.compile_typed(written, self._site("Condition"), "boolean"))
 
     def text(self, field: str) -> Evaluate | None:
         return self.template(field)

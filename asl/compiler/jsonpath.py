@@ -13,11 +13,10 @@ from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import interpolation, intrinsics
 from asl.expr.choice_rules import Operand, Predicate, compile_rule
-from asl.expr.expressions import is_path
 from asl.expr.frame import Evaluate, Frame, assign_variables, constant, identity
 from asl.expr.paths import Path, Use, compile_path, parse_path
-from asl.expr.references import Place, compile_constant_at, compile_result_path, report_conflict
-from asl.expr.templates import SUFFIX, compile_template
+from asl.expr.result_path import Place, compile_constant_at, compile_result_path, report_conflict
+from asl.expr.templates import SUFFIX, compile_template, is_path
 from asl.program import Catcher, Finish
 
 __all__ = ["JsonPathCompiler"]

@@ -13,7 +13,7 @@ from asl.core.profile import Missing, Profile
 from asl.core.values import Json, measure
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.references import Place
+from asl.expr.result_path import Place
 from asl.program import Catcher, Finish, Machine, MachineOf, Step, Work
 from asl.states import STATE_TYPES
 

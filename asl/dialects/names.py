@@ -7,7 +7,7 @@ from typing import Final
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 from asl.states.task import COMPUTED
 
 __all__ = [

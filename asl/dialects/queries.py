@@ -1,7 +1,7 @@
 """What readers write in JSONata."""
 
 from asl.core.values import Json
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["handed", "query"]
 

@@ -18,8 +18,8 @@ from asl.engine.agent import Agent, Call
 from asl.engine.document_blocks import document_block
 from asl.engine.frame import Frame
 from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
-from asl.expr.intrinsics.objects import merged
-from asl.expr.similarity import similarity, words
+from asl.expr.intrinsics.containers import merged
+from asl.expr.text_matching import similarity, words
 from asl.expr.times import format_timestamp, parse_duration
 
 __all__ = ["MemoryService"]

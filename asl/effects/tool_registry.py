@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from asl.core.values import Json
 from asl.effects.rate_limits import CallTracking, RateLimiter, tracking_of
 from asl.engine.tools import ListTools
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 from asl.states.blocks.budget_limits import Amounts
 from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, mounts_of, overlaid
 

@@ -57,7 +57,7 @@ class Searchable(Protocol):
     def search(
         self, namespace: str, words: Sequence[str], now: float, most: int
     ) -> Iterable[MemoryEntry]:
-        """Return entries that have one of *words* (`asl.expr.similarity.words`), the latest first.
+        """Return entries with one of *words* (`asl.expr.text_matching.words`), the latest first.
 
         Of more than *most* those are returned that have the rarer words.
         """

@@ -10,7 +10,7 @@ from asl.engine.journal_values import write_error, write_usage
 from asl.engine.records import EXITED, STRETCH, WHOLE
 from asl.engine.usage import NO_USAGE, Usage
 from asl.expr.frame import Variables
-from asl.expr.references import member_of
+from asl.expr.result_path import member_of
 from asl.program import Step
 from asl.states.calls import Options
 from asl.states.effects import ABSENT, Record

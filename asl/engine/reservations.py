@@ -37,7 +37,7 @@ from asl.engine.usage import (
     reported_amount,
     subtract_amounts,
 )
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 from asl.expr.times import format_timestamp
 from asl.states.blocks.budget_limits import (
     ALL_CALLS,

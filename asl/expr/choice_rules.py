@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame, constant
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 from asl.expr.times import instant, relative, shift
 
 __all__ = ["COMBINATORS", "OPERATORS", "Operand", "Operator", "Predicate", "compile_rule"]

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
-from asl.expr.expressions import parse_expression
 from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.templates import parse_expression
 
 __all__ = ["Insertion", "Part", "Steps", "check", "compile", "parse"]
 

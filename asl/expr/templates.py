@@ -2,13 +2,28 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
+from asl.expr import intrinsics
 from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.intrinsics import Call
+from asl.expr.paths import Path, parse_path
+from asl.expr.paths.jayway import JAVA_BLANKS
 
-__all__ = ["SUFFIX", "compile_template", "dynamic_fields", "is_dynamic", "template_faults"]
+__all__ = [
+    "SUFFIX",
+    "Parsed",
+    "compile_template",
+    "dynamic_fields",
+    "is_dynamic",
+    "is_path",
+    "parse_expression",
+    "paths_in",
+    "template_faults",
+]
 
 SUFFIX = ".$"
 
@@ -128,3 +143,44 @@ def _argument(value: Json) -> str:
     if _seems_expression(value):
         return value
     return "'" + re.sub(r"([\\'{}])", r"\\\1", value) + "'"
+
+
+Parsed: TypeAlias = Path | Call
+
+
+def parse_expression(text: str, aws: bool = False) -> Parsed:
+    """Parse an expression and the paths within it; raises ExpressionFault."""
+    if is_path(text, aws):
+        return parse_path(text, aws)
+    if "(" not in text:
+        raise ExpressionFault(
+            f"{text!r} is neither a path nor an intrinsic function",
+            0,
+            "V-ST-09",
+            f"write '$.{text}' for a field of the data" if text.isidentifier() else None,
+        )
+    call = intrinsics.parse(text)
+    for _ in paths_in(call, aws):  # raises for a path that cannot be read
+        pass
+    return call
+
+
+def is_path(text: str, aws: bool = False) -> bool:
+    """Return whether an expression is a path; on AWS it may have blanks around it."""
+    return (text.strip(JAVA_BLANKS) if aws else text).startswith("$")
+
+
+def paths_in(parsed: Parsed, aws: bool = False) -> Iterator[Path]:
+    """Yield every path that an expression reads; raises ExpressionFault for a malformed one."""
+    if isinstance(parsed, Path):
+        yield parsed
+        return
+    for argument in parsed.arguments:
+        if isinstance(argument, Call):
+            yield from paths_in(argument, aws)
+        elif isinstance(argument, intrinsics.Path):
+            try:
+                yield parse_path(argument.text, aws)
+            except ExpressionFault as fault:
+                offset = argument.offset + fault.offset
+                raise ExpressionFault(fault.message, offset, fault.code, fault.hint) from None

@@ -12,7 +12,7 @@ from asl.core.json_text import read_data
 from asl.core.private_files import create_private_file
 from asl.core.values import compact
 from asl.engine.memory import MemoryEntry
-from asl.expr.similarity import words
+from asl.expr.text_matching import words
 
 if TYPE_CHECKING:
     import sqlite3

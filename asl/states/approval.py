@@ -8,7 +8,7 @@ from asl.core.values import Json, compact
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame, assign_variables
 from asl.expr.paths import Use, compile_path, parse_path
-from asl.expr.references import compile_result_path, place
+from asl.expr.result_path import compile_result_path, place
 from asl.program import Finish, Step
 from asl.states.approval_fields import (
     approver_policy,

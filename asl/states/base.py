@@ -18,7 +18,7 @@ from asl.core.profile import Missing, Profile
 from asl.core.values import Json, compact
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate
-from asl.expr.references import Place
+from asl.expr.result_path import Place
 from asl.program import Finish, Machine, MachineOf, Step, Work
 
 __all__ = [

@@ -8,7 +8,7 @@ from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, constant, identity
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import parse_path
-from asl.expr.references import report_conflict
+from asl.expr.result_path import report_conflict
 from asl.states.base import Compiler
 from asl.states.effects import Frame
 from asl.states.numbers import Number, number

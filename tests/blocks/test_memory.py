@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import asl
 from asl.core.work import WorkLimits, WorkMeter
 from asl.engine.memory import MemoryEntry, ProcessMemory
-from asl.expr.similarity import similarity, words
+from asl.expr.text_matching import similarity, words
 from asl.memories.sqlite import TABLE, SqliteMemory
 
 Json = Any

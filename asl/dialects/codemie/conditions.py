@@ -12,7 +12,7 @@ from typing import Final
 
 from asl.core.errors import ExpressionFault
 from asl.expr.codemie.conditions import COMPARISONS, parse
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["Beyond", "comparisons", "equals", "translated"]
 

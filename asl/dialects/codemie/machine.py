@@ -16,7 +16,7 @@ from asl.dialects.codemie.options import DEFAULT, Options
 from asl.dialects.codemie.tasks import INPUT, Tasks
 from asl.dialects.names import FreshNames
 from asl.dialects.queries import query
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["Built", "built"]
 

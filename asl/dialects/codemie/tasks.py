@@ -10,9 +10,9 @@ from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.options import Options
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.queries import query
+from asl.expr.codemie.outputs import usable
 from asl.expr.codemie.placeholders import placeholders
-from asl.expr.codemie.schemas import usable
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["INPUT", "RETRIED", "Tasks"]
 

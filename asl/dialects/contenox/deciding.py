@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
 from asl.dialects.contenox.chain import Branch, Chain, Task
-from asl.expr.contenox import answers
+from asl.expr.contenox import handlers
 from asl.expr.contenox.templates import (
     Block,
     Call,
@@ -22,7 +22,7 @@ from asl.expr.contenox.templates import (
     parse,
 )
 from asl.expr.contenox.texts import shown
-from asl.expr.glob import escape_glob
+from asl.expr.text_matching import escape_glob
 
 __all__ = ["Beyond", "Case", "cases", "rule"]
 
@@ -57,7 +57,7 @@ def cases(chain: Chain, task: Task) -> list[Case] | None:
         return None
     try:
         listed = _listed(parse(task.template))
-        words = [(test, text, str(answers.command(text)["eval"])) for test, text in listed or ()]
+        words = [(test, text, str(handlers.command(text)["eval"])) for test, text in listed or ()]
     except (ExpressionFault, StateError):
         return None
     found = (

@@ -17,7 +17,7 @@ from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
 from asl.dialects.queries import handed, query
 from asl.expr.contenox.templates import Macro, macros_in
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["Built", "built"]
 

@@ -13,7 +13,7 @@ from asl.dialects.contenox import rules, shape
 from asl.dialects.contenox.chain import Chain
 from asl.dialects.contenox.machine import Built, built
 from asl.dialects.foreign import document
-from asl.expr.contenox.composing import JSON_PATH
+from asl.expr.contenox.chain_data import JSON_PATH
 
 __all__ = ["METADATA", "PROFILES", "profile_of", "read"]
 

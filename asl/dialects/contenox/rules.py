@@ -12,7 +12,7 @@ from asl.dialects.contenox.kinds import of_kinds
 from asl.dialects.contenox.tokens import aliases, evaluations, holds
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
 from asl.dialects.names import computed
-from asl.expr.contenox.composing import JSON_PATH, STRATEGIES
+from asl.expr.contenox.chain_data import JSON_PATH, STRATEGIES
 from asl.expr.contenox.templates import Block as TemplateBlock
 from asl.expr.contenox.templates import Macro, Node, macros_in, names_in, parse
 from asl.expr.paths.syntax import parse_path

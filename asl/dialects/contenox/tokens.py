@@ -5,8 +5,8 @@ from typing import Final
 
 from asl.dialects.contenox.chain import Branch, Chain, Task
 from asl.dialects.contenox.whens import number, range_of
-from asl.expr.contenox.chats import TOKENS
-from asl.expr.contenox.numbers import between, greater, less
+from asl.expr.contenox.handlers import TOKENS
+from asl.expr.contenox.texts import between, greater, less
 
 __all__ = ["ALIASING", "aliases", "evaluations", "holds", "tool_token"]
 

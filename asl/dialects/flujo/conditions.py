@@ -10,7 +10,7 @@ from typing import Final
 
 from asl.core.errors import ExpressionFault
 from asl.expr.flujo.conditions import expression, numeric
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["fails", "plain", "yields_boolean"]
 

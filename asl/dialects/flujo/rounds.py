@@ -12,7 +12,7 @@ from asl.core.json_text import read_data
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 from asl.dialects.flujo.blueprint import Step
-from asl.expr.flujo.data import MAX_PATH
+from asl.expr.flujo.pipeline_data import MAX_PATH
 from asl.expr.flujo.templates import parse
 
 __all__ = ["Rounds", "rounds_of"]

@@ -13,7 +13,7 @@ from asl.dialects.flujo.options import Options
 from asl.dialects.flujo.rounds import rounds_of
 from asl.dialects.names import computed
 from asl.expr.flujo.conditions import expression
-from asl.expr.flujo.forks import MERGES
+from asl.expr.flujo.control_flow import MERGES
 from asl.expr.flujo.templates import names_in, parse
 
 __all__ = ["of_blueprint"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-from asl.expr.glob import cached_glob
+from asl.expr.text_matching import cached_glob
 
 __all__ = [
     "hosts_at",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 
-from asl.expr.glob import cached_glob
+from asl.expr.text_matching import cached_glob
 from asl.states.blocks.policy import Reach
 
 __all__ = ["FileBounds"]

@@ -9,20 +9,20 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import WorkMeter, fail_beyond_limits
-from asl.expr.codemie import forks, schemas, store, transforms
+from asl.expr.codemie import context_store, outputs, transforms
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import as_text, coerced, parsed
 from asl.expr.codemie.placeholders import argument, filled, looked_up, placeholders
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.dialects import function_table
-from asl.expr.jsonata.undefined import UNDEFINED
+from asl.expr.jsonata.javascript import UNDEFINED
 
 __all__ = ["TABLE"]
 
 
 def _text(data: Json, template: Json, deep: bool = False) -> Json:
     with fail_beyond_limits():
-        return filled(as_text(template), store.in_scope(data), deep=deep)
+        return filled(as_text(template), context_store.in_scope(data), deep=deep)
 
 
 def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool = False) -> Json:
@@ -33,7 +33,7 @@ def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool =
 def _resolved(
     data: Json, arguments: Json, input_key: Json, meter: WorkMeter, deep: bool
 ) -> dict[str, Json]:
-    scope = store.in_scope(data)
+    scope = context_store.in_scope(data)
     if input_key is not None:
         steps = next(placeholders(f"{{{{{input_key}}}}}")).steps
         found = looked_up(steps, scope, meter) if steps else None
@@ -47,45 +47,53 @@ def _resolved(
 
 
 def _output(data: Json) -> Json:
-    return store.last_object(data)
+    return context_store.last_object(data)
 
 
 def _holds(data: Json, condition: str) -> Json:
-    found = parsed(store.opened(data)[1].get("last", ""))
+    found = parsed(context_store.opened(data)[1].get("last", ""))
     return isinstance(found, dict) and holds(condition, coerced(found))
 
 
 def _branch(data: Json, item: Json = UNDEFINED, include: Json = None) -> Json:
     if item is UNDEFINED:
-        return forks.begun(data)
-    return forks.entered(data, item, forks.EVERYTHING if include is None else include)
+        return context_store.begun(data)
+    return context_store.entered(
+        data, item, context_store.EVERYTHING if include is None else include
+    )
 
 
 _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "text": ("<xxb?:s>", _text, 3),
     "arguments": ("<xo(sl)?b?:o>", _arguments, 4),
-    "context": ("<x:o>", store.context_of, 1),
-    "history": ("<x:a>", store.history, 1),
+    "context": ("<x:o>", context_store.context_of, 1),
+    "history": ("<x:a>", context_store.history, 1),
     "store": (
         "<xxx?o?:o>",
-        lambda data, result, state=None, flags=None: store.stored(data, result, state, flags or {}),
+        lambda data, result, state=None, flags=None: context_store.stored(
+            data, result, state, flags or {}
+        ),
         4,
     ),
-    "step": ("<xn:o>", store.stepping, 2),
+    "step": ("<xn:o>", context_store.stepping, 2),
     "output": ("<x:o>", _output, 1),
     "holds": ("<xs:b>", _holds, 2),
-    "items": ("<xs:a>", forks.items, 2),
+    "items": ("<xs:a>", context_store.items, 2),
     "branch": ("<xx?x?:o>", _branch, 3),
-    "join": ("<xa:o>", forks.joined, 2),
+    "join": ("<xa:o>", context_store.joined, 2),
     "resume": (
         "<xxx?:o>",
-        lambda data, record, state=None: store.resumed(data, record, state),
+        lambda data, record, state=None: context_store.resumed(data, record, state),
         3,
     ),
-    "valid": ("<xo:x>", schemas.valid, 2),
-    "refuse": ("<xon:o>", lambda data, error, limit: store.refused(data, error, int(limit)), 3),
-    "errors": ("<x:a>", store.errors, 1),
-    "at": ("<xs:x>", forks.picked, 2),
+    "valid": ("<xo:x>", outputs.valid, 2),
+    "refuse": (
+        "<xon:o>",
+        lambda data, error, limit: context_store.refused(data, error, int(limit)),
+        3,
+    ),
+    "errors": ("<x:a>", context_store.errors, 1),
+    "at": ("<xs:x>", context_store.picked, 2),
     "transform": ("<xo:x>", transforms.transformed, 2),
 }
 """Signature, function and number of arguments by the name behind `$codemie_`."""

@@ -2,12 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, Final, NoReturn
 
-from asl.core.errors import NotJson
-from asl.core.values import Json, copy_foreign, fits, index_of
+import orjson
+
+from asl.core.errors import NotJson, StateError
+from asl.core.schemas import judge, malformed
+from asl.core.values import Json, compact, copy_foreign, excerpt, fits, index_of
 from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 
 __all__ = [
@@ -17,6 +20,8 @@ __all__ = [
     "parsed",
     "read_as",
     "shown_as_text",
+    "usable",
+    "valid",
     "values",
     "walked",
 ]
@@ -313,3 +318,57 @@ def _character(match: re.Match[str]) -> str:
     if other in _PLAIN:
         return other
     return _ESCAPES.get(other, f"\\{other}")
+
+
+SHOWN: Final = 20
+"""How many faults of one answer are told."""
+
+
+def usable(text: str) -> dict[str, Json] | None:
+    """Return the JSON Schema that a text is, None for one that only hints at a shape."""
+    try:
+        schema = orjson.loads(text)
+    except ValueError:
+        return None
+    if type(schema) is not dict or type(schema.get("type")) is not str:
+        return None
+    if type(schema.get("properties")) is not dict or not _local(schema):
+        return None
+    return None if malformed(schema, "Draft7Validator") else schema
+
+
+def _local(schema: Json) -> bool:
+    """Whether every reference stays within the schema."""
+    if type(schema) is list:
+        return all(map(_local, schema))
+    if type(schema) is not dict:
+        return True
+    target = schema.get("$ref")
+    if type(target) is str and not target.startswith("#/"):
+        return False
+    return all(map(_local, schema.values()))
+
+
+def valid(result: Json, schema: Mapping[str, Json]) -> Json:
+    """Return an answer that fits a schema; raises StateError("CM.OutputSchema") for another.
+
+    Its cause tells every fault, for the agent that is asked again.
+    """
+    output = parsed(as_text(result))
+    value = as_text(result) if output is NOTHING else output
+    faults = sorted(_faults(value, compact(schema)))
+    if faults:
+        raise StateError("CM.OutputSchema", "; ".join(faults[:SHOWN]))
+    return result
+
+
+def _faults(value: Json, schema: str) -> set[str]:
+    try:
+        return {_told(error) for error in judge(schema, "Draft7Validator", value)}
+    except WorkExceeded as error:
+        return {f"the answer cannot be judged: {error}"}
+
+
+def _told(error: Any) -> str:
+    place = "".join(f"/{step}" for step in error.absolute_path)
+    return f"{place or 'the answer'}: {excerpt(error.message, 200)}"

@@ -8,9 +8,9 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
 from asl.core.work import WorkMeter, fail_beyond_limits
 from asl.expr.codemie.conditions import Failure, holds, parse, value_of
+from asl.expr.codemie.context_store import context_of, history, last
 from asl.expr.codemie.outputs import NOTHING, parsed, walked
 from asl.expr.codemie.placeholders import filled
-from asl.expr.codemie.store import context_of, history, last
 
 __all__ = ["MAPPINGS", "transformed"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.core.work import WorkMeter, count_values, fail_beyond_limits
-from asl.expr.contenox.data import opened, refusal, traversals, variables
+from asl.expr.contenox.chain_data import opened, refusal, traversals, variables
 from asl.expr.contenox.templates import (
     Block,
     Call,

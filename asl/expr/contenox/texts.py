@@ -1,13 +1,27 @@
 """Values as texts: as templates show them, as text handlers take them, and chats."""
 
 import json
+import re
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from asl.core.errors import StateError
 from asl.core.values import Json, type_name
 
-__all__ = ["INPUT_TYPE", "Chat", "as_json", "content_of", "handed", "is_chat", "prompt", "shown"]
+__all__ = [
+    "INPUT_TYPE",
+    "Chat",
+    "as_json",
+    "between",
+    "content_of",
+    "greater",
+    "handed",
+    "is_chat",
+    "less",
+    "number_in",
+    "prompt",
+    "shown",
+]
 
 INPUT_TYPE = "Contenox.InputType"
 """The error of a task that cannot work on what it is given."""
@@ -82,3 +96,38 @@ def _exponent(text: str) -> str:
 def as_json(value: Json, *, ordered: bool = False) -> str:
     """Return a value as compact JSON; *ordered* by the keys of its objects."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=ordered)
+
+
+_FIRST: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
+_WHOLE: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+_LONGEST: Final = 10_000
+"""Characters of a text in which a number is looked for."""
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a text is, else the first one that it holds, else None."""
+    text = text[:_LONGEST]
+    bare = text.strip().translate(str.maketrans("", "", "\"' "))
+    found = _WHOLE.fullmatch(bare) or _FIRST.search(text)
+    if found is None:
+        return None
+    number = float(found[0])
+    return number if abs(number) != float("inf") else None
+
+
+def greater(text: str, than: float) -> Json:
+    """Whether a text holds a number, and that is greater."""
+    number = number_in(text)
+    return number is not None and number > than
+
+
+def less(text: str, than: float) -> Json:
+    """Whether a text holds a number, and that is less."""
+    number = number_in(text)
+    return number is not None and number < than
+
+
+def between(text: str, least: float, most: float) -> Json:
+    """Whether a text holds a number, and that is in a range, both ends included."""
+    number = number_in(text)
+    return number is not None and least <= number <= most

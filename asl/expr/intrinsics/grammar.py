@@ -10,8 +10,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.intrinsics.dialects import function, names
-from asl.expr.intrinsics.table import FUNCTIONS, Function
+from asl.expr.intrinsics.table import FUNCTIONS, Function, function, names
 
 MAX_NESTING = 10
 """Levels of nested calls, including the outermost."""

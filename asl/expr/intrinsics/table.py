@@ -1,11 +1,16 @@
 """Every intrinsic function: one row each (Specification 5.2, 5.3)."""
 
+import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.intrinsics import agent, arrays, numeric, objects, strings
+from asl.expr.intrinsics import agent, containers, numeric, strings
+
+__all__ = ["dialect_function", "function", "names"]
 
 Kinds: TypeAlias = frozenset[str]
 """JSON type names that an argument may have."""
@@ -74,20 +79,30 @@ _ROWS = (
         needs_profile=True,
         counted=True,
     ),
-    _function("StringToJson", objects.string_to_json, STRING, needs_profile=True, counted=True),
-    _function("JsonToString", objects.json_to_string, ANY, needs_profile=True, counted=True),
-    _function("Array", arrays.make, ANY, minimum=0, variadic=True),
-    _function("ArrayPartition", arrays.partition, ARRAY, NUMBER, needs_profile=True, counted=True),
-    _function("ArrayContains", arrays.contains, ARRAY, ANY, needs_profile=True, needs_frame=True),
-    _function("ArrayRange", arrays.span, NUMBER, NUMBER, NUMBER, minimum=2, needs_profile=True),
-    _function("ArrayGetItem", arrays.get_item, ARRAY, NUMBER, needs_profile=True),
-    _function("ArrayLength", arrays.length, ARRAY),
-    _function("ArrayUnique", arrays.unique, ARRAY, needs_profile=True, needs_frame=True),
+    _function("StringToJson", containers.string_to_json, STRING, needs_profile=True, counted=True),
+    _function("JsonToString", containers.json_to_string, ANY, needs_profile=True, counted=True),
+    _function("Array", containers.make, ANY, minimum=0, variadic=True),
+    _function(
+        "ArrayPartition", containers.partition, ARRAY, NUMBER, needs_profile=True, counted=True
+    ),
+    _function(
+        "ArrayContains", containers.contains, ARRAY, ANY, needs_profile=True, needs_frame=True
+    ),
+    _function("ArrayRange", containers.span, NUMBER, NUMBER, NUMBER, minimum=2, needs_profile=True),
+    _function("ArrayGetItem", containers.get_item, ARRAY, NUMBER, needs_profile=True),
+    _function("ArrayLength", containers.length, ARRAY),
+    _function("ArrayUnique", containers.unique, ARRAY, needs_profile=True, needs_frame=True),
     _function("Base64Encode", strings.base64_encode, STRING),
     _function("Base64Decode", strings.base64_decode, STRING, needs_profile=True),
     _function("Hash", strings.hash_, ANY, STRING, needs_profile=True, needs_frame=True),
     _function(
-        "JsonMerge", objects.json_merge, OBJECT, OBJECT, BOOLEAN, needs_profile=True, counted=True
+        "JsonMerge",
+        containers.json_merge,
+        OBJECT,
+        OBJECT,
+        BOOLEAN,
+        needs_profile=True,
+        counted=True,
     ),
     _function("MathAdd", numeric.add, NUMBER, NUMBER, variadic=True),
     _function(
@@ -104,7 +119,7 @@ _ROWS = (
     _function("UUID", strings.uuid, needs_frame=True),
     _function(
         "ArrayConcat",
-        arrays.concat,
+        containers.concat,
         ANY,
         variadic=True,
         agent_native=True,
@@ -132,15 +147,19 @@ _ROWS = (
     ),
     _function(
         "Merge",
-        objects.merge,
+        containers.merge,
         OBJECT | NULL,
         variadic=True,
         agent_native=True,
         needs_profile=True,
         needs_frame=True,
     ),
-    _function("Pick", objects.pick, OBJECT, STRING, variadic=True, agent_native=True, counted=True),
-    _function("Omit", objects.omit, OBJECT, STRING, variadic=True, agent_native=True, counted=True),
+    _function(
+        "Pick", containers.pick, OBJECT, STRING, variadic=True, agent_native=True, counted=True
+    ),
+    _function(
+        "Omit", containers.omit, OBJECT, STRING, variadic=True, agent_native=True, counted=True
+    ),
     _function("CurrentCost", agent.current_cost, agent_native=True, needs_frame=True),
     _function("CurrentTokens", agent.current_tokens, agent_native=True, needs_frame=True),
     _function("RemainingBudget", agent.remaining_budget, agent_native=True, needs_frame=True),
@@ -154,7 +173,7 @@ _ROWS = (
         needs_frame=True,
     ),
     _function(
-        "Coalesce", objects.coalesce, ANY, variadic=True, agent_native=True, missing_is_null=True
+        "Coalesce", containers.coalesce, ANY, variadic=True, agent_native=True, missing_is_null=True
     ),
 )
 
@@ -173,3 +192,65 @@ ALLOWED_IN_ERROR_PATH = frozenset(
     }
 )
 """The outermost functions that `ErrorPath` and `CausePath` may call (Specification 5.1)."""
+
+
+_SPELLED = {"codemie": "CodeMie"}
+"""Names of dialects that are not simply capitalized."""
+_INNER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def names(space: str) -> tuple[str, ...]:
+    """Return the functions of the dialect with this namespace, none for an unknown one."""
+    from asl.expr.jsonata.functions.dialects import dialect_functions as natives
+
+    prefix = space.lower()
+    if space != _space(prefix):
+        return ()
+    return tuple(f"{space}.{_camel(each)}" for each in natives(f"{prefix}_"))
+
+
+def _space(prefix: str) -> str:
+    return _SPELLED.get(prefix, prefix.capitalize())
+
+
+def _camel(name: str) -> str:
+    """Return the name of a function after its namespace: `codemie_prompt_to` is `PromptTo`."""
+    return "".join(part.capitalize() for part in name.split("_")[1:])
+
+
+@cache
+def dialect_function(name: str) -> Function | None:
+    """Return the function of this name; None for one that no dialect has."""
+    from asl.expr.jsonata.functions.dialects import dialect_functions as natives
+
+    space, _, own = name.partition(".")
+    if name not in names(space):
+        return None
+    key = f"{space.lower()}_{_INNER.sub('_', own).lower()}"
+    native = natives(key)[key]
+    parameters = native.signature.parameters
+    needed = sum(not each.pattern.endswith("?") for each in parameters)
+    return Function(
+        name, _called(name, native), (ANY,) * len(parameters), needed, len(parameters), True
+    )
+
+
+def _called(name: str, native: Any) -> Callable[..., Json]:
+    """Return a JSONata function as an intrinsic function, with the same argument checks."""
+    from asl.expr.jsonata.faults import QueryFault
+    from asl.expr.jsonata.javascript import UNDEFINED
+
+    def called(*arguments: Json) -> Json:
+        try:
+            checked = native.signature.validate(list(arguments), UNDEFINED)
+        except QueryFault as fault:
+            raise StateError("States.IntrinsicFailure", f"{name}: {fault}") from None
+        found: Json = native.call(*checked)
+        return found
+
+    return called
+
+
+def function(name: str) -> Function | None:
+    """Return the function of this name, None for an unknown one."""
+    return FUNCTIONS.get(name) if name.startswith("States.") else dialect_function(name)

@@ -5,7 +5,15 @@ from typing import Any, Final, NamedTuple
 
 from asl.expr.query_protocol import CalledMember, CertainFailure, Reference, TextOperand
 
-__all__ = ["ParsedTree", "bound_names", "certain_failures", "nodes_of", "references"]
+__all__ = [
+    "ParsedTree",
+    "bound_names",
+    "certain_failures",
+    "constant",
+    "context_reads",
+    "nodes_of",
+    "references",
+]
 
 Node = Any
 """A node of the library's tree."""
@@ -247,3 +255,81 @@ def certain_failures(tree: Node, shadowed: bool) -> list[CertainFailure]:
             name = str(step.value)
             found.append(CalledMember(step.position - len(name), name))
     return found
+
+
+_CONSTANTS = {"string": "string", "text": "string", "number": "number"}
+_CONSTRUCTORS = {"[": "array", "{": "object"}
+
+
+def context_reads(tree: Any) -> tuple[tuple[str, int], ...]:
+    """Return `(name, offset)` pairs: a field name, `$` for the item, `$$` for the root."""
+    found: list[tuple[str, int]] = []
+    _read(tree, True, found)
+    return tuple(found)
+
+
+def constant(tree: Any) -> str | None:
+    """Return the JSON type of a query that is a literal value, None for any other."""
+    if tree.type == "value":
+        return "null" if tree.value is None else "boolean"
+    if tree.type == "unary":
+        return _CONSTRUCTORS.get(tree.value)
+    return _CONSTANTS.get(tree.type)
+
+
+def _read(node: Any, top: bool, found: list[tuple[str, int]]) -> None:
+    """Add the uses in a node; *top* says whether the context is still that of the query."""
+    kind = node.type
+    if kind == "name":
+        if top:
+            found.append((node.value, max(node.position - len(node.value), 0)))
+    elif kind == "variable":
+        if node.value == "$" or (node.value == "" and top):
+            found.append((f"${node.value}", max(node.position - 1 - len(node.value), 0)))
+    elif kind == "path":
+        for index, step in enumerate(node.steps):
+            _read(step, top and index == 0, found)
+    elif kind == "sort":
+        for term in node.terms:
+            _read(term.expression, False, found)
+    elif kind == "transform":
+        for part in filter(None, (node.pattern, node.update, node.delete)):
+            _read(part, False, found)
+    else:
+        for part in _parts(node):
+            _read(part, top, found)
+    for filters in (node.predicate, node.stages):
+        for each in filters or ():
+            if each.type == "filter":
+                _read(each.expr, False, found)
+    if node.group is not None:
+        for part in _pairs(node.group.lhs_object):
+            _read(part, False, found)
+
+
+def _parts(node: Any) -> Iterator[Any]:
+    """Yield the children that are evaluated in the context of their parent."""
+    match node.type:
+        case "binary" | "apply":
+            yield from (node.lhs, node.rhs)
+        case "bind":
+            yield node.rhs
+        case "unary" if node.value == "{":
+            yield from _pairs(node.lhs_object)
+        case "unary" if node.value == "[":
+            yield from node.expressions
+        case "unary":
+            yield node.expression
+        case "condition":
+            yield from filter(None, (node.condition, node.then, node._else))
+        case "block":
+            yield from node.expressions
+        case "lambda":
+            yield node.body
+        case "function" | "partial":
+            yield from (node.procedure, *node.arguments)
+
+
+def _pairs(pairs: Iterable[Any]) -> Iterator[Any]:
+    for key, value in pairs:
+        yield from (key, value)

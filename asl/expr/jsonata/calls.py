@@ -7,10 +7,10 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.nesting import Nesting
 from asl.expr.jsonata.scopes import COPIED, READ, Scope
 from asl.expr.jsonata.signatures import Signature, parse_parameters
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Closure, Function, collapsed
 
 

@@ -12,14 +12,14 @@ from asl.core.regex import linear
 from asl.expr.jsonata import grouping, operators, paths
 from asl.expr.jsonata.analysis import nodes_of
 from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
-from asl.expr.jsonata.fast_parser import join_surrogates
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.nesting import nesting
+from asl.expr.jsonata.operators import Transform
+from asl.expr.jsonata.parser import join_surrogates
 from asl.expr.jsonata.scopes import Scope
 from asl.expr.jsonata.signatures import Parameter, Signature
 from asl.expr.jsonata.sorting import Term
-from asl.expr.jsonata.transforms import Transform
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Closure, Constructed, Function, Sequence, boolean, collapsed
 
 Node = Any

@@ -7,8 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
-from asl.expr.jsonata.serialization import stringify
-from asl.expr.jsonata.undefined import UNDEFINED
+from asl.expr.jsonata.javascript import UNDEFINED, stringify
 
 LONGEST = 1000
 """Characters of a value shown in a message."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.scopes import QueryRun, Scope
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import ITEM, Closure, Sequence
 
 

@@ -4,18 +4,21 @@ from collections.abc import Callable
 from math import fmod
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import normal, text
-from asl.expr.jsonata.scopes import CHARACTER, QueryRun
-from asl.expr.jsonata.serialization import INFINITY, PLAIN, SAFE, TooLong, double
-from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.javascript import INFINITY, PLAIN, SAFE, UNDEFINED, TooLong, Value, double
+from asl.expr.jsonata.scopes import CHARACTER, QueryRun, Scope
+from asl.expr.jsonata.signatures import Signature, parse_parameters
 from asl.expr.jsonata.values import (
     COMPARED,
+    Closure,
     Function,
+    are_strings,
     equal,
     identical,
     in_units,
     is_number,
     listed,
+    normal,
+    value_text,
 )
 
 MAX_RANGE = 1_000_000
@@ -194,7 +197,7 @@ def string(value: Value, run: QueryRun, pretty: bool = False) -> str:
         raise fault("D3001", value=value)
     run.spend(TEXT)
     try:
-        found = text(value, run.bounds.characters, pretty, run.spend, run.bounds.java)
+        found = value_text(value, run.bounds.characters, pretty, run.spend, run.bounds.java)
     except TooLong:
         raise run.too_long() from None
     run.spend_bytes(CHARACTER * len(found))
@@ -219,3 +222,80 @@ def interval(one: Value, other: Value, run: QueryRun) -> Value:
 
 def _is_integer(value: Value) -> bool:
     return type(value) is int or (type(value) is float and value.is_integer())
+
+
+_SIGNATURE = Signature(parse_parameters("<(oa):o>"))
+
+
+class Transform(Function):
+    """Copies its argument, then changes the objects that the pattern finds in the copy."""
+
+    __slots__ = ("clone", "delete", "pattern", "scope", "update")
+
+    def __init__(
+        self, pattern: Closure, update: Closure, delete: Closure | None, clone: Value, scope: Scope
+    ) -> None:
+        super().__init__("", 1)
+        self.pattern = pattern
+        self.update = update
+        self.delete = delete
+        self.clone = clone
+        self.scope = scope
+
+    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+        """Return the changed copy; raises T2011, T2012 and T2013."""
+        (value,) = _SIGNATURE.validate(arguments, item)
+        if value is UNDEFINED:
+            return UNDEFINED
+        if not isinstance(self.clone, Function):
+            raise fault("T2013")
+        copy = self.clone.apply([value], None, scope)
+        ours = _objects(copy, scope.run)
+        found = self.pattern(copy, self.scope)
+        for each in [] if found is UNDEFINED else listed(found):
+            scope.run.spend(6)
+            self._change(each, id(each) in ours)
+        return copy
+
+    def _change(self, found: Value, ours: bool) -> None:
+        update = self.update(found, self.scope)
+        if update is not UNDEFINED:
+            if type(update) is not dict:
+                raise fault("T2011", value=update)
+            if ours:
+                found.update(update)
+        if self.delete is None:
+            return
+        names = self.delete(found, self.scope)
+        if names is UNDEFINED:
+            return
+        if not are_strings(listed(names)):
+            raise fault("T2012", value=names)
+        for name in listed(names):
+            if ours:
+                found.pop(name, None)
+
+
+def copy_tree(value: Value, run: QueryRun) -> Value:
+    """Return a copy that shares no container with the original."""
+    run.spend(6)
+    if isinstance(value, list):
+        return [copy_tree(item, run) for item in value]
+    if type(value) is dict:
+        return {name: copy_tree(item, run) for name, item in value.items()}
+    return "" if isinstance(value, Function) else value
+
+
+def _objects(value: Value, run: QueryRun) -> set[int]:
+    """Return the ids of the copy's objects: nothing else may be changed."""
+    found: set[int] = set()
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        run.spend(2)
+        if type(each) is dict:
+            found.add(id(each))
+            todo.extend(each.values())
+        elif isinstance(each, list):
+            todo.extend(each)
+    return found

@@ -1,29 +1,37 @@
-"""Parse queries: common ones by `fast_parser`, all others by the bounded parser of the library."""
+"""Parse queries: common ones here, all others with the library.
+
+Common queries consist of calls, constants, names and operators, and bind no names. The library's
+parser also has the messages of all syntax errors.
+
+Queries written by a dialect's reader often differ in their texts only. These texts are lifted out;
+the rest of the source is its form, with '' in place of each.
+"""
 
 import re
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from json import JSONDecoder
+from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
-from asl.expr.jsonata import fast_parser
-from asl.expr.jsonata.analysis import ParsedTree, bound_names, references
-from asl.expr.jsonata.context import context_reads
-from asl.expr.jsonata.faults import fault, places
-from asl.expr.jsonata.patterns import BadPattern, Pattern
+from asl.expr.jsonata.analysis import ParsedTree
+from asl.expr.query_protocol import Reference
+
+__all__ = [
+    "Node",
+    "check_length",
+    "join_surrogates",
+    "lift_texts",
+    "parse",
+    "parse_common",
+    "source_offset",
+    "syntax_error",
+    "too_deep",
+]
 
 CODE = "V-JSONATA-01"
 
 LONGEST = 65_536
 """Characters of a source."""
-
-DEEPEST = 100
-"""Brackets that may be open at once."""
-
-_TOKEN = re.compile(
-    r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|["']|`[^`]*`|/\*.*?\*/|[][(){}]""", re.DOTALL
-)
-_BRACKET = re.compile(r"[][(){}]")
 
 
 def parse(source: str, java: bool = False) -> ParsedTree:
@@ -38,7 +46,12 @@ def parse(source: str, java: bool = False) -> ParsedTree:
         RecursionError: Operators are nested too deeply for the stack.
     """
     check_length(source)
-    return fast_parser.parse_common(source) or parse_with_library(source, java)
+    tree = parse_common(source)
+    if tree is None:
+        from asl.expr.jsonata.library import parse_with_library
+
+        tree = parse_with_library(source, java)
+    return tree
 
 
 def check_length(source: str) -> None:
@@ -47,100 +60,353 @@ def check_length(source: str) -> None:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
 
 
-def parse_with_library(source: str, java: bool = False) -> ParsedTree:
-    """Parse any source with the library; raises as `parse` does."""
-    from asl.expr.jsonata import library
-
-    _check_depth(source)
-    parser = _idle(java)
-    try:
-        tree = parser.parse(source, partial(_pattern, java))
-    except library.JException as error:
-        offset = error.location if error.location >= 0 else _reached(parser)
-        escape = error.error == "S0301" and error.current is not None
-        code = "S0103" if escape else error.error  # the library confuses the two
-        token = source[offset : offset + 20] if error.current is None else error.current
-        fields = dict(zip(places(code), (token, error.expected), strict=False))
-        raise _refused(str(fault(code, **fields)), min(offset, len(source))) from None
-    except BadPattern as error:
-        raise _refused(str(error), _reached(parser)) from None
-    except KeyError as error:
-        operator = error.args[0]  # `??` is a `?` where an operand is due, for who knows no `??`
-        code = "S0211" if operator in _NEWER else "S0204"
-        message = str(fault(code, token=operator[-1]))
-        raise _refused(message, _reached(parser) - 1) from None
-    except RecursionError:
-        raise
-    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
-        # The library's parser trips over some broken texts instead of naming what is wrong.
-        comment = source.rfind("/*")
-        if isinstance(error, IndexError) and comment > source.rfind("*/"):
-            raise _refused(str(fault("S0106")), comment) from None
-        named = (code for code, text in library.MESSAGES.items() if text == str(error))
-        raise _refused(str(fault(next(named, "S0207"))), _reached(parser)) from None
-    _keep(parser, java)
-    return ParsedTree(tree, bound_names(tree), references(tree), context_reads(tree))
-
-
-_NEWER = ("?:", "??")
-"""The operators that JSONata 2.1 added."""
-
-_IDLE: dict[bool, list[Any]] = {True: [], False: []}
-"""Parsers that have read their source, without and with the newer operators: their table of
-operators costs more than most sources."""
-
-
-def _idle(java: bool) -> Any:
-    try:
-        return _IDLE[java].pop()
-    except IndexError:  # asked first, another thread might take it in between
-        from asl.expr.jsonata import library
-
-        parser = library.Parser()
-        for operator in _NEWER if java else ():
-            del parser.symbol_table[operator]
-        return parser
-
-
-def _keep(parser: Any, java: bool) -> None:
-    """Store a parser for reuse."""
-    parser.ancestor_label, parser.ancestor_index, parser.ancestry = 0, 0, []
-    _IDLE[java].append(parser)
-
-
 def too_deep(offset: int) -> ExpressionFault:
     """Return the error of an expression that nests too deeply."""
-    return _refused("the expression is nested too deeply", offset)
+    return syntax_error("the expression is nested too deeply", offset)
 
 
-def _refused(message: str, offset: int) -> ExpressionFault:
+def syntax_error(message: str, offset: int) -> ExpressionFault:
+    """Return the error of a source that is no query."""
     return ExpressionFault(message, offset, CODE)
 
 
-def _pattern(java: bool, source: str, flags: Any) -> Pattern:
-    return Pattern(source, flags.case_insensitive, flags.multiline, java)
+class Node:
+    """A node like the library's; absent attributes are those of the class."""
+
+    type: str
+    value: Any = None
+    position = 0
+    called = False
+    member: str | None = None
+    """The member taken from a variable, as in `Reference`."""
+    keep_array = descending = keep_singleton_array = consarray = thunk = False
+    lhs: Any = None
+    rhs = expression = steps = procedure = arguments = lhs_object = expressions = lhs
+    condition = then = _else = predicate = stages = group = focus = index = tuple = lhs
+    slot = body = expr = terms = signature = pattern = update = delete = label = ancestor = lhs
+
+    def __init__(self, type: str, **parts: Any) -> None:
+        self.__dict__ = parts
+        parts["type"] = type
 
 
-def _reached(parser: Any) -> int:
-    """Return the position of the tokenizer."""
-    position: int = parser.lexer.position
-    end: int = parser.lexer.length
-    return min(position, end)
+_STOP: Final = r"(?=[ \t\r\n.\[\]{}(),@#;:?+\-*/%|=<>^&!~]|\Z)"
+"""The characters that may follow a name."""
+_TOKEN: Final = re.compile(
+    r"[ \t\r\n]*+(?:"
+    rf"([A-Za-z_][A-Za-z0-9_]*){_STOP}"
+    rf"|\$([A-Za-z_][A-Za-z0-9_]*|\$?){_STOP}"
+    r"|'((?:[^'\\]++|\\[\"\\/bfnrt]|\\u[0-9a-fA-F]{4})*+)'"
+    r'|"((?:[^"\\]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+)"'
+    r"|((?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)"
+    r"|`([^`]*)`"
+    r"|([!<>]=|\.(?!\.)|:(?!=)|\?(?![:?])|\*(?!\*)|/(?!\*)|[\[\](){},+\-%=<>&])"
+    r"|(\Z))"
+)
+_NAME, _VARIABLE, _SINGLE, _DOUBLE, _NUMBER, _QUOTED, _OPERATOR, _END = range(1, 9)
+_LITERAL: Final = re.compile(
+    r"""('(?:[^'\\]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+'"""
+    r"""|"(?:[^"\\]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+")"""
+    r"""([ \t\r\n]*+:)?"""
+)
+"""A text, and the colon after an object key; keys are never lifted."""
+_QUOTE: Final = re.compile("['\"]")
+_COLON: Final = re.compile(r"[ \t\r\n]*+:")
+_LIFTED: Final = "''"
+_ESCAPE: Final = re.compile(r"\\(?:u(....)|(.))")
+_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_JSON: Final = JSONDecoder(strict=False)
+"""A decoder with the same escapes."""
+_VALUES: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+_WORDS: Final = ("and", "or", "in")
+_POWERS: Final = {
+    ".": 75,
+    "(": 80,
+    **dict.fromkeys(("*", "/", "%"), 60),
+    **dict.fromkeys(("+", "-", "&"), 50),
+    **dict.fromkeys(("=", "!=", "<", "<=", ">", ">=", "in"), 40),
+    "and": 30,
+    "or": 25,
+    "?": 20,
+}
+"""The binding power of each operator towards its left operand."""
+_SIGN: Final = 70
+_NOTHING: Final[frozenset[str]] = frozenset()
+_DEEPEST: Final = 60
+"""Levels that a tree may have here."""
 
 
-def _tokens(source: str) -> Iterator[re.Match[str]]:
-    """Yield texts, comments and brackets; after an unclosed quote, brackets only."""
-    for match in _TOKEN.finditer(source):
-        if match[0] in ("'", '"'):  # the next one would be looked for up to the end again
-            yield from _BRACKET.finditer(source, match.end())
-            return
-        yield match
+def lift_texts(source: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the form of a source and its lifted texts; None if it has no form.
+
+    All sources of one form have the same result from `parse_common`.
+    """
+    form: list[str] = []
+    texts: list[str] = []
+    at = 0
+    while (quote := _QUOTE.search(source, at)) is not None:
+        start = quote.start()
+        end = _end(source, start, quote[0])
+        if end is None:
+            return None
+        key = _COLON.match(source, end) is not None
+        if not key:
+            text = source[start + 1 : end - 1]
+            texts.append(join_surrogates(_unescaped(text) if "\\" in text else text))
+        form += (source[at:start], source[start:end] if key else _LIFTED)
+        at = end
+    found = "".join((*form, source[at:]))
+    return None if "`" in found else (found, tuple(texts))  # a name may have quotes in it
 
 
-def _check_depth(source: str) -> None:
-    depth = 0
-    for match in _tokens(source):
-        token = match[0]
-        depth += (token in "([{") - (token in ")]}")
-        if depth > DEEPEST:
-            raise too_deep(match.start())
+def _end(source: str, start: int, quote: str) -> int | None:
+    """Return the end of a text that starts at an offset, None if the library must parse it.
+
+    Searching for the closing quote takes a tenth of the pattern's time, and most texts have no
+    escapes but line breaks.
+    """
+    end = source.find(quote, start + 1)
+    text = source[start + 1 : end]
+    if end < 0 or ("\\" in text and text.count("\\") != text.count("\\n")):
+        match = _LITERAL.match(source, start)
+        return None if match is None else match.end(1)
+    return end + 1
+
+
+def source_offset(source: str, offset: int) -> int:
+    """Return the offset in a source for an offset in its form."""
+    for match in _LITERAL.finditer(source):
+        if match.start() >= offset:
+            break
+        if match[2] is None:
+            offset += len(match[1]) - len(_LIFTED)
+    return offset
+
+
+def parse_common(source: str, form: bool = False) -> ParsedTree | None:
+    """Return the tree of a common source, None if the library must parse it.
+
+    Args:
+        source: The source, or its form.
+        form: Whether each '' is a lifted text: a node of type `text` whose value is its number.
+    """
+    try:
+        reader = _Reader(source, 0 if form else None)
+        tree = reader.whole()
+        return ParsedTree(
+            tree, _NOTHING, tuple(map(_reference, reader.variables)), (*reader.context,)
+        )
+    except _Unusual:
+        return None
+
+
+class _Unusual(Exception):
+    """The library must parse this source."""
+
+
+class _Reader:
+    """Top-down operator precedence, as in the library; `id` is that of the current token."""
+
+    __slots__ = (
+        "context",
+        "depth",
+        "id",
+        "inside",
+        "kind",
+        "next",
+        "position",
+        "texts",
+        "value",
+        "variables",
+    )
+
+    def __init__(self, source: str, texts: int | None) -> None:
+        self.texts = texts
+        """The number of lifted texts read so far, None outside of forms."""
+        self.next: Callable[[], re.Match[str] | None] = _TOKEN.scanner(source).match  # type: ignore[attr-defined]
+        self.depth = 0
+        self.variables: list[Node] = []
+        """The uses of variables so far."""
+        self.context: list[tuple[str, int]] = []
+        """The uses of the context item, outside of paths."""
+        self.inside = False
+        self.id = ""
+        """The text of an operator, empty for any other token."""
+        self.advance()
+
+    def advance(self) -> None:
+        match = self.next()
+        if match is None:
+            raise _Unusual
+        kind = match.lastindex
+        assert kind is not None
+        found = match[kind]
+        self.position = match.end()
+        self.kind, self.value, self.id = kind, found, ""
+        if kind == _OPERATOR or (kind == _NAME and found in _WORDS):
+            self.id = found
+
+    def expect(self, operator: str) -> None:
+        if self.id != operator:
+            raise _Unusual
+        self.advance()
+
+    def whole(self) -> Node:
+        node = self.expression(0)
+        if self.kind != _END:
+            raise _Unusual
+        return node
+
+    def expression(self, power: int) -> Node:
+        depth = self.deeper()
+        left = self.first()
+        while self.id and power < _POWERS.get(self.id, 0):
+            self.deeper()
+            left = self.joined(left, self.id, self.position)
+        self.depth = depth
+        return left
+
+    def deeper(self) -> int:
+        """Enter a level; return the number of levels around it."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _Unusual
+        return self.depth - 1
+
+    def first(self) -> Node:
+        """Read the start of an expression."""
+        kind, value, position, operator = self.kind, self.value, self.position, self.id
+        if kind == _END:
+            raise _Unusual
+        self.advance()
+        if operator:
+            return self.opened(operator, position)
+        if kind == _VARIABLE:
+            return self.variable(value, position)
+        if kind in (_SINGLE, _DOUBLE):
+            if self.texts is not None and self.id != ":":
+                self.texts += 1
+                return Node("text", value=self.texts - 1, position=position)
+            text = _unescaped(value) if "\\" in value else value
+            return Node("string", value=text, position=position)
+        if kind == _NUMBER:
+            number = float(value)
+            if number - number != 0:
+                raise _Unusual
+            return Node("number", value=_whole(number), position=position)
+        if kind == _NAME and value in _VALUES:
+            return Node("value", value=_VALUES[value], position=position)
+        if not self.inside:
+            self.context.append((value, max(position - len(value), 0)))
+        return Node("path", steps=[Node("name", value=value, position=position)])
+
+    def variable(self, name: str, position: int) -> Node:
+        node = Node("variable", value=name, position=position)
+        if name not in ("", "$"):
+            self.variables.append(node)
+        elif name or not self.inside:
+            self.context.append((f"${name}", position - 1 - len(name)))
+        return node
+
+    def opened(self, operator: str, position: int) -> Node:
+        """Read an expression that starts with an operator."""
+        if operator == "-":
+            operand = self.expression(_SIGN)
+            if operand.type == "number":
+                operand.value = _whole(-float(operand.value))
+                return operand
+            return Node("unary", value="-", expression=operand)
+        if operator == "(":
+            block = Node("block", expressions=[self.expression(0)], position=position)
+            self.expect(")")
+            return block
+        if operator == "[":
+            items = self.listed("]", self.expression)
+            return Node("unary", value="[", expressions=items, position=position)
+        if operator == "{":
+            return Node("unary", value="{", lhs_object=self.listed("}", self.pair))
+        raise _Unusual
+
+    def listed(self, closing: str, read: Callable[[int], Any]) -> list[Any]:
+        """Read comma-separated parts and the closing bracket."""
+        found: list[Any] = []
+        if self.id != closing:
+            found.append(read(0))
+            while self.id == ",":
+                self.advance()
+                found.append(read(0))
+        self.expect(closing)
+        return found
+
+    def pair(self, power: int) -> list[Node]:
+        key = self.expression(power)
+        self.expect(":")
+        return [key, self.expression(power)]
+
+    def joined(self, left: Node, operator: str, position: int) -> Node:
+        """Read an operator after an expression, with its operands."""
+        self.advance()
+        if operator == "(":
+            if left.type == "path" and left.steps[-1].value == "function":
+                raise _Unusual
+            if left.type == "text":  # a fault names it
+                raise _Unusual
+            left.called = left.type == "variable"
+            arguments = self.listed(")", self.expression)
+            return Node(
+                "function", value="(", procedure=left, arguments=arguments, position=position
+            )
+        if operator == ".":
+            inside, self.inside = self.inside, True
+            right = self.expression(_POWERS["."])
+            self.inside = inside
+            return _path(left, right)
+        if operator == "?":
+            node = Node("condition", condition=left, position=position)
+            node.then = self.expression(0)
+            if self.id == ":":
+                self.advance()
+                node._else = self.expression(0)
+            return node
+        right = self.expression(_POWERS[operator])
+        return Node("binary", value=operator, lhs=left, rhs=right, position=position)
+
+
+def _path(left: Node, right: Node) -> Node:
+    if left.type not in ("path", "variable", "function", "block"):
+        raise _Unusual
+    if right.type not in ("path", "function"):
+        raise _Unusual
+    path = left if left.type == "path" else Node("path", steps=[left])
+    path.steps += right.steps if right.type == "path" else [right]
+    if left.type == "variable" and right.type == "path":
+        left.member = right.steps[0].value
+    return path
+
+
+def _reference(node: Node) -> Reference:
+    name = node.value
+    return Reference(name, node.position - len(name) - 1, node.called, node.member)
+
+
+def _whole(number: float) -> float:
+    return int(number) if number.is_integer() else number
+
+
+def _unescaped(text: str) -> str:
+    if "\\u" not in text:  # JSON joins the halves of surrogate pairs
+        found, end = _JSON.raw_decode(f'"{text}"')
+        if end == len(text) + 2:  # else a double quote stands in it
+            return str(found)
+    return _ESCAPE.sub(_meant, text)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else _ESCAPES.get(escape[2], escape[2])
+
+
+def join_surrogates(text: str) -> str:
+    r"""Return a text with its surrogate pairs, written `\ud83d\ude00`, joined."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

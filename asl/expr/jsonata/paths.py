@@ -11,9 +11,9 @@ from math import floor
 from typing import Any
 
 from asl.expr.jsonata.grouping import Pair, group
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.scopes import QueryRun, Scope
 from asl.expr.jsonata.sorting import Term, sort_items
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import (
     ITEM,
     Closure,

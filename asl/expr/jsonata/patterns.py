@@ -10,8 +10,8 @@ from typing import NamedTuple
 from asl.core.regex import find_all, linear
 from asl.core.work import WorkExceeded
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.scopes import QueryRun, Scope
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import Function
 
 BLANKS = r"\s\x0b\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"

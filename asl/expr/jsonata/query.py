@@ -9,18 +9,16 @@ from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata import calls, parser
-from asl.expr.jsonata.analysis import ParsedTree, certain_failures
+from asl.expr.jsonata.analysis import ParsedTree, certain_failures, constant
 from asl.expr.jsonata.closures import compile
-from asl.expr.jsonata.context import constant
-from asl.expr.jsonata.direct_calls import Direct, Maker, direct_call
-from asl.expr.jsonata.fast_parser import lift_texts, parse_common, source_offset
 from asl.expr.jsonata.faults import QueryFault, fault
-from asl.expr.jsonata.functions.dialects import named_functions
+from asl.expr.jsonata.functions.dialects import Direct, Maker, direct_call, named_functions
 from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.jsonata.javascript import UNDEFINED, Undefined
 from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
+from asl.expr.jsonata.parser import lift_texts, parse_common, source_offset
 from asl.expr.jsonata.results import open_levels, result_json
 from asl.expr.jsonata.scopes import LIMITS, QueryLimits, QueryRun, Scope
-from asl.expr.jsonata.undefined import UNDEFINED, Undefined
 from asl.expr.jsonata.values import Closure
 from asl.expr.query_protocol import CertainFailure, Reference
 

@@ -8,10 +8,9 @@ from typing import Any
 from asl.core.values import MAX_DEPTH, SURROGATE, Json
 from asl.expr.jsonata.faults import UNSUPPORTED, fault
 from asl.expr.jsonata.functions.dialects import PLAIN
-from asl.expr.jsonata.numerals import LONG, normal
+from asl.expr.jsonata.javascript import UNDEFINED, Undefined, Value, double
 from asl.expr.jsonata.scopes import QueryLimits, QueryRun
-from asl.expr.jsonata.serialization import double
-from asl.expr.jsonata.undefined import UNDEFINED, Undefined, Value
+from asl.expr.jsonata.values import LONG, normal
 
 EVERYWHERE = MAX_DEPTH + 1
 """The largest number of levels."""

@@ -10,8 +10,8 @@ from asl.core.work import LIMITS as LIMITS_OF_WORK
 from asl.core.work import Quantity, WorkLimits, WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata.faults import QueryFault, fault
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.nesting import Nesting
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

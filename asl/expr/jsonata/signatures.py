@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.values import symbol
 
 _PLURALS = {

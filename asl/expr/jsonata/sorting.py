@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.scopes import REFERENCE, QueryRun, Scope
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 from asl.expr.jsonata.values import COMPARED, ITEM, Closure, Sequence, in_units, symbol, units
 
 

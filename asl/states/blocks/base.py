@@ -12,7 +12,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.expr.paths import Path
-from asl.expr.references import place
+from asl.expr.result_path import place
 from asl.program import Work
 from asl.states.base import Compiler, Node
 from asl.states.calls import Invocation, Options, Target

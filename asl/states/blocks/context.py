@@ -12,9 +12,9 @@ from asl.core.values import Json, measure
 from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, tokens_of
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.nodes import Steps, locate, node_path, remove_nodes
-from asl.expr.references import place
-from asl.expr.similarity import similarity
+from asl.expr.result_path import place
 from asl.expr.templates import SUFFIX
+from asl.expr.text_matching import similarity
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, settings
 from asl.states.settings import Settings

@@ -10,7 +10,7 @@ from asl.core.profile import Missing
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import Path, parse_reference_path
-from asl.expr.references import place
+from asl.expr.result_path import place
 from asl.expr.templates import SUFFIX
 from asl.program import Finish
 from asl.states.base import Compiler, Node

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, is_integer, is_number
 from asl.expr.frame import Evaluate
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 from asl.expr.times import parse_duration
 from asl.states.blocks.consent import REQUIRE_APPROVAL, consent_rules
 

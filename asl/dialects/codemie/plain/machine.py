@@ -16,8 +16,8 @@ from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, leads, path_to, reached
 from asl.dialects.queries import query
+from asl.expr.codemie.outputs import usable
 from asl.expr.codemie.placeholders import placeholders
-from asl.expr.codemie.schemas import usable
 
 __all__ = ["Machine"]
 

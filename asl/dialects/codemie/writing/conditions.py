@@ -13,7 +13,7 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json
 from asl.dialects.codemie.writing.reads import READ, Loss, Reads
 from asl.expr.codemie.outputs import read_as
-from asl.expr.glob import literal_pieces
+from asl.expr.text_matching import literal_pieces
 
 __all__ = ["Conditions", "variables"]
 

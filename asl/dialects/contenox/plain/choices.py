@@ -11,7 +11,7 @@ from asl.dialects.contenox.plain.ways import Ways
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import number, range_of
 from asl.dialects.plain import path_to
-from asl.expr.glob import escape_glob
+from asl.expr.text_matching import escape_glob
 
 __all__ = ["Choices"]
 

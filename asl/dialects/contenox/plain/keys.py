@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from asl.dialects.contenox.chain import END, Chain, Task
 from asl.dialects.names import FreshNames
-from asl.expr.contenox.composing import JSON_PATH
+from asl.expr.contenox.chain_data import JSON_PATH
 
 __all__ = [
     "FAILED",

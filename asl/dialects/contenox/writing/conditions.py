@@ -13,9 +13,9 @@ from asl.dialects.contenox.writing.inputs import REACHING
 from asl.dialects.contenox.writing.meanings import Reader
 from asl.dialects.contenox.writing.templates import operand
 from asl.dialects.contenox.writing.values import Constant, Unknown, Value, reaches
-from asl.expr.glob import literal_pieces
 from asl.expr.jsonata.parser import parse
 from asl.expr.query_protocol import query_source
+from asl.expr.text_matching import literal_pieces
 
 __all__ = ["NEVER", "condition"]
 

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 from asl.dialects.flujo.blueprint import Step
 from asl.dialects.flujo.machine.states import States
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["BUILTINS", "CONFIRMATION"]
 

@@ -7,7 +7,7 @@ from asl.dialects.flujo.machine.builtins import CONFIRMATION
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
 from asl.dialects.queries import query
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["conditional", "deciding"]
 

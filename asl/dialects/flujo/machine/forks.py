@@ -8,8 +8,8 @@ from asl.dialects.flujo.machine.steps import passing
 from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
 from asl.dialects.flujo.rounds import rounds_of
 from asl.dialects.queries import handed, query
-from asl.expr.flujo.forks import REDUCERS
-from asl.expr.jsonata.serialization import literal
+from asl.expr.flujo.control_flow import REDUCERS
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["iteration", "parallel", "router"]
 

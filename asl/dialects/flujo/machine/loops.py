@@ -10,7 +10,7 @@ from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import INPUT, Failing, Then
 from asl.dialects.flujo.rounds import rounds_of
 from asl.dialects.queries import query
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["loop"]
 

@@ -5,7 +5,7 @@ from asl.dialects.flujo.blueprint import Rule, Step
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.terms import RESULT, Failing, Then
 from asl.dialects.queries import query
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["asked_at", "question"]
 

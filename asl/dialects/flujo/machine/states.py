@@ -9,7 +9,7 @@ from asl.dialects.flujo.blueprint import Blueprint, Step
 from asl.dialects.flujo.machine.terms import INPUT, Failing, State, Then
 from asl.dialects.flujo.machine.whole import Whole
 from asl.dialects.queries import query
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["Kind", "States"]
 

@@ -9,7 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
 from asl.expr.flujo.conditions import expression
-from asl.expr.glob import escape_glob
+from asl.expr.text_matching import escape_glob
 
 __all__ = ["Beyond", "Conditions", "Known", "Rule", "named"]
 

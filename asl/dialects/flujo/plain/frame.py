@@ -10,7 +10,7 @@ from typing import Any, Final
 from asl.core.values import Json
 from asl.dialects.flujo.plain.terms import INPUT, Call, Literal, Operation, Way, term_of
 from asl.dialects.queries import query
-from asl.expr.jsonata.serialization import literal
+from asl.expr.jsonata.javascript import literal
 
 __all__ = ["NO_BRANCH", "unframed"]
 

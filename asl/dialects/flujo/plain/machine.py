@@ -17,8 +17,8 @@ from asl.dialects.flujo.plain.places import START, Env, Makers, joined
 from asl.dialects.flujo.plain.terms import Call, Literal, Members, Term, term_of
 from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Values, Whole
 from asl.dialects.plain import leads, path_to
-from asl.expr.flujo.forks import REDUCERS
-from asl.expr.flujo.imports import ARTIFACTS
+from asl.expr.flujo.control_flow import REDUCERS
+from asl.expr.flujo.pipeline_data import ARTIFACTS
 
 __all__ = ["Machine"]
 

@@ -12,7 +12,7 @@ from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
 from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, path_to
-from asl.expr.flujo.builtins import YES
+from asl.expr.flujo.pipeline_data import YES
 from asl.expr.flujo.templates import Block, Text, parse
 
 __all__ = ["CURRENT", "FAILED", "NOBODY", "Fields", "Parts", "Values", "Whole"]

@@ -9,8 +9,8 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
 from asl.expr.flujo.conditions import numeric
-from asl.expr.glob import literal_pieces
 from asl.expr.paths import parse_path
+from asl.expr.text_matching import literal_pieces
 
 __all__ = ["condition", "context_path", "field_of", "referred"]
 

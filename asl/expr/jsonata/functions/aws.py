@@ -9,11 +9,10 @@ from asl.core.errors import NotJson
 from asl.core.java import sort_by_hash
 from asl.core.values import copy_foreign
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.functions.arrays import LIST
-from asl.expr.jsonata.numerals import finite
+from asl.expr.jsonata.functions.containers import LIST
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.undefined import UNDEFINED, Value
-from asl.expr.jsonata.values import Sequence
+from asl.expr.jsonata.values import Sequence, finite
 
 ALGORITHMS = {
     "MD5": "md5",

@@ -3,21 +3,28 @@
 Documents converted from a dialect use them; AWS does not have them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, wraps
+from inspect import unwrap
+from typing import Any, Final
 
 from asl.core.lazy import LazyTable
+from asl.core.values import Json
 from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.faults import QueryFault
 from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.jsonata.javascript import UNDEFINED, Undefined, Value
 from asl.expr.jsonata.signatures import parse_parameters
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 __all__ = [
     "PLAIN",
     "TABLES",
+    "Direct",
+    "Maker",
     "Rows",
     "dialect_functions",
+    "direct_call",
     "function_names",
     "function_table",
     "is_function",
@@ -72,10 +79,12 @@ Rows = Mapping[str, tuple[str, Callable[..., Any], int]]
 
 def function_table(prefix: str, rows: Rows) -> dict[str, Native]:
     """Return the functions of a dialect by their names in a query."""
-    return {f"{prefix}_{name}": _native(f"{prefix}_{name}", *row) for name, row in rows.items()}
+    return {
+        f"{prefix}_{name}": _make_native(f"{prefix}_{name}", *row) for name, row in rows.items()
+    }
 
 
-def _native(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
+def _make_native(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
     required = sum(not each.pattern.endswith("?") for each in parse_parameters(signature))
 
     @wraps(call)
@@ -99,3 +108,143 @@ def _listed(value: Value) -> Value:
     if isinstance(value, list) and type(value) is not list:
         return [None if each is UNDEFINED else each for each in value]
     return value
+
+
+Node = Any
+Direct = Callable[[Json], "Json | Undefined"]
+"""From `$states` to the result; UNDEFINED if the query must be evaluated."""
+Maker = Callable[[Sequence[str]], Direct]
+"""From the lifted texts of a query to its call."""
+
+_BEYOND: Final = object()
+
+
+def direct_call(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
+    """Return how to call the function that makes up a query, None for any other query."""
+    native = _native(tree, natives)
+    return None if native is None else _on_input(tree, native) or _on_data(tree, natives)
+
+
+def _native(tree: Node, natives: Mapping[str, Native]) -> Native | None:
+    """Return the function called by a node, None for any other node."""
+    if tree.type != "function" or tree.predicate or tree.group is not None or not tree.arguments:
+        return None
+    name = tree.procedure.value if tree.procedure.type == "variable" else None
+    return natives.get(name) if type(name) is str and name.partition("_")[0] in PLAIN else None
+
+
+def _on_input(tree: Node, native: Native) -> Maker | None:
+    """Return how to call a function on the input and constants, None for other arguments."""
+    first, *rest = tree.arguments
+    given: list[Any] = [{}, *(_constant(each, defaultdict(str)) for each in rest)]
+    if _keys(first) != ["input"] or any(each is _BEYOND for each in given):
+        return None
+    try:
+        taken = native.signature.validate(given, UNDEFINED)
+    except QueryFault:
+        return None
+    if taken[: len(given)] != given or any(each is not UNDEFINED for each in taken[len(given) :]):
+        return None  # something is completed
+    call = unwrap(native.call)
+
+    def make(texts: Sequence[str]) -> Direct:
+        constants = [_constant(each, texts) for each in rest]
+
+        def called(states: Json) -> Json | Undefined:
+            data = states.get("input") if type(states) is dict else None
+            return call(data, *constants) if type(data) is dict else UNDEFINED
+
+        return called
+
+    return make
+
+
+def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
+    """Return how to call a function on parts of the data and results of other functions."""
+    native = _native(tree, natives)
+    if native is None:
+        return None
+    makers = [_argument(each, natives) for each in tree.arguments]
+    if any(each is None for each in makers):
+        return None
+    call, validate = unwrap(native.call), native.signature.validate
+
+    def make(texts: Sequence[str]) -> Direct:
+        takes: list[Direct] = []  # made when it is called: most queries of a document never are
+
+        def called(states: Json) -> Json | Undefined:
+            if not takes:
+                takes[:] = [each(texts) for each in makers if each is not None]
+            given = [take(states) for take in takes]
+            for each in given:
+                if each is UNDEFINED:
+                    return UNDEFINED
+            try:
+                taken = validate(given, UNDEFINED)
+            except QueryFault:
+                return UNDEFINED
+            return call(*given) if taken is given else UNDEFINED
+
+        return called
+
+    return make
+
+
+def _argument(node: Node, natives: Mapping[str, Native]) -> Maker | None:
+    """Return how to compute an argument, None if it needs the evaluator."""
+    if node.type == "function":
+        return _on_data(node, natives)
+    keys = _keys(node)
+    if keys is not None:
+        return lambda texts: partial(_at, keys)
+    if _constant(node, defaultdict(str)) is _BEYOND:
+        return None
+    return lambda texts: partial(_fixed, _constant(node, texts))
+
+
+def _at(keys: Sequence[str], states: Json) -> Json | Undefined:
+    for key in keys:
+        if type(states) is not dict or key not in states:
+            return UNDEFINED
+        states = states[key]
+    return UNDEFINED if type(states) is list else states  # a path looks into lists
+
+
+def _fixed(value: Json, states: Json) -> Json:
+    return value
+
+
+def _keys(node: Node) -> list[str] | None:
+    """Return `["input", "a"]` for `$states.input.a`, None for anything but such a path."""
+    if node.type != "path" or _grows(node) or len(node.steps) < 2:
+        return None
+    states, *members = node.steps
+    if (states.type, states.value) != ("variable", "states") or any(map(_grows, node.steps)):
+        return None
+    if members[0].value not in ("input", "result", "errorOutput"):
+        return None  # the context is made when it is asked for
+    keys = [each.value for each in members]
+    return keys if all(each.type == "name" for each in members) else None
+
+
+def _grows(node: Node) -> bool:
+    return bool(node.predicate or node.stages or node.group or node.focus or node.index)
+
+
+def _constant(node: Node, texts: Sequence[str] | Mapping[int, str]) -> Any:
+    """Return the value of a constant, `_BEYOND` for anything else; numbers are left out."""
+    if node.predicate or node.group is not None:
+        return _BEYOND
+    if node.type == "text":
+        return texts[node.value]
+    if node.type in ("string", "value"):
+        return node.value
+    if node.type != "unary" or node.value != "{":
+        return _BEYOND
+    found: dict[str, Any] = {}
+    for key, each in node.lhs_object:
+        value = _constant(each, texts)
+        if key.type != "string" or key.value in found or value is _BEYOND:
+            return _BEYOND
+        found[key.value] = value
+    return found

@@ -5,9 +5,8 @@ import re
 from fractions import Fraction
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import finite, normal
-from asl.expr.jsonata.serialization import INFINITY, SAFE, double, number_text
-from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.javascript import INFINITY, SAFE, UNDEFINED, Value, double, number_text
+from asl.expr.jsonata.values import finite, normal
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([Ee][-+]?[0-9]+)?")
 _PREFIXED = re.compile("0[xX][0-9A-Fa-f]+|0[oO][0-7]+|0[bB][01]+")

@@ -9,11 +9,10 @@ from urllib.parse import quote, unquote_to_bytes
 
 from asl.expr.jsonata import operators
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import finite
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.patterns import Match, Pattern
 from asl.expr.jsonata.scopes import READ, QueryRun, Scope
-from asl.expr.jsonata.undefined import UNDEFINED, Value
-from asl.expr.jsonata.values import Function, Sequence
+from asl.expr.jsonata.values import Function, Sequence, finite
 
 
 def string(scope: Scope, value: Value, pretty: Value = UNDEFINED) -> Value:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from asl.expr.jsonata.calls import Native
-from asl.expr.jsonata.functions import arrays, aws, numbers, objects, strings
+from asl.expr.jsonata.functions import aws, containers, numbers, strings
+from asl.expr.jsonata.javascript import Value
+from asl.expr.jsonata.operators import copy_tree
 from asl.expr.jsonata.pictures import datetimes, decimals, integers
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.transforms import copy_tree
-from asl.expr.jsonata.undefined import Value
 
 
 def _lowercase(scope: Scope, text: str) -> Value:
@@ -46,9 +46,9 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "substringBefore": ("<s-s:s>", strings.substring_before, 2),
     "substringAfter": ("<s-s:s>", strings.substring_after, 2),
     "length": ("<s-:n>", len, 1),
-    "boolean": ("<x-:b>", objects.truth, 1),
-    "not": ("<x-:b>", objects.negation, 1),
-    "type": ("<x:s>", objects.kind, 1),
+    "boolean": ("<x-:b>", containers.truth, 1),
+    "not": ("<x-:b>", containers.negation, 1),
+    "type": ("<x:s>", containers.kind, 1),
     "hash": ("<ss?:s>", aws.hashed, 2),
 }
 """Functions of their arguments alone."""
@@ -72,19 +72,19 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "decodeUrlComponent": ("<s-:s>", strings.decode_url_component, 1),
     "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
     "fromMillis": ("<n-s?s?:s>", datetimes.from_millis, 3),
-    "map": ("<af>", arrays.mapped, 2),
-    "reverse": ("<a:a>", arrays.reverse, 1),
-    "filter": ("<af>", arrays.filtered, 2),
-    "single": ("<af?>", arrays.single, 2),
-    "reduce": ("<afj?:j>", arrays.reduced, 3),
-    "sort": ("<af?:a>", arrays.sort, 2),
-    "shuffle": ("<a:a>", arrays.shuffle, 1),
-    "distinct": ("<x:x>", arrays.distinct, 1),
-    "merge": ("<a<o>:o>", objects.merge, 1),
-    "lookup": ("<x-s:x>", objects.lookup, 2),
-    "spread": ("<x-:a<o>>", objects.spread, 1),
-    "each": ("<o-f:a>", objects.each, 2),
-    "sift": ("<o-f?:o>", objects.sift, 2),
+    "map": ("<af>", containers.mapped, 2),
+    "reverse": ("<a:a>", containers.reverse, 1),
+    "filter": ("<af>", containers.filtered, 2),
+    "single": ("<af?>", containers.single, 2),
+    "reduce": ("<afj?:j>", containers.reduced, 3),
+    "sort": ("<af?:a>", containers.sort, 2),
+    "shuffle": ("<a:a>", containers.shuffle, 1),
+    "distinct": ("<x:x>", containers.distinct, 1),
+    "merge": ("<a<o>:o>", containers.merge, 1),
+    "lookup": ("<x-s:x>", containers.lookup, 2),
+    "spread": ("<x-:a<o>>", containers.spread, 1),
+    "each": ("<o-f:a>", containers.each, 2),
+    "sift": ("<o-f?:o>", containers.sift, 2),
     "clone": ("<(oa)-:o>", _clone, 1),
     "toMillis": ("<s-s?:n>", datetimes.to_millis, 2),
     "parseInteger": ("<s-s:n>", integers.parse_integer, 2),
@@ -94,13 +94,13 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
 """Functions that call others, count their work, or depend on the limits."""
 
 _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
-    "count": ("<a:n>", arrays.count, 1, False),
-    "zip": ("<a+>", arrays.zipped, 0, True),
-    "exists": ("<x:b>", objects.exists, 1, False),
-    "error": ("<s?:x>", objects.error, 1, False),
-    "assert": ("<bs?:x>", objects.insist, 2, False),
-    "append": ("<xx:a>", arrays.append, 2, True),
-    "keys": ("<x-:a<s>>", objects.keys, 1, True),
+    "count": ("<a:n>", containers.count, 1, False),
+    "zip": ("<a+>", containers.zipped, 0, True),
+    "exists": ("<x:b>", containers.exists, 1, False),
+    "error": ("<s?:x>", containers.error, 1, False),
+    "assert": ("<bs?:x>", containers.insist, 2, False),
+    "append": ("<xx:a>", containers.append, 2, True),
+    "keys": ("<x-:a<s>>", containers.keys, 1, True),
     "now": ("<s?s?:s>", datetimes.now, 2, True),
     "millis": ("<:n>", datetimes.millis, 0, True),
     "range": ("<n?n?n?:a<n>>", aws.span, 3, True),

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from asl.core.regex import escape, linear
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import finite
+from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.pictures import LONGEST, integers
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import finite
 
 DAY = 86_400_000
 FURTHEST = 100_000_000 * DAY

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.numbers import rounded
+from asl.expr.jsonata.javascript import UNDEFINED, Value, double
 from asl.expr.jsonata.pictures import LONGEST
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.serialization import double
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 MOST_DECIMALS = 100
 """The largest number of decimals."""

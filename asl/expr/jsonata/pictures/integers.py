@@ -9,11 +9,10 @@ from math import floor, gcd, log10, nan
 from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.numerals import finite, normal
+from asl.expr.jsonata.javascript import UNDEFINED, Value, double, number_text
 from asl.expr.jsonata.pictures import LONGEST
 from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.serialization import double, number_text
-from asl.expr.jsonata.undefined import UNDEFINED, Value
+from asl.expr.jsonata.values import finite, normal
 
 _FEW = """
 Zero One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen

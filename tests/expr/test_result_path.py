@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asl.core.errors import StateError
 from asl.expr.paths import parse_path
-from asl.expr.references import compile_result_path
+from asl.expr.result_path import compile_result_path
 
 NAMES = st.sampled_from(["a", "b", "c"])
 TREES = st.dictionaries(

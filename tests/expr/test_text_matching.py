@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asl.expr.glob import compile_glob
+from asl.expr.text_matching import compile_glob
 
 
 @pytest.mark.parametrize(

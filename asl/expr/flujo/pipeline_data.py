@@ -1,13 +1,14 @@
-"""The data of an execution: what moves along, the context, and what steps have come to.
+"""The data of an execution: the current value, the context and the outputs of steps.
 
-`previous_step` is what moves along, `context` the context, `steps` the outputs of steps by name,
-and `resume_input` the latest answer of people. Inside a state machine `output` is what rules see of
-the last step, and `machine` what `asl.expr.flujo.machines` keeps. An execution's own input moves
-along first, or is an object of just `input` and `context`.
+`previous_step` is the current value: the input, then the output of the latest step. `context` is
+the context, `steps` has the outputs of steps by name, and `resume_input` is the latest answer of a
+person. Inside a state machine `output` is what rules read about the last step, and `machine` the
+data of `asl.expr.flujo.state_machines`. The input of an execution is the first current value, or an
+object with only `input` and `context`.
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
@@ -15,23 +16,31 @@ from asl.expr.flujo.conditions import Failure, Names, expression
 from asl.expr.flujo.templates import Scope, rendered
 
 __all__ = [
+    "ARTIFACTS",
     "MAX_PATH",
     "Data",
     "answered",
     "asked_for",
+    "begin_import",
     "closed",
+    "confirmed",
     "decided",
     "done",
     "failed",
     "filled",
+    "got",
     "key",
+    "merge_value",
     "merged_at",
     "names_of",
     "opened",
     "put",
     "result",
+    "returned",
     "scope_of",
+    "set_",
     "stored",
+    "stringified",
     "text_of",
     "until",
     "value_at",
@@ -238,3 +247,95 @@ def until(data: Json, condition: str, mode: str = "") -> bool | None:
 def step_failed(feedback: str) -> StateError:
     """The error of a step that has failed by itself."""
     return StateError("Flujo.StepFailed", feedback)
+
+
+ARTIFACTS: Final = "import_artifacts"
+"""The field of the context that blueprints share."""
+KEY: Final = "initial_input"
+"""The artifact that is the input, whatever else it may be; what is no object is put there."""
+
+
+def begin_import(data: Json, value: Json, settings: Mapping[str, Any]) -> Data:
+    """Return the data in which an imported blueprint begins, for the input of its step.
+
+    `inherit` hands the context over; the artifacts always are. `to` says where the input goes:
+    `initial_prompt` (as text), `import_artifacts` or `scratchpad` (an object is merged, anything
+    else is put under `key`), or `both`.
+    """
+    outside = opened(data)["context"]
+    context = {**outside} if settings.get("inherit") else {}
+    if isinstance(outside.get(ARTIFACTS), dict):
+        context[ARTIFACTS] = outside[ARTIFACTS]
+    to, key = settings.get("to", "initial_prompt"), settings.get("key", KEY)
+    told = value_at(context, f"{ARTIFACTS}.{key}")
+    given = value if told is None else told
+    if to != "initial_prompt":
+        holder = ARTIFACTS if to == "both" else to
+        held = context[holder] if isinstance(context.get(holder), dict) else {}
+        added = value if isinstance(value, dict) else {key: value}
+        context = {**context, holder: {**held, **added}}
+    if to in ("initial_prompt", "both"):
+        given = text_of(given)
+        context = {**context, "initial_prompt": given}
+    return {"previous_step": given, "context": context, "steps": {}}
+
+
+def returned(data: Json, step: str, behind: Data, settings: Mapping[str, Any]) -> Data:
+    """Return the data behind a step that has run an imported blueprint.
+
+    With `updates` its context is merged, or of that (else of its output) what `outputs` lists.
+    """
+    found, output = opened(data), behind["previous_step"]
+    context = found["context"]
+    if settings.get("updates"):
+        wanted = settings.get("outputs")
+        if wanted is None:
+            context = {**context, **behind["context"]}
+        for each in wanted or ():
+            value = value_at(behind["context"], each["child"])
+            if value is None:
+                value = value_at(output, each["child"])
+            if value is not None:
+                context = put(context, each["parent"], value)
+    context = stored(context, output, {"sink_to": settings.get("sink_to")})
+    after = {**found, "context": context}
+    if "resume_input" in behind:
+        after["resume_input"] = behind["resume_input"]
+    return done(after, step, output)
+
+
+YES: Final = frozenset(
+    ("y", "yes", "yeah", "yep", "ok", "okay", "sure", "true", "1", "approve", "approved", "confirm")
+)
+"""What counts as consent, in lower case."""
+
+
+def set_(data: Json, step: str, path: str, value: Json) -> Data:
+    """Return the data with a value at a path of the context."""
+    return _written(data, step, value, put(opened(data)["context"], path, value))
+
+
+def merge_value(data: Json, step: str, path: str, value: Json) -> Data:
+    """Return the data with an object merged into the one at a path of the context."""
+    return _written(data, step, value, merged_at(opened(data)["context"], path, value))
+
+
+def _written(data: Json, step: str, value: Json, context: Data) -> Data:
+    return done({**opened(data), "context": context}, step, value)
+
+
+def got(data: Json, path: str, default: Json = None) -> Json:
+    """Return the value at a path of the context, the default where there is none."""
+    found = value_at(opened(data)["context"], path.removeprefix("context."))
+    return default if found is None else found
+
+
+def stringified(value: Json) -> str:
+    """Return a value as text."""
+    return text_of(value)
+
+
+def confirmed(data: Json) -> str:
+    """Return `approved` or `denied`, by the text that moves along."""
+    said = opened(data)["previous_step"]
+    return "approved" if text_of(said).strip().lower() in YES else "denied"

@@ -4,16 +4,18 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from json.encoder import encode_basestring
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from asl.core.values import SURROGATE
-from asl.expr.jsonata.undefined import UNDEFINED, Value
 
 __all__ = [
     "INFINITY",
     "PLAIN",
     "SAFE",
+    "UNDEFINED",
     "TooLong",
+    "Undefined",
+    "Value",
     "Writer",
     "double",
     "literal",
@@ -22,6 +24,25 @@ __all__ = [
     "stringify",
     "with_exponent",
 ]
+
+Value: TypeAlias = Any
+"""A JSON value, UNDEFINED, or a value of `asl.expr.jsonata.values`."""
+
+
+class Undefined:
+    """The type of `UNDEFINED`, the result of an expression that finds nothing."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNDEFINED = Undefined()
+
 
 INFINITY: Final = float("inf")
 

@@ -4,11 +4,15 @@ r"""Patterns of `StringMatches` (Specification 6.2).
 literal pieces are searched from left to right, each once, so matching never backtracks.
 """
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 
-__all__ = ["cached_glob", "compile_glob", "escape_glob", "literal_pieces"]
+from asl.core.values import Json, compact
+
+__all__ = ["cached_glob", "compile_glob", "escape_glob", "literal_pieces", "similarity", "words"]
 
 _TOKEN = re.compile(r"\\[*\\]|.", re.DOTALL)
 
@@ -56,3 +60,19 @@ def literal_pieces(pattern: str) -> list[str]:
 def escape_glob(text: str) -> str:
     """Return the pattern that matches exactly one text."""
     return text.replace("\\", "\\\\").replace("*", "\\*")
+
+
+_WORD = re.compile(r"\w+")
+
+
+def words(value: Json) -> list[str]:
+    """Return the words of a text, or of a value's JSON text, in lower case."""
+    return [*map(str.casefold, _WORD.findall(value if type(value) is str else compact(value)))]
+
+
+def similarity(query: str, value: Json) -> float:
+    """Return the cosine similarity of the words of a query and a value, from 0 to 1."""
+    one, other = Counter(words(query)), Counter(words(value))
+    common = sum(count * other[word] for word, count in one.items())
+    lengths = math.prod(sum(count * count for count in each.values()) for each in (one, other))
+    return common / math.sqrt(lengths) if common else 0.0

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
-from asl.expr.jsonata import fast_parser
-from asl.expr.jsonata.fast_parser import Node
-from asl.expr.jsonata.parser import parse_with_library
+from asl.expr.jsonata import parser
+from asl.expr.jsonata.library import parse_with_library
+from asl.expr.jsonata.parser import Node
 
 OWN = ("called", "member")
 PARTS = sorted(name for name in vars(Node) if not name.startswith("__") and name not in OWN)
@@ -28,7 +28,7 @@ def shape(node: Any) -> Any:
 
 def as_by_library(source: str) -> bool:
     """Whether a source is read here at all; then, hold the tree against the library's."""
-    found = fast_parser.parse_common(source)
+    found = parser.parse_common(source)
     if found is not None:
         tree, *told = parse_with_library(source)
         assert shape(found.tree) == shape(tree)
@@ -104,19 +104,19 @@ def test_a_source_is_its_form_and_its_texts(source: str) -> None:
 
 def as_by_form(source: str) -> bool:
     """Whether texts are lifted out of a source at all; then, put them back and compare."""
-    found = fast_parser.lift_texts(source)
+    found = parser.lift_texts(source)
     if found is None:
         return False
     form, texts = found
-    whole, parsed = fast_parser.parse_common(source), fast_parser.parse_common(form, form=True)
+    whole, parsed = parser.parse_common(source), parser.parse_common(form, form=True)
     if parsed is None:
         assert whole is None or re.search(r"['\"]\s*\(", source)  # one that is called
         return False
     assert whole is not None
     assert without_places(parsed.tree, texts) == without_places(whole.tree, ())
     for each, other in zip(parsed.references, whole.references, strict=True):
-        assert each._replace(offset=fast_parser.source_offset(source, each.offset)) == other
-    assert [(name, fast_parser.source_offset(source, at)) for name, at in parsed.context] == [
+        assert each._replace(offset=parser.source_offset(source, each.offset)) == other
+    assert [(name, parser.source_offset(source, at)) for name, at in parsed.context] == [
         *whole.context
     ]
     return True
@@ -129,7 +129,7 @@ def without_places(node: Any, texts: tuple[str, ...]) -> Any:
     if not isinstance(node, Node):
         return type(node).__name__, node
     if node.type in ("text", "string"):
-        return "string", texts[node.value] if node.type == "text" else fast_parser.join_surrogates(
+        return "string", texts[node.value] if node.type == "text" else parser.join_surrogates(
             node.value
         )
     return {k: without_places(v, texts) for k, v in vars(node).items() if k != "position"}
@@ -137,7 +137,7 @@ def without_places(node: Any, texts: tuple[str, ...]) -> Any:
 
 @pytest.mark.parametrize("source", LEFT)
 def test_any_other_is_left_to_the_library(source: str) -> None:
-    assert fast_parser.parse_common(source) is None
+    assert parser.parse_common(source) is None
 
 
 WORDS = re.findall(

@@ -11,8 +11,8 @@ from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, limits, parse
-from asl.expr.jsonata.direct_calls import Direct
 from asl.expr.jsonata.faults import INTERNAL, OF_AWS, UNSUPPORTED
+from asl.expr.jsonata.functions.dialects import Direct
 from asl.expr.paths.closures import whole_context
 from asl.expr.query_protocol import query_source
 
