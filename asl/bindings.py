@@ -11,7 +11,7 @@ from inspect import Parameter, signature
 from typing import Any, Final, NamedTuple, TypedDict, TypeVar
 
 from asl.agents.function import function_agent, is_awaited
-from asl.agents.registry import Registry
+from asl.agents.registry import AgentRegistry
 from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, Loadable
 from asl.core.environment import has_running_loop
@@ -197,7 +197,7 @@ def bind(
         from asl.notifiers import request_link
 
         services.request_link = request_link(link)
-    registry = Registry(
+    registry = AgentRegistry(
         bindings.get("agents"),
         bindings.get("resources"),
         bindings.get("mocks"),

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import asl
-from asl.agents.registry import Registry
+from asl.agents.registry import AgentRegistry
 from asl.core.source import DEFAULT_LIMITS
 from asl.core.yaml_schema import PLATFORM
 from asl.core.yaml_text import loads
@@ -68,7 +68,7 @@ def rules() -> Sides:
     ruled = program(asl.load(blueprint(HOPS, "output.last_output > 5")).value)
 
     def run(compiled: Any) -> None:
-        registry = Registry({"d:a": lambda parameters: 1})
+        registry = AgentRegistry({"d:a": lambda parameters: 1})
         found = drive(execute(compiled, {"input": "x", "context": {}}, registry.find, CLOCK), CLOCK)
         assert found.ok
 

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 import asl
-from asl.agents.registry import Registry
+from asl.agents.registry import AgentRegistry
 from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
@@ -64,7 +64,7 @@ async def nap(payload: Json) -> Json:
 
 
 def start(compiled: Program, data: Json, agents: dict[str, Any]) -> Awaitable[Result]:
-    registry = Registry(agents)
+    registry = AgentRegistry(agents)
     return execute(compiled, data, registry.find, CLOCK, in_event_loop=True)
 
 
@@ -74,7 +74,7 @@ LOOP = asyncio.new_event_loop()
 
 
 def run_inline(compiled: Program, data: Json) -> Result:
-    registry = Registry()
+    registry = AgentRegistry()
     return drive(execute(compiled, data, registry.find, CLOCK), CLOCK)
 
 
@@ -311,7 +311,7 @@ def by_hand_once(agent: Callable[[Json], Awaitable[Json]]) -> Callable[[Json], A
 def short() -> Sides:
     compiled = program(SHORT)
     once = by_hand_once(echo)
-    registry = Registry({"A": echo})
+    registry = AgentRegistry({"A": echo})
     data = {"question": "why"}
 
     async def by_hand() -> None:
@@ -332,7 +332,7 @@ def short() -> Sides:
 def at_once() -> Sides:
     compiled = program(SHORT)
     once = by_hand_once(nap)
-    registry = Registry({"A": nap})
+    registry = AgentRegistry({"A": nap})
     data = {"question": "why"}
 
     async def by_hand() -> None:
@@ -461,7 +461,7 @@ def heap() -> Sides:
     async def waits(payload: Json) -> None:
         await LOOP.create_future()
 
-    once, registry = by_hand_once(waits), Registry({"A": waits})
+    once, registry = by_hand_once(waits), AgentRegistry({"A": waits})
 
     def ours() -> Awaitable[Result]:
         return execute(compiled, data, registry.find, CLOCK, in_event_loop=True)
@@ -558,7 +558,7 @@ def rows(lines: int) -> Path:
 def distributed(lines: int) -> Callable[[], Sides]:
     def prepare() -> Sides:
         compiled, folder = program(distributed_document()), rows(lines)
-        buckets, registry = bound({"data": folder}), Registry()
+        buckets, registry = bound({"data": folder}), AgentRegistry()
 
         def by_hand() -> None:
             with (

@@ -69,7 +69,7 @@ HEAVY = {
     "tomllib",
 }
 MAY_BE_HEAVY = {
-    "asl.agents.program": {"asyncio"},
+    "asl.agents.child_process": {"asyncio"},
     "asl.cli.worker": {"asyncio"},
     "asl.executions.runner": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},
@@ -249,12 +249,12 @@ LATE = {
     "asl.agents.aws_lambda": "functions that are called as handlers of AWS Lambda",
     "asl.agents.graph_agent": "agents of LangGraph",
     "asl.agents.http": "a kind of agents: httpx2",
-    "asl.agents.invoking": "the integration lambda:invoke",
+    "asl.agents.lambda_service": "the integration lambda:invoke",
     "asl.agents.mcp": "a kind of agents: mcp",
     "asl.agents.model": "a kind of agents: pydantic-ai",
     "asl.agents.openai_agent": "agents of the OpenAI Agents SDK",
     "asl.agents.process": "a kind of agents: programs",
-    "asl.agents.program": "asyncio: needed where a program is started",
+    "asl.agents.child_process": "asyncio: needed where a program is started",
     "asl.agents.pydantic_agent": "agents of pydantic-ai",
     "asl.agents.sandbox": "sandboxes, which are programs",
     "asl.buckets": "rows of a table by the form of a location",

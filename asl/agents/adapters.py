@@ -5,19 +5,22 @@ names of its classes, so that no framework is imported for any other binding.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from asl.agents.function import function_agent, named_function
+from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
+from asl.agents.function import FunctionAgent, LambdaSettings, function_agent, named_function
 from asl.agents.scripted import ScriptedAgent
+from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
-from asl.core.python_imports import import_object
+from asl.core.python_imports import MissingModule, check_import, import_object, probable
+from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Openable
 
-__all__ = ["ADAPTERS", "Adapter", "as_agent", "named_agent"]
+__all__ = ["ADAPTERS", "FUNCTION", "Adapter", "as_agent", "named_agent"]
 
 
 class Adapter(NamedTuple):
@@ -128,3 +131,41 @@ ADAPTERS: Final = (
     *OBJECTS[1:],
 )
 """The forms of bindings; the first that accepts a value makes the agent."""
+
+
+def _hint(name: Json) -> str | None:
+    if type(name) is not str:
+        return None
+    if form := probable(name):
+        return f"did you mean {form!r}?"
+    return f"write module:function, or {compact({'return': name})} for an answer as it is"
+
+
+def _build(spec: AgentSpec, home: FileContext) -> Agent | Openable:
+    agent = named_agent(spec["function"], home.code)
+    written = spec.get("lambda")
+    if written is not None:
+        if not isinstance(agent, FunctionAgent):
+            raise AslError(f"'lambda' configures a function, and {spec['function']!r} is none")
+        agent.aws_lambda = written is not False
+        agent.settings = LambdaSettings(**written) if isinstance(written, dict) else None
+    return agent
+
+
+def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
+    if home.imports:
+        return
+    try:
+        check_import(str(spec["function"]), home.code)
+    except MissingModule as error:  # it may be there where the file is used
+        yield Finding("AGENTS-04", str(error), "/function", severity=Severity.WARNING)
+    except AslError as error:
+        yield Finding("AGENTS-04", str(error), "/function")
+
+
+FUNCTION = AgentKind(
+    "agents:Function",
+    _build,
+    _check,
+    meant={"function": _hint},
+)

@@ -19,19 +19,24 @@
       redis: "redis://:${env:REDIS_PASSWORD}@cache"  # by the backend that documents name
 
 A file without any of these keys is the mapping of `agents` itself. The kinds of agents are a table,
-`asl.agents.kinds`; `${env:NAME}` and `${file:PATH}` stand for secrets (`asl.agents.secrets`).
+`asl.agents.file`; `${env:NAME}` and `${file:PATH}` stand for secrets (`asl.agents.secrets`).
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from asl.agents.bound import Bindings
-from asl.agents.kind import Kind, Spec
-from asl.agents.kinds import KINDS
-from asl.agents.mcp import SERVER_SECRETS, McpServer, build_server, check_server
+from asl.agents.adapters import FUNCTION
+from asl.agents.agent_kinds import AgentKind, AgentSpec
+from asl.agents.http import HTTP
+from asl.agents.mcp import MCP, SERVER_SECRETS, McpServer, build_server, check_server
+from asl.agents.model import MODEL
+from asl.agents.process import PROCESS
+from asl.agents.registry import FileBindings
+from asl.agents.scripted import SCRIPT, SCRIPTS
 from asl.agents.secrets import Discreet, found, looked_up, secrets_in
 from asl.agents.tool import Tool
 from asl.checks.schemas import schema_faults
@@ -53,7 +58,19 @@ from asl.core.values import Json, type_name
 from asl.engine.tools import Toolbox
 from asl.states.schemas import known_fields
 
-__all__ = ["InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
+__all__ = ["KINDS", "InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
+
+KINDS: Mapping[str, AgentKind] = MappingProxyType(
+    {
+        "function": FUNCTION,
+        "command": PROCESS,
+        "url": HTTP,
+        "model": MODEL,
+        "server": MCP,
+        **dict.fromkeys(SCRIPTS, SCRIPT),
+    }
+)
+
 
 WITH_AGENTS = ("agents", "resources", "mocks")
 SECTIONS = (*WITH_AGENTS, "tools", "servers", "memory")
@@ -68,7 +85,7 @@ def load_bindings(
     *,
     build: bool = True,
     warn: Callable[[Report], object] | None = None,
-) -> Bindings:
+) -> FileBindings:
     """Read an agents file and make its agents; without *build* they stay as they are written.
 
     *warn* takes a report where there is one that does not stop anything.
@@ -231,7 +248,7 @@ class _File:
             wrong = [each._replace(pointer=pointer) for each in wrong]
         yield from wrong
 
-    def _secrets(self, spec: Spec, fields: tuple[str, ...]) -> Iterator[Finding]:
+    def _secrets(self, spec: AgentSpec, fields: tuple[str, ...]) -> Iterator[Finding]:
         """Yield secrets where they would be seen or are not there, and what only looks like one."""
         for pointer, match in found(spec):
             allowed = pointer.split("/")[1] in fields
@@ -278,11 +295,11 @@ class _File:
 
     # What comes of it
 
-    def bindings(self) -> Bindings:
+    def bindings(self) -> FileBindings:
         """Return what the file binds as it is written."""
-        return Bindings(*(dict(self.section(section)) for section in SECTIONS))
+        return FileBindings(*(dict(self.section(section)) for section in SECTIONS))
 
-    def built(self) -> Bindings:
+    def built(self) -> FileBindings:
         """Make everything; what prevents it is noted in `faults`."""
         bound = self.bindings()
         self.secrets = secrets_in(self.document.value, self.folder)
@@ -355,7 +372,7 @@ class _File:
         if type(spec) is str:
             spec = {"function": spec}
         kind = _kind(spec)
-        assert isinstance(kind, Kind)
+        assert isinstance(kind, AgentKind)
         try:
             spec = self._filled(spec, kind.secrets, pointer)
             agent = kind.build(spec, self)
@@ -366,7 +383,7 @@ class _File:
         else:
             return Discreet(agent, self.secrets) if self.secrets and not kind.discreet else agent
 
-    def _filled(self, spec: Spec, fields: tuple[str, ...], pointer: str) -> dict[str, Json]:
+    def _filled(self, spec: AgentSpec, fields: tuple[str, ...], pointer: str) -> dict[str, Json]:
         """Return a spec with the secrets of its *fields* in place."""
         return {
             key: self._with_secrets(value, f"{pointer}/{key}") if key in fields else value
@@ -393,14 +410,14 @@ class _NoSecret(Exception):
         self.pointer = pointer
 
 
-def _hinted(finding: Finding, kind: Kind, spec: Spec, pointer: str) -> Finding:
+def _hinted(finding: Finding, kind: AgentKind, spec: AgentSpec, pointer: str) -> Finding:
     """Return a finding with the hint of the kind at the value that it tells of."""
     field = finding.pointer.removeprefix(f"{pointer}/")
     hint = kind.meant[field](spec[field]) if field in kind.meant and field in spec else None
     return finding if hint is None else finding._replace(hint=hint)
 
 
-def _kind(spec: Json) -> Kind | Finding:
+def _kind(spec: Json) -> AgentKind | Finding:
     """Return the kind of an agent, or what is wrong where that is not clear."""
     if type(spec) is not dict:
         message = f"an agent is 'module:function' or an object, not of type {type_name(spec)}"

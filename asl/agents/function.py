@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from asl.agents.typed import typed
+from asl.agents.typed_functions import json_function
 from asl.core.errors import AslError
 from asl.core.python_imports import import_object
 from asl.core.values import Json
@@ -109,7 +109,7 @@ def function_agent(
         AslError: It takes other arguments.
     """
     takes_call = _takes_call(function)
-    function = typed(function)
+    function = json_function(function)
     agent = FunctionAgent(function, takes_call=takes_call, plain=not is_awaited(function))
     agent.aws_lambda, agent.settings = aws_lambda, settings
     if takes_call and second_name(function) == "context":

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
+from asl.agents.agent_kinds import AgentKind
 from asl.agents.aws_lambda import function_failure
-from asl.agents.kind import Kind
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.environment import require_extra
 from asl.core.errors import causes, mark_usage_unknown
@@ -384,4 +384,4 @@ def _excerpt(body: bytes, call: Call) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-HTTP = Kind("agents:Http", lambda spec, home: HttpAgent(**spec), secrets=("headers",))
+HTTP = AgentKind("agents:Http", lambda spec, home: HttpAgent(**spec), secrets=("headers",))

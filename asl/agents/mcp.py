@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.kind import Home, Kind, Spec
+from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.mcp_connection import SHOWN, Connection
 from asl.agents.process import check_folder, words
 from asl.agents.secrets import Discreet, hiding, secrets_of
@@ -351,22 +351,22 @@ def _result(result: Any) -> Json:
 # In an agents file
 
 
-def _check(spec: Spec, home: Home) -> Iterator[Finding]:
+def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
     yield from home.server_faults(spec["server"], "/server")
 
 
-def _build(spec: Spec, home: Home) -> Openable:
+def _build(spec: AgentSpec, home: FileContext) -> Openable:
     return home.server(spec["server"]).tool(spec["tool"])
 
 
-MCP = Kind("agents:Mcp", _build, _check, discreet=True)
+MCP = AgentKind("agents:Mcp", _build, _check, discreet=True)
 
 
 SERVER_SECRETS = ("environment", "headers")
 """The fields of a server in which secrets may stand."""
 
 
-def check_server(spec: Spec, home: Home) -> Iterator[Finding]:
+def check_server(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
     """Yield what the schema of a server cannot see; pointers begin there."""
     programs, urls = ("command", "folder", "environment"), ("url", "headers")
     first, others = (programs, urls) if "command" in spec else (urls, programs)
@@ -380,7 +380,9 @@ def check_server(spec: Spec, home: Home) -> Iterator[Finding]:
     yield from check_folder(spec, home)
 
 
-def build_server(name: str, spec: Spec, home: Home, secrets: frozenset[str]) -> McpServer:
+def build_server(
+    name: str, spec: AgentSpec, home: FileContext, secrets: frozenset[str]
+) -> McpServer:
     """Return the server that a file describes; its tools let no secret out."""
     options = dict(spec)
     if "command" in spec:

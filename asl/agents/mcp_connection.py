@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx2
     import mcp
 
-    from asl.agents.program import Program
+    from asl.agents.child_process import ChildProcess
     from asl.agents.sandbox import Confined
 
 __all__ = ["SHOWN", "Connection"]
@@ -90,7 +90,7 @@ class Connection:
         self.bounds = bounds
         self.sandbox = sandbox
         self.hide = hiding(server.secrets)
-        self.program: Program | None = None
+        self.program: ChildProcess | None = None
         self.listed: dict[str, Any] = {}
         """The tools by their names, as the server describes them, once they are asked for."""
         self.ready: Future[None] = get_running_loop().create_future()
@@ -164,11 +164,11 @@ class Connection:
         if server.secrets:  # what it cannot read the library logs, with all that a server has said
             logger.setLevel(CRITICAL)
         if server.command is not None:
-            from asl.agents.program import Program
+            from asl.agents.child_process import ChildProcess
 
             if self.sandbox is None:
                 environment = {**_inherited(), **server.environment}
-                self.program = Program(server.command, server.folder, environment)
+                self.program = ChildProcess(server.command, server.folder, environment)
             else:
                 self.program = self.sandbox.start()
             self.program.hide = self.hide
@@ -263,7 +263,7 @@ def _inherited() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def _spoken_to(program: Program) -> AsyncGenerator[tuple[Any, Any], None]:
+async def _spoken_to(program: ChildProcess) -> AsyncGenerator[tuple[Any, Any], None]:
     """Speak MCP with a program: one message on a line, in both directions."""
     import anyio
     from mcp.shared.message import SessionMessage
@@ -305,7 +305,7 @@ async def _spoken_to(program: Program) -> AsyncGenerator[tuple[Any, Any], None]:
             program.end()
 
 
-async def _message_line(program: Program) -> bytes:
+async def _message_line(program: ChildProcess) -> bytes:
     """Return the next line of a program, b"" at the end and for one that is too large to read."""
     try:
         line = await program.answers.readline()
@@ -318,7 +318,7 @@ async def _message_line(program: Program) -> bytes:
     return line
 
 
-async def _ended(program: Program) -> None:
+async def _ended(program: ChildProcess) -> None:
     """Let a program end by itself, as the protocol wants it, as long as that takes no time."""
     import anyio
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.conversation import message_json, read_conversation
 from asl.agents.http import UNCOMPRESSED, Refused, bounded, unmoved
-from asl.agents.kind import Home, Kind, Spec
 from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
     MAX_ARGUMENTS,
@@ -26,6 +26,7 @@ from asl.agents.model_runs import (
     forbidden_use,
     misbehaviour,
     named_failure,
+    recorded_model,
     refuse_uses,
     refused_by,
     responses,
@@ -36,7 +37,6 @@ from asl.agents.model_runs import (
     use_arguments,
     with_usage,
 )
-from asl.agents.recorded_model import recorded_model
 from asl.agents.secrets import LEAST, Discreet
 from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding, did_you_mean
@@ -388,7 +388,7 @@ def _stranger(provider: str) -> tuple[str, str]:
     return message, did_you_mean(provider, PROVIDERS) or OTHERWISE
 
 
-def _check(spec: Spec, home: Home) -> Iterator[Finding]:
+def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
     for finding in _output_faults(spec.get("output")):
         yield finding._replace(pointer=f"/output{finding.pointer}")
     provider = spec["model"].partition(":")[0]
@@ -399,7 +399,7 @@ def _check(spec: Spec, home: Home) -> Iterator[Finding]:
         yield from home.tool_faults(name, f"/tools/{index}")
 
 
-def _build(spec: Spec, home: Home) -> ModelAgent:
+def _build(spec: AgentSpec, home: FileContext) -> ModelAgent:
     options = dict(spec)
     if "tools" in spec:
         options["tools"] = [home.tool(name) for name in spec["tools"]]
@@ -418,4 +418,4 @@ def _meant(name: Json) -> str | None:
     return f"put its provider before it, as in openai:{name}"
 
 
-MODEL = Kind("agents:Model", _build, _check, secrets=("key",), meant={"model": _meant})
+MODEL = AgentKind("agents:Model", _build, _check, secrets=("key",), meant={"model": _meant})

@@ -24,7 +24,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from asl.agents.kind import Home, Kind, Spec
+from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, mark_usage_unknown
@@ -35,7 +35,7 @@ from asl.engine.usage import usage_of_failure
 from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
-    from asl.agents.program import Program
+    from asl.agents.child_process import ChildProcess
 
 __all__ = ["PROCESS", "ProcessAgent", "answer_in", "ask", "check_folder", "words"]
 
@@ -72,7 +72,7 @@ class ProcessAgent:
         return Discreet(programs, secrets).open_agent(held) if secrets else programs
 
     @property
-    def alive(self) -> set[Program]:
+    def alive(self) -> set[ChildProcess]:
         """The processes there are now, of all runs together."""
         return {program for run in self.runs for program in run.alive}
 
@@ -89,8 +89,8 @@ class _Programs(ExternalAgent):
     def __init__(self, agent: ProcessAgent) -> None:
         self.agent = agent
         self.folder = agent.folder
-        self.idle: list[Program] = []
-        self.alive: set[Program] = set()
+        self.idle: list[ChildProcess] = []
+        self.alive: set[ChildProcess] = set()
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask one process; raises RaisedError with the name it gives, or `States.TaskFailed`."""
@@ -100,7 +100,7 @@ class _Programs(ExternalAgent):
                 return await self._ask(self.idle.pop(), payload, call)
         return await self._ask(await self._start(), payload, call)
 
-    async def _ask(self, program: Program, payload: Json, call: Call) -> Json:
+    async def _ask(self, program: ChildProcess, payload: Json, call: Call) -> Json:
         try:
             message = await ask(program, payload, call)
         except BaseException:
@@ -120,11 +120,11 @@ class _Programs(ExternalAgent):
             agent.command, agent.folder, agent.environment, settings, tool
         )
 
-    async def _start(self) -> Program:
-        from asl.agents.program import Program
+    async def _start(self) -> ChildProcess:
+        from asl.agents.child_process import ChildProcess
 
         agent = self.agent
-        program = Program(agent.command, agent.folder, {**os.environ, **agent.environment})
+        program = ChildProcess(agent.command, agent.folder, {**os.environ, **agent.environment})
         self.alive.add(program)
         try:
             await program.connect()
@@ -133,7 +133,7 @@ class _Programs(ExternalAgent):
             raise
         return program
 
-    def _end(self, program: Program) -> None:
+    def _end(self, program: ChildProcess) -> None:
         self.alive.discard(program)
         program.end()
 
@@ -146,7 +146,7 @@ class _Programs(ExternalAgent):
             self._end(program)
 
 
-async def ask(program: Program, payload: Json, call: Call) -> Mapping[str, Json]:
+async def ask(program: ChildProcess, payload: Json, call: Call) -> Mapping[str, Json]:
     """Send a call to a program and read lines until one ends it; return that one.
 
     Raises StateError("States.TaskFailed") where the program breaks the protocol or ends, and what
@@ -203,7 +203,7 @@ def answer_in(message: Mapping[str, Json]) -> Json:
     raise failure
 
 
-async def _use(program: Program, message: Mapping[str, Json], call: Call) -> None:
+async def _use(program: ChildProcess, message: Mapping[str, Json], call: Call) -> None:
     """Use a tool for a program, and tell it what came of that."""
     answer: dict[str, Json]
     try:
@@ -213,9 +213,9 @@ async def _use(program: Program, message: Mapping[str, Json], call: Call) -> Non
     await program.send(compact(answer).encode())
 
 
-async def _line(program: Program) -> bytes:
+async def _line(program: ChildProcess) -> bytes:
     """Return the next line that is not empty, b"" at the end of the output."""
-    from asl.agents.program import MAX_LINE
+    from asl.agents.child_process import MAX_LINE
 
     line = b"\n"
     try:
@@ -228,7 +228,7 @@ async def _line(program: Program) -> bytes:
     return line
 
 
-async def _message(program: Program, line: bytes) -> dict[str, Any]:
+async def _message(program: ChildProcess, line: bytes) -> dict[str, Any]:
     try:
         message = read_data(line.decode())
     except ValueError:
@@ -241,7 +241,7 @@ async def _message(program: Program, line: bytes) -> dict[str, Any]:
     return message
 
 
-async def _breach(program: Program, text: str) -> StateError:
+async def _breach(program: ChildProcess, text: str) -> StateError:
     """Return the error of a program that writes what the protocol does not know."""
     program.finish()  # so that it may end, and say why
     ended = await program.last_words()
@@ -250,7 +250,7 @@ async def _breach(program: Program, text: str) -> StateError:
     return _told(program, text)
 
 
-async def _misused(program: Program, usage: Mapping[str, Json]) -> StateError:
+async def _misused(program: ChildProcess, usage: Mapping[str, Json]) -> StateError:
     """Return the error of a program that says where nobody looks what it has used."""
     told = compact({"return": dict(usage)})
     text = f"what was used stands beside 'return' and not in its value, as in {told}"
@@ -259,7 +259,7 @@ async def _misused(program: Program, usage: Mapping[str, Json]) -> StateError:
     return failure
 
 
-async def _died(program: Program, *, has_read: bool) -> StateError:
+async def _died(program: ChildProcess, *, has_read: bool) -> StateError:
     """Return the error of a program that has closed its output before it answered."""
     what = "closed its output"
     if await program.last_words():
@@ -268,7 +268,7 @@ async def _died(program: Program, *, has_read: bool) -> StateError:
     return _told(program, f"the process {what} before it answered", kind)
 
 
-def _told(program: Program, text: str, kind: type[StateError] = StateError) -> StateError:
+def _told(program: ChildProcess, text: str, kind: type[StateError] = StateError) -> StateError:
     text = f"{text}: {program.tail}" if program.tail else text
     return mark_usage_unknown(kind("States.TaskFailed", text))
 
@@ -285,16 +285,16 @@ def _text(value: Json) -> str | None:
     return value if value is None or type(value) is str else compact(value)
 
 
-def check_folder(spec: Spec, home: Home) -> Iterator[Finding]:
+def check_folder(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
     """Yield what is wrong with the folder of a program."""
     folder = spec.get("folder", ".")
     if not (home.folder / folder).is_dir():
         yield Finding("AGENTS-04", f"'folder' is no folder: {folder!r}", "/folder")
 
 
-def _build(spec: Spec, home: Home) -> ProcessAgent:
+def _build(spec: AgentSpec, home: FileContext) -> ProcessAgent:
     folder = home.folder / spec.get("folder", ".")
     return ProcessAgent(spec["command"], folder=str(folder), environment=spec.get("environment"))
 
 
-PROCESS = Kind("agents:Process", _build, check_folder, secrets=("environment",))
+PROCESS = AgentKind("agents:Process", _build, check_folder, secrets=("environment",))

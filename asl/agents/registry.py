@@ -6,6 +6,7 @@ which `*` stands for any run of characters.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,31 @@ from asl.engine.tools import ListTools
 from asl.expr.text_matching import compile_glob
 from asl.states.calls import Target, is_function
 
-__all__ = ["Registry"]
+__all__ = ["AgentRegistry", "FileBindings"]
 
 Bindings = Mapping[str, Any]
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:"
 """How the ARN of a function begins that a request gives a name only."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileBindings:
+    """What an agents file binds: the first three as `asl.run` takes them, then what these use."""
+
+    agents: dict[str, Any] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
+    mocks: dict[str, Any] = field(default_factory=dict)
+    tools: dict[str, Any] = field(default_factory=dict)
+    servers: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict, repr=False)
+    """As `asl.run` takes it; the places may hold secrets."""
+
+    def __or__(self, other: "FileBindings") -> "FileBindings":
+        """Return the bindings of both; those of *other* win."""
+        return FileBindings(
+            *({**getattr(self, each.name), **getattr(other, each.name)} for each in fields(self))
+        )
 
 
 class _Found(dict[Target, Agent]):
@@ -37,7 +57,7 @@ class _Found(dict[Target, Agent]):
         return agent
 
 
-class Registry:
+class AgentRegistry:
     """Resolves targets for one execution.
 
     `mocks` go by the name of the Task state and win over everything else. A resource is looked for
@@ -73,9 +93,9 @@ class Registry:
             (compile_glob(pattern), self.resources[pattern]) for pattern in patterns
         ]
 
-    def without_mocks(self) -> "Registry":
+    def without_mocks(self) -> "AgentRegistry":
         """Return the same without mocks: other workflows have states of the same names."""
-        return Registry(self.agents, self.resources, None, self.services, aws=self.aws)
+        return AgentRegistry(self.agents, self.resources, None, self.services, aws=self.aws)
 
     def _resolved(self, target: Target) -> Agent:
         if self.mocks and target.state in self.mocks and not target.aside:
@@ -99,9 +119,9 @@ class Registry:
             if any(map(matches, names)):
                 return agent
         if target.invokes and any(map(is_function, self.resources)):
-            from asl.agents.invoking import Invoke
+            from asl.agents.lambda_service import LambdaService
 
-            return Invoke(partial(self._function, target.state))
+            return LambdaService(partial(self._function, target.state))
         return None
 
     def _function(self, state: str, name: str) -> Agent | None:

@@ -18,8 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from asl.agents.child_process import ChildProcess
 from asl.agents.process import answer_in, ask
-from asl.agents.program import Program
 from asl.core.environment import install_command
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
@@ -81,12 +81,12 @@ class Confined:
     at_end: list[str] = field(default_factory=list)
     """A command that ends what the process itself does not end."""
 
-    def start(self) -> Program:
+    def start(self) -> ChildProcess:
         """Start it; raises StateError where that cannot be."""
         with _bound_to(self.processors):
-            return Program(self.command, self.folder, self.environment)
+            return ChildProcess(self.command, self.folder, self.environment)
 
-    async def end(self, program: Program) -> None:
+    async def end(self, program: ChildProcess) -> None:
         """End what was started, and see it gone."""
         code = program.process.poll()
         program.end()
@@ -133,7 +133,7 @@ async def confined_function(
     code = [str(folder.resolve()) for folder in folders]
     readable = (*paths.split(os.pathsep), *code, sys.prefix, sys.base_prefix, sys.exec_prefix)
     environment = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-P", "-m", "asl.agents.worker", name, *code]
+    command = [sys.executable, "-P", "-m", "asl.agents.function_process", name, *code]
     job = _Job(command, os.getcwd(), environment, readable)
     return _Sandboxed(await _confined(job, settings, tool))
 
@@ -176,7 +176,7 @@ class _Sandboxed(ExternalAgent):
         self.keeps_hosts = not confined.network
         self.reaches_network = confined.network
         self.opens_files = confined.opens_files
-        self.programs: set[Program] = set()
+        self.programs: set[ChildProcess] = set()
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Start the program, ask it once and end it."""
@@ -189,7 +189,7 @@ class _Sandboxed(ExternalAgent):
         finally:
             await self._end(program)
 
-    async def _end(self, program: Program) -> None:
+    async def _end(self, program: ChildProcess) -> None:
         self.programs.discard(program)
         await self.started.end(program)
 

@@ -23,7 +23,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from asl.agents.kind import Home, Kind, Spec
+from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import AslError, StateError
 from asl.core.json_patterns import matches
@@ -291,7 +291,7 @@ _FAULT = r"script((?:\.\w+|\[\d+\])*): ((?s:.*))"
 _STEP = r"\.(\w+)|\[(\d+)\]"
 
 
-def _check(spec: Spec, home: Home) -> Iterator[Finding]:
+def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
     try:
         check_script(spec)
     except AslError as error:
@@ -305,6 +305,6 @@ def _raised(error: Json) -> str | None:
     return f"write {compact({'Error': error})}" if type(error) is str else None
 
 
-SCRIPT = Kind(
+SCRIPT = AgentKind(
     "agents:Script", lambda spec, home: spec, _check, meant={"raise": _raised}, discreet=True
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from asl.agents.adapters import as_agent
-from asl.agents.typed import input_schema
+from asl.agents.typed_functions import input_schema
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.agent import Call, OpenAgents, open_agent

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 import asl
-from asl.agents.bound import Bindings
-from asl.bindings import Bindings as RunBindings
-from asl.bindings import find_startable_workflows
+from asl.agents.registry import FileBindings
+from asl.bindings import Bindings, find_startable_workflows
 from asl.cli.arguments import (
     AGENTS,
     DEFAULT_ORIGIN,
@@ -165,7 +164,7 @@ class BindingOptions(NamedTuple):
         origin: Origin = DEFAULT_ORIGIN,
         *,
         quiet: bool = False,
-    ) -> "RunBindings":
+    ) -> Bindings:
         """Return what a run of the document takes; of what is said twice the last one wins.
 
         Without a document, what a run of any document takes: mocks are for one of them.
@@ -205,7 +204,7 @@ def binding_options(command: Command) -> Command:
 @stdout_to_stderr()
 def bind_agents(
     files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False
-) -> "Bindings":
+) -> FileBindings:
     """Bind what agents files and `NAME=module:function` pairs say; the last one wins.
 
     What is found in a file that stops nothing is told, unless *quiet*.
@@ -214,9 +213,8 @@ def bind_agents(
     one, after all that is installed.
     """
     from asl.agents.adapters import named_agent
-    from asl.agents.bound import Bindings
 
-    bound = Bindings()
+    bound = FileBindings()
     for file in files:
         from asl.agents.file import load_bindings
 
@@ -238,7 +236,7 @@ def _startable(
     return find_startable_workflows(document, given) if isinstance(document, Document) else given
 
 
-def _memories(places: Iterable[str], files: "Bindings") -> "dict[str, Memory]":
+def _memories(places: Iterable[str], files: FileBindings) -> "dict[str, Memory]":
     """Return the memories that agents files, `WHERE` and `BACKEND=WHERE` name; the last one wins.
 
     A word before `=` is a backend; a path with such a beginning is written `./a=b.db`. What

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import asl
-from asl.agents.bound import Bindings
 from asl.agents.file import InvalidAgents, load_bindings
+from asl.agents.registry import FileBindings
 
 from .workflows import task
 
@@ -84,9 +84,9 @@ def test_the_folder_of_a_program_is_relative_to_the_file(tmp_path: Path) -> None
 
 def test_bindings_join_and_the_last_wins() -> None:
     """`|` merges section by section."""
-    one = Bindings({"A": 1, "B": 1}, {"r": 1}, {})
-    other = Bindings({"B": 2}, {}, {"s": 2})
-    assert one | other == Bindings({"A": 1, "B": 2}, {"r": 1}, {"s": 2})
+    one = FileBindings({"A": 1, "B": 1}, {"r": 1}, {})
+    other = FileBindings({"B": 2}, {}, {"s": 2})
+    assert one | other == FileBindings({"A": 1, "B": 2}, {"r": 1}, {"s": 2})
 
 
 @pytest.mark.parametrize(

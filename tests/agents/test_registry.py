@@ -6,7 +6,7 @@ import pytest
 
 import asl
 from asl.agents.adapters import as_agent
-from asl.agents.registry import Registry
+from asl.agents.registry import AgentRegistry
 from asl.states.calls import Target
 
 from .workflows import task
@@ -80,6 +80,6 @@ def test_an_agent_object_is_taken_as_it_is() -> None:
 
 def test_a_target_is_resolved_once() -> None:
     """The same target leads to the same agent."""
-    registry = Registry(agents={"A": {"return": 1}})
+    registry = AgentRegistry(agents={"A": {"return": 1}})
     target = Target("agent", "A", "T")
     assert registry.find(target) is registry.find(target)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from asl.agents.registry import Registry
+from asl.agents.registry import AgentRegistry
 from asl.buckets import bound
 from asl.compiler import compile_workflow
 from asl.core.json_patterns import matches
@@ -120,7 +120,9 @@ def replay(case: Any) -> Result:
     """Run a recorded execution."""
     program = compile_workflow(case["definition"], AWS, "workflow")
     clock = VirtualClock(epoch(case["clock"])) if "clock" in case else VirtualClock()
-    registry = Registry(mocks={name: script(mock) for name, mock in case.get("mocks", {}).items()})
+    registry = AgentRegistry(
+        mocks={name: script(mock) for name, mock in case.get("mocks", {}).items()}
+    )
     work = execute(
         program,
         case.get("input", {}),

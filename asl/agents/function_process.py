@@ -1,6 +1,8 @@
-"""A function in a process of its own: `python -m asl.agents.worker module:function [FOLDER...]`.
+"""A function in a process of its own.
 
-It speaks the lines of JSON of `asl.agents.process`, for one function that takes the parameters.
+    python -m asl.agents.function_process module:function [FOLDER...]
+
+The process speaks the protocol of `asl.agents.process`, lines of JSON.
 """
 
 import sys
@@ -8,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from asl.agents.typed import typed
+from asl.agents.typed_functions import json_function
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.python_imports import import_object
@@ -21,7 +23,7 @@ __all__ = ["main"]
 def main(name: str, folders: Sequence[str] = ()) -> None:
     """Answer calls of a function, found in the folders, until the input ends."""
     answers, sys.stdout = sys.stdout.buffer, sys.stderr  # what the function prints is no answer
-    function = typed(import_object(name, map(Path, folders)))
+    function = json_function(import_object(name, map(Path, folders)))
     for line in sys.stdin.buffer:
         request = read_data(line.decode())
         answers.write(_answer(function, request["parameters"]) + b"\n")

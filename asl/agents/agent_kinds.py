@@ -10,13 +10,13 @@ from asl.core.values import Json
 from asl.engine.agent import Openable
 from asl.engine.tools import Toolbox
 
-__all__ = ["Home", "Kind", "Server", "Spec"]
+__all__ = ["AgentKind", "AgentSpec", "FileContext", "ToolServer"]
 
-Spec: TypeAlias = Mapping[str, Json]
+AgentSpec: TypeAlias = Mapping[str, Json]
 """What a file says of one agent; it has the shape that the schema of its kind asks for."""
 
 
-class Server(Toolbox, Protocol):
+class ToolServer(Toolbox, Protocol):
     """Something that has tools, each of which is an agent, too."""
 
     def tool(self, name: str) -> Openable:
@@ -24,7 +24,7 @@ class Server(Toolbox, Protocol):
         ...
 
 
-class Home(Protocol):
+class FileContext(Protocol):
     """The file in which an agent stands."""
 
     folder: Path
@@ -38,7 +38,7 @@ class Home(Protocol):
         """Return the tool of this name; raises AslError if it cannot be made."""
         ...
 
-    def server(self, name: str) -> Server:
+    def server(self, name: str) -> ToolServer:
         """Return the MCP server of this name; raises AslError if it cannot be made."""
         ...
 
@@ -51,18 +51,18 @@ class Home(Protocol):
         ...
 
 
-def _nothing(spec: Spec, home: Home) -> Iterator[Finding]:
+def _nothing(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
     yield from ()
 
 
-class Kind(NamedTuple):
-    """One kind of agents: a row of the table in `asl.agents.kinds`."""
+class AgentKind(NamedTuple):
+    """One kind of agents: a row of the table in `asl.agents.file`."""
 
     schema: str
     """The name of its schema: `agents:Process`."""
-    build: Callable[[Spec, Home], Any]
+    build: Callable[[AgentSpec, FileContext], Any]
     """Makes the agent (or whatever can be bound to a name); raises AslError if there is none."""
-    check: Callable[[Spec, Home], Iterator[Finding]] = _nothing
+    check: Callable[[AgentSpec, FileContext], Iterator[Finding]] = _nothing
     """Yields what the schema cannot see; pointers begin at the agent. Nothing foreign runs."""
     secrets: tuple[str, ...] = ()
     """The fields in which secrets may stand."""

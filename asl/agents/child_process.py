@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from asyncio import (
     StreamReader,
     StreamReaderProtocol,
@@ -15,16 +16,66 @@ from asyncio import (
     wait,
 )
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import IO, Any, Final
 
-from asl.agents.strays import MARK, end_strays, new_mark
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Call
 
-__all__ = ["MAX_LINE", "Program"]
+__all__ = ["MARK", "MAX_LINE", "ChildProcess", "end_strays", "new_mark"]
+
+MARK: Final = "ASL_PROCESS"
+"""The variable that holds the mark of a program."""
+ROUNDS: Final = 20
+"""How often strays are looked for: one that is about to end may start others."""
+
+
+def new_mark() -> str:
+    """Return a mark that no other program has."""
+    return os.urandom(16).hex()
+
+
+def end_strays(mark: str) -> None:
+    """Kill all processes of this user that were started under a mark."""
+    sought = f"{MARK}={mark}".encode()
+    for _ in range(ROUNDS):
+        found = [number for number in _numbers() if _has(number, sought)]
+        if not found:
+            return
+        for number in found:
+            with suppress(OSError):  # it has ended by itself
+                _kill(number, sought)
+
+
+def _numbers() -> Iterator[int]:
+    """Yield the numbers of all processes but this one, none where the system does not show them."""
+    with suppress(OSError):
+        own = os.getpid()
+        yield from (
+            int(each) for each in os.listdir("/proc") if each.isdigit() and int(each) != own
+        )
+
+
+def _has(number: int, sought: bytes) -> bool:
+    """Whether a variable is in the environment of a process, as far as that can be read."""
+    try:
+        with open(f"/proc/{number}/environ", "rb", buffering=0) as file:
+            return sought in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def _kill(number: int, sought: bytes) -> None:
+    """Kill a process, unless its number belongs to another one by now."""
+    handle = os.pidfd_open(number)
+    try:
+        if _has(number, sought):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    finally:
+        os.close(handle)
+
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """Bytes of a line that a program answers: a text of them may take four times as many in memory."""
@@ -54,7 +105,7 @@ class _Said(StreamReader):
         return line
 
 
-class Program:
+class ChildProcess:
     """One running process, its pipes, and what it said on standard error last.
 
     The process starts and ends in one step each, which no cancellation cuts in two, and nobody

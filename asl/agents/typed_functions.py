@@ -15,7 +15,7 @@ from weakref import WeakSet
 from asl.core.errors import StateError
 from asl.core.values import Json
 
-__all__ = ["input_schema", "typed"]
+__all__ = ["input_schema", "json_function"]
 
 Function = Callable[..., Any]
 
@@ -23,7 +23,7 @@ _UNTYPED: WeakSet[Any] = WeakSet()
 """The functions that are known to have no models: each run that they are given to asks again."""
 
 
-def typed(function: Function) -> Function:
+def json_function(function: Function) -> Function:
     """Return *function* as one that takes and returns JSON, itself where no model is annotated.
 
     The first parameter is validated by its annotation, where that mentions a model or a dataclass;

@@ -14,14 +14,14 @@ from asl.core.values import Json, copy_result, type_name
 from asl.engine.agent import Agent, Call
 from asl.states.errors import RaisedError
 
-__all__ = ["Invoke"]
+__all__ = ["LambdaService"]
 
 LATEST: Final = "$LATEST"
 STATUS: Final = {"RequestResponse": 200, "Event": 202, "DryRun": 204}
 """Status of the response by the `InvocationType` of the request (AWS, documentation)."""
 
 
-class Invoke(Agent):
+class LambdaService(Agent):
     """The service Lambda: calls the function that a request names.
 
     Args:
