@@ -1,8 +1,8 @@
-"""Documents in repositories: with placeholders, or within a deployment template.
+"""Documents with placeholders and documents in deployment templates.
 
-A definition may hold placeholders (`${Name}`) for values of a deployment, and it may be part of a
-template of SAM or CloudFormation, of a Terraform file or of a `serverless.yml`. `load` finds it and
-fills in the given values; positions point to the author's text.
+A definition may have placeholders (`${Name}`) for values of a deployment. It may be part of a
+template of SAM or CloudFormation, a Terraform file or a `serverless.yml`. `load` finds it and
+inserts the caller's values; positions refer to the author's text.
 
 The code for templates (`templates`) is imported on first use.
 """
@@ -34,7 +34,7 @@ _ANY: Final = "|".join((RESOURCES, SERVERLESS, TERRAFORM))
 
 
 def may_be_template(found: Document | Source) -> bool:
-    """Return whether a text or value may define state machines, by its look."""
+    """Return whether a text or value may be a template, by a quick search."""
     if isinstance(found, Document):
         return "Resources" in found.value
     text = found.text or ""
@@ -46,7 +46,7 @@ def may_be_template(found: Document | Source) -> bool:
 Values: TypeAlias = Mapping[str, Json]
 
 Foreign: TypeAlias = Callable[[Source | Document, Limits], Document | None]
-"""Reads a document in another language; returns None for any other text."""
+"""Reads a document of another language; returns None for any other text."""
 
 _NONE: Values = {}
 
@@ -80,7 +80,7 @@ def load(
     Raises:
         InvalidDocument: It cannot be read.
         DocumentNotFound: There is no such file.
-        AslError: It is unclear which state machine is meant.
+        AslError: The template has several state machines and *resource* selects none.
     """
     found, suspected = _open(what, name, format, limits, foreign)
     if suspected:
@@ -107,7 +107,7 @@ def load_each(
     limits: Limits = DOCUMENT_LIMITS,
     foreign: Foreign | None = None,
 ) -> list[Document | InvalidDocument]:
-    """Read a document, or all documents of a template; failures are returned as InvalidDocument.
+    """Read a document, or all of a template; return an InvalidDocument for each unreadable one.
 
     Args:
         templates_only: Whether to return nothing for other files, and for templates without state
@@ -130,7 +130,7 @@ def load_each(
 
 
 def is_template(what: Loadable) -> bool:
-    """Return whether an input is a template; raises as `load` does."""
+    """Return whether an input is a template; raises the errors of `load`."""
     found, suspected = _open(what, None, None, DOCUMENT_LIMITS, None)
     if not suspected:
         return False
@@ -159,9 +159,9 @@ def _read_plain(
     defaults: Values,
     limits: Limits,
 ) -> Document:
-    """Return a document outside of templates, with its placeholders filled."""
+    """Return a document that is not in a template, with its placeholders filled."""
     if resource is not None:
-        raise AslError(f"there is no resource {resource!r}: this is a document and no template")
+        raise AslError(f"there is no resource {resource!r}: the file is not a template")
     if isinstance(found, Document) and found.dialect != "asl":
         return found  # no other language has these placeholders
     text = found.text or "" if isinstance(found, Source) else compact(found.value)

@@ -1,6 +1,6 @@
-"""Names, ARNs and URLs of deployed resources, by type.
+"""Names, ARNs and URLs of deployed resources by type.
 
-As CloudFormation documents the results of `Ref` and `Fn::GetAtt`.
+Source: results of `Ref` and `Fn::GetAtt` in the CloudFormation documentation.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class ResourceType(NamedTuple):
     """One type of AWS resource."""
 
     name: str | None
-    """The property with its name."""
+    """Property that holds its name; None if it has none."""
     arn: str
     """Prefix of its ARN; the name completes it."""
     ref: str | None = None
@@ -28,7 +28,7 @@ class ResourceType(NamedTuple):
     others: Mapping[str, str] = {}
     """Prefixes of the values of further attributes."""
     called: bool = False
-    """Whether a stand-in without a name of its own gets the template's name for it."""
+    """Whether a stand-in for a resource without a name uses its logical name."""
 
 
 def _arn(service: str, kind: str = "") -> str:

@@ -32,11 +32,11 @@ OBJECT, STRING, FILE, BUCKET = (
     "DefinitionS3Location",
 )
 DEFINITIONS: Final = (OBJECT, STRING, FILE, BUCKET)
-"""The properties of which a state machine has exactly one."""
+"""Alternative properties for the definition of a state machine."""
 
 
 class CloudFormationTemplate:
-    """A template, and the logical names of its state machines."""
+    """A template of SAM or CloudFormation."""
 
     def __init__(self, document: Document, faults: Iterable[Fault] = ()) -> None:
         self.value = document.value
@@ -50,7 +50,11 @@ class CloudFormationTemplate:
         }
 
     def document(self, name: str, reading: ReadContext) -> Document:
-        """Return the definition of a state machine; raises InvalidDocument."""
+        """Return the definition of a state machine.
+
+        Raises:
+            InvalidDocument: The definition cannot be read.
+        """
         own = f"{pointer_to(('Resources', name))}/"
         wrong = [
             fault
@@ -74,7 +78,7 @@ class CloudFormationTemplate:
 
     @property
     def notes(self) -> Iterator[Note]:
-        """Yield the faults of the template outside of its state machines."""
+        """Yield the faults of the template outside its state machines."""
         return fault_notes(self.source, self.faults)
 
 
@@ -114,12 +118,16 @@ class _Machine:
         part = self.resolver.resolve(value, span)
         if field == OBJECT:
             if isinstance(part.value, TrackedText) and not is_unknown(part):
-                raise self.resolver.error(span, f"{OBJECT} is an object", f"a text is a {STRING}")
+                raise self.resolver.error(
+                    span, f"{OBJECT} must be an object", f"use {STRING} for a string"
+                )
             return document_from_part(
                 self.fill_placeholders(part), self.source, self.reading, self.name
             )
         if not isinstance(part.value, TrackedText):
-            raise self.resolver.error(span, f"{STRING} is a text", f"an object is a {OBJECT}")
+            raise self.resolver.error(
+                span, f"{STRING} must be a string", f"use {OBJECT} for an object"
+            )
         text = substitute(part.value, self.lookup, self.source, self.reading)
         return document_from_text(text, self.source, self.reading, self.name)
 
@@ -151,7 +159,7 @@ class _Machine:
             self.source,
             span.at,
             "READ-18",
-            f"the definition of {self.name} lies in a bucket",
+            f"the definition of {self.name} is in an S3 bucket",
             "name its file instead of the template, with --var for its placeholders",
         )
 
@@ -162,7 +170,7 @@ class _Machine:
         except InvalidDocument as refusal:
             if file.format != "json":
                 raise
-            message = f"{os.path.basename(file.name or '')} is no JSON, CloudFormation reads YAML"
+            message = f"{os.path.basename(file.name or '')} is not JSON: it is read as YAML"
             fault = next(iter(refusal.report))
             self.reading.note("READ-19", message, f"line {fault.line}: {fault.message}")
             try:
@@ -190,9 +198,9 @@ class _Machine:
         return value
 
     def fill_placeholders(self, part: SourcePart) -> SourcePart:
-        """Return a definition given as an object, with its placeholders filled.
+        """Return a definition in the form of an object, with its placeholders filled.
 
-        AWS inserts them into the JSON of the object, so they are parsed like the contents of JSON
+        AWS inserts values into the JSON of the object, so they are parsed as contents of JSON
         strings.
         """
         value = part.value

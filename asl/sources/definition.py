@@ -32,16 +32,16 @@ SHOWN = 5
 """Number of other places named for a placeholder without a value."""
 
 Lookup = Callable[[str], str | None]
-"""Returns the value of a placeholder, None to leave it."""
+"""Returns the value of a placeholder; None if it has none."""
 
 _NAME_FIELDS = ("/Resource", ".$", "Path", "/Variable", "/Next", "/Default", "/StartAt")
-"""How the pointers of strings end that are names, paths or function calls."""
+"""Ends of the pointers of strings that are names, paths or function calls."""
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value known only after deployment: a reference, or an expression with one."""
+    """A value known only after deployment: a reference or an expression with a reference."""
 
     text: str
 
@@ -82,7 +82,11 @@ def substitute(
 def document_from_file(
     source: Source, lookup: Lookup, reading: ReadContext, resource: str | None = None
 ) -> Document:
-    """Return the document of a whole file with its placeholders filled."""
+    """Return the document of a whole file with its placeholders filled.
+
+    Raises:
+        InvalidDocument: The text cannot be read, or is too large.
+    """
     assert source.text is not None
     text = TrackedText.from_source(source.text, 0)
     if source.format != "yaml":
@@ -91,8 +95,8 @@ def document_from_file(
         )
     if len(source.text) > reading.limits.max_yaml_bytes:
         raise too_large(source.name, reading.limits.max_yaml_bytes)
-    # In YAML a value could mean something else by what stands around it. So a word stands for it
-    # while the text is parsed, and every scalar with such a word gets its value afterwards.
+    # The text around a value could change its meaning in YAML. The text is therefore parsed with a
+    # marker for each value, which every scalar replaces afterwards.
     mark = "Q"
     while mark in source.text:
         mark += "Q"
@@ -131,7 +135,11 @@ def document_from_yaml(
     resource: str | None = None,
     schema: Schema = CORE,
 ) -> Document:
-    """Return the document of a composed YAML text."""
+    """Return the document of a composed YAML text.
+
+    Raises:
+        InvalidDocument: The text is not YAML, or its definition is unknown before deployment.
+    """
     value, span, faults = yaml_text.loads(text.string, reading.limits, schema)
     if faults:
         raise invalid(source, [_move_fault(fault, text) for fault in faults])
@@ -141,14 +149,18 @@ def document_from_yaml(
 def document_from_text(
     text: TrackedText, source: Source, reading: ReadContext, resource: str | None = None
 ) -> Document:
-    """Return the document of a composed JSON text."""
+    """Return the document of a composed JSON text.
+
+    Raises:
+        InvalidDocument: The text is not JSON, or its definition is unknown before deployment.
+    """
     ready, escaped = text.escape_for_json()
     value, faults = json_text.loads(ready.string, reading.limits)
     if faults:
         raise invalid(source, [_move_fault(fault, ready) for fault in faults])
     for each in escaped:
         message = f"the inserted value {clip(each)!r} would end its string; it is escaped here"
-        hint = "AWS inserts it as it is and refuses the definition: escape it in the value"
+        hint = "AWS inserts it unescaped and refuses the definition: escape it in the value"
         reading.note("READ-15", message, hint, each)
     span = json_text.scan(ready.string, reading.limits)[0]
     return _document(value, span, source, reading, resource, ready)
@@ -168,7 +180,7 @@ def document_from_part(
 
 
 def _value_and_span(part: SourcePart, source: Source, reading: ReadContext) -> tuple[Json, Span]:
-    """Return the value of a part with the spans of its members."""
+    """Return the value and the span of a part."""
     reading.count(source, part.at)
     value = part.value
     span = Span(part.at)
@@ -226,8 +238,8 @@ def _note_findings(value: Json, reading: ReadContext) -> Iterator[Finding]:
 def _placeholder_findings(value: Json, reading: ReadContext) -> Iterator[Finding]:
     """Yield the placeholders without a value: READ-11.
 
-    `${...}` may be literal text, so only a whole string counts, or one that must be a name: of a
-    resource, a path. One value fills all places, so the first finding names the others.
+    `${...}` may be literal text, so only whole strings count, and strings that must be names or
+    paths. The first finding names all places of a placeholder.
     """
     known = {note.text for note in reading.notes}
     places: dict[str, list[str]] = {}

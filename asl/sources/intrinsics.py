@@ -1,4 +1,4 @@
-"""The intrinsic functions of CloudFormation, with stand-ins for values known after deployment."""
+"""Intrinsic functions of CloudFormation, with stand-ins for values known after deployment."""
 
 import re
 from base64 import b64encode
@@ -81,20 +81,24 @@ class Resolver:
         return SourcePart(self.literal(value, span) if type(value) is str else value, span.at)
 
     def literal(self, value: str, span: Span) -> TrackedText:
-        """Return a string of the template as written."""
+        """Return a string of the template with its positions."""
         for found in _DYNAMIC.findall(value):
-            self.reading.stand_in(found, found, "the value is fetched by a deployment only")
+            self.reading.stand_in(found, found, "only a deployment fetches the value")
         if self.source.text is None:
             return TrackedText.at_offset(value, span.at)
         return track_scalar(value, self.source.text, span.at)
 
     def text(self, value: Json, span: Span) -> TrackedText:
-        """Return the value as a tracked text."""
+        """Return the value as a tracked text.
+
+        Raises:
+            InvalidDocument: The value is an object, an array or null.
+        """
         part = self.resolve(value, span)
         if isinstance(part.value, TrackedText):
             return part.value
         if isinstance(part.value, dict | list) or part.value is None:
-            raise self.error(span, "a text is expected here")
+            raise self.error(span, "a string is expected here")
         return TrackedText.at_offset(as_text(part.value), span.at)
 
     def string(self, value: Json, span: Span) -> str:
@@ -102,7 +106,11 @@ class Resolver:
         return self.text(value, span).string
 
     def arguments(self, value: Json, span: Span, *counts: int) -> list[tuple[Json, Span]]:
-        """Return the arguments of a function; *counts* are the allowed numbers."""
+        """Return the arguments of a function; *counts* are the allowed numbers.
+
+        Raises:
+            InvalidDocument: The number of arguments is wrong.
+        """
         if not isinstance(span.members, list) or len(span.members) not in counts:
             wanted = " or ".join(map(str, counts))
             raise self.error(span, f"an array of {wanted} arguments is expected here")
@@ -112,6 +120,9 @@ class Resolver:
         """Return the items of an array, which may be the result of a function.
 
         An array known only after deployment has one unknown item.
+
+        Raises:
+            InvalidDocument: The value is not an array.
         """
         part = self.resolve(value, span)
         if is_unknown(part):
@@ -121,7 +132,11 @@ class Resolver:
         return part.value
 
     def deployment_value(self, name: str, span: Span) -> SourcePart:
-        """Return the stand-in for a function's result known only after deployment."""
+        """Return the stand-in for a function's result known only after deployment.
+
+        Raises:
+            InvalidDocument: CloudFormation has no function with this name.
+        """
         known = [*FUNCTIONS, *_OTHERS]
         if name.partition("::")[2].partition("::")[0] not in _OTHERS and name not in FUNCTIONS:
             raise self.error(span, f"there is no function {name}", did_you_mean(name, known))
@@ -141,10 +156,10 @@ class Resolver:
         """Return the error at a place of the template."""
         return self.reading.error(self.source, span.at, "READ-16", message, hint)
 
-    # What a name stands for ----------------------------------------------------------------------
+    # Names ---------------------------------------------------------------------------------------
 
     def resolve_name(self, name: str) -> Json:
-        """Return the value of `Ref name` and of `${name}`; the latter also with an attribute."""
+        """Return the value of `Ref name` or `${name}`, where *name* may have an attribute."""
         given = self.reading.given_value(name)
         if given is not None:
             return self.parameter_value(name, given)
@@ -196,7 +211,7 @@ class Resolver:
         return as_text(value) if kind is not None and type(value) is not list else value
 
     def note_unknown_resource(self, name: str, text: str) -> None:
-        """Note that the template has no such resource, unless it uses macros."""
+        """Note a missing resource, unless a macro of the template may create it."""
         known = [*self.resources, *self.parameters]
         hint = did_you_mean(name, known)
         if hint or not self.transformed:
@@ -206,7 +221,11 @@ class Resolver:
     # Conditions ----------------------------------------------------------------------------------
 
     def decide(self, value: Json, span: Span) -> bool:
-        """Return whether a condition holds for the known values."""
+        """Evaluate a condition for the known values.
+
+        Raises:
+            InvalidDocument: The value is not a condition.
+        """
         self.reading.work(STEPS, self.source, span.at)
         if type(value) is str:
             return self.decide_named(value, span)
@@ -224,10 +243,14 @@ class Resolver:
                 case "Fn::And" | "Fn::Or":
                     each = self.arguments(argument, inner, *range(2, 11))
                     return (all if name == "Fn::And" else any)(self.decide(*one) for one in each)
-        raise self.error(span, "this is no condition")
+        raise self.error(span, "the value is not a condition")
 
     def decide_named(self, name: str, span: Span) -> bool:
-        """Return whether a condition of the template holds."""
+        """Evaluate a condition of the template by its name.
+
+        Raises:
+            InvalidDocument: There is no such condition, or it depends on itself.
+        """
         if name == self.assumed_condition:
             return True
         if name not in self.conditions:
@@ -245,7 +268,11 @@ class Resolver:
     # Functions -----------------------------------------------------------------------------------
 
     def ref(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Ref`: a parameter, or the reference of a resource."""
+        """`Ref`: a parameter, or the reference of a resource.
+
+        Raises:
+            InvalidDocument: The argument is not a string.
+        """
         if type(argument) is not str:
             raise self.error(span, "Ref takes the name of a parameter or a resource")
         if argument == "AWS::NoValue":
@@ -253,7 +280,11 @@ class Resolver:
         return self.constant(self.resolve_name(argument), at)
 
     def get_att(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::GetAtt`: an attribute of a resource."""
+        """`Fn::GetAtt`: an attribute of a resource.
+
+        Raises:
+            InvalidDocument: The argument names no attribute.
+        """
         if type(argument) is list:
             parts = self.arguments(argument, span, *range(2, 10))
             name = ".".join(self.string(*part) for part in parts)
@@ -264,7 +295,11 @@ class Resolver:
         return self.constant(self.resolve_name(name), at)
 
     def sub(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::Sub`: a text with `${Name}`, and values for further names."""
+        """`Fn::Sub`: a text with `${Name}`, and values for further names.
+
+        Raises:
+            InvalidDocument: The second argument is not an object.
+        """
         own: Mapping[str, tuple[Json, Span]] = {}
         if type(argument) is list:
             (argument, span), (values, places) = self.arguments(argument, span, 2)
@@ -292,15 +327,19 @@ class Resolver:
         return SourcePart(join_texts(pieces, text.begin), at)
 
     def join(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::Join`: texts with a delimiter between them."""
+        """`Fn::Join`: texts with a delimiter between them.
+
+        Raises:
+            InvalidDocument: The delimiter or an item is not a string.
+        """
         (delimiter, place), (values, places) = self.arguments(argument, span, 2)
         between = self.literal(delimiter, place) if type(delimiter) is str else None
         if between is None:
-            raise self.error(place, "the delimiter is a string")
+            raise self.error(place, "the delimiter must be a string")
         pieces: list[TrackedText] = []
         for item in self.items(values, places):
             if isinstance(item.value, dict | list) or item.value is None:
-                raise self.error(Span(item.at), "a text is expected here")
+                raise self.error(Span(item.at), "a string is expected here")
             text = item.value
             pieces += [between] if pieces else []
             pieces.append(
@@ -311,7 +350,11 @@ class Resolver:
         return SourcePart(join_texts(pieces, at), at)
 
     def split(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::Split`: the pieces of a text."""
+        """`Fn::Split`: the pieces of a text.
+
+        Raises:
+            InvalidDocument: The delimiter is empty.
+        """
         delimiter, text = self.arguments(argument, span, 2)
         between = self.string(*delimiter)
         if not between:
@@ -319,7 +362,11 @@ class Resolver:
         return self.constant(_split(self.string(*text), between), at)
 
     def select(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::Select`: one item of an array."""
+        """`Fn::Select`: one item of an array.
+
+        Raises:
+            InvalidDocument: The array has no item with this index.
+        """
         index, values = self.arguments(argument, span, 2)
         items = self.items(*values)
         digits = self.string(*index)
@@ -332,7 +379,11 @@ class Resolver:
         return items[place]
 
     def find_in_map(self, argument: Json, span: Span, at: int) -> SourcePart:
-        """`Fn::FindInMap`: a value of the section Mappings."""
+        """`Fn::FindInMap`: a value of the section Mappings.
+
+        Raises:
+            InvalidDocument: The mapping has no value for the keys.
+        """
         *keys, last = self.arguments(argument, span, 3, 4)
         keys = keys if type(last[0]) is dict and "DefaultValue" in last[0] else [*keys, last]
         value: Json = self.mappings
@@ -351,7 +402,7 @@ class Resolver:
         return self.constant(value, at)
 
     def is_computed(self, value: Json) -> bool:
-        """Return whether a value is a function's result without a value from the caller."""
+        """Return whether a value is the result of a function, not a value of the caller."""
         return type(value) is dict and value.get("Ref") not in self.reading.given
 
     def choose(self, argument: Json, span: Span, at: int) -> SourcePart:
@@ -388,10 +439,14 @@ class Resolver:
         return self.constant(parse_source(file, self.reading.limits).value, at)
 
     def included_file(self, argument: Json, span: Span) -> Source:
-        """Return the file included by the macro AWS::Include."""
+        """Return the file included by the macro AWS::Include.
+
+        Raises:
+            InvalidDocument: The macro is not AWS::Include, or the file cannot be read.
+        """
         name = argument.get("Name") if type(argument) is dict else None
         if name != "AWS::Include":
-            message = f"the macro {name!r} runs in a deployment only"
+            message = f"the macro {name!r} runs only in a deployment"
             raise self.reading.error(self.source, span.at, "READ-18", message)
         place = span.member("Parameters") or span
         path = self.string(

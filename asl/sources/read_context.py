@@ -1,4 +1,4 @@
-"""The context of one read: given values, stand-ins, files, notes and limits."""
+"""Context of one read: the caller's values, stand-ins, files, notes and limits."""
 
 import json
 import os
@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 PARTITION, REGION, ACCOUNT = "aws", "us-east-1", "111111111111"
-"""Where a workflow seems to be deployed."""
+"""Assumed place of the deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A finding about the first value with a text, or about the whole document."""
+    """A finding about the first value that contains `text`, or about the whole document."""
 
     code: str
     message: str
@@ -45,15 +45,15 @@ class Note:
 
 @dataclass(slots=True)
 class ReadContext:
-    """One call of `load`: the caller's values, and the notes about all others."""
+    """State of one call of `load`: the caller's values, and notes about other values."""
 
     given: Mapping[str, Json]
     limits: Limits = DEFAULT_LIMITS
     root: str | None = None
     looked_up: set[str] = field(default_factory=set)
-    """The names that were looked up."""
+    """Names that the template refers to."""
     files: set[str] = field(default_factory=set)
-    """The real paths of the further files."""
+    """Real paths of the files that the template names."""
     notes: dict[Note, None] = field(default_factory=dict)
     literal_placeholders: bool = False
     """Whether all remaining placeholders are literal text."""
@@ -73,7 +73,7 @@ class ReadContext:
         return None if value is None else as_text(value)
 
     def stand_in(self, name: str, text: str, hint: str | None = None) -> str:
-        """Note that a text stands in for a value of the deployment; return the text."""
+        """Note that *text* replaces a value known only after deployment; return *text*."""
         message = f"{clip(name)} is known only after deployment; here it is {clip(text)!r}"
         hint = hint or f"give it a value: --var {clip(name)}=..."
         self.note("READ-12", message, hint, text)
@@ -89,21 +89,33 @@ class ReadContext:
         return TrackedText.insertion(value, origin)
 
     def spend(self, characters: int, source: Source, origin: int) -> None:
-        """Count composed characters against the limits."""
+        """Count composed characters against the limits.
+
+        Raises:
+            InvalidDocument: There are too many.
+        """
         self.characters += characters
         if self.characters > self.limits.max_bytes:
-            limit = f"more than {self.limits.max_bytes} characters are composed"
+            limit = f"the composed text has more than {self.limits.max_bytes} characters"
             raise self.error(source, origin, "READ-04", limit)
 
     def count(self, source: Source, origin: int, values: int = 1) -> None:
-        """Count visited or created values against the limits."""
+        """Count visited or created values against the limits.
+
+        Raises:
+            InvalidDocument: There are too many.
+        """
         self.values += values
         if self.values > self.limits.max_values:
             limit = f"more than {self.limits.max_values} values"
             raise self.error(source, origin, "READ-04", limit)
 
     def work(self, steps: int, source: Source, origin: int) -> None:
-        """Count steps of work against the limits."""
+        """Count steps of work against the limits.
+
+        Raises:
+            InvalidDocument: There are too many.
+        """
         try:
             self.meter.spend(steps)
         except WorkExceeded as error:
@@ -119,7 +131,7 @@ class ReadContext:
                 yield Finding("READ-13", f"nothing refers to {name!r}", "", hint)
 
     def file(self, path: str, source: Source, origin: int) -> Source:
-        """Return the text of a file that a template names, relative to its folder.
+        """Return a file that a template names, relative to the folder of the template.
 
         Raises:
             InvalidDocument: The file does not exist or may not be read.
@@ -129,7 +141,7 @@ class ReadContext:
             hint = "give the value of its placeholder with --var"
             raise self.error(source, origin, "READ-18", message, hint)
         if "://" in path:
-            message = f"{clip(path)!r} is no local file"
+            message = f"{clip(path)!r} is not a local file"
             hint = "name the file instead of the template, with --var for its placeholders"
             raise self.error(source, origin, "READ-18", message, hint)
         try:
@@ -140,13 +152,17 @@ class ReadContext:
             raise self.error(source, origin, "READ-14", str(missing)) from None
 
     def place(self, path: str, source: Source, origin: int) -> str:
-        """Return the path of that file; raises InvalidDocument if it may not be read."""
+        """Return the path of a file that a template names.
+
+        Raises:
+            InvalidDocument: The file is outside the root, or the template is not a file.
+        """
         if source.name is None or source.name.startswith("<"):
             raise self.error(
                 source,
                 origin,
                 "READ-14",
-                f"the file {path!r} is not read for a template that is no file itself",
+                f"the file {path!r} is not read: the template is not a file itself",
             )
         folder = os.path.dirname(source.name)
         full = os.path.join(folder, path)
@@ -158,7 +174,7 @@ class ReadContext:
                 source,
                 origin,
                 "READ-14",
-                f"the file {path!r} lies outside of the repository of the template",
+                f"the file {path!r} is outside the repository of the template",
                 "allow it with --root FOLDER, or name the file itself instead of the template",
             )
         return os.path.normpath(full)
@@ -171,7 +187,7 @@ class ReadContext:
 
 
 def repository_of(folder: str) -> str:
-    """Return the innermost repository with a folder, the folder itself without one."""
+    """Return the innermost repository of a folder; the folder itself if it has none."""
     here = os.path.realpath(folder)
     while not os.path.exists(os.path.join(here, ".git")):
         parent = os.path.dirname(here)
@@ -187,11 +203,11 @@ def as_text(value: Json) -> str:
 
 
 DUPLICATE = "V-TOP-01"
-"""The code of duplicate keys: deployment tools accept them, the last one wins."""
+"""Code of duplicate keys. Deployment tools accept them; the last one counts."""
 
 
 def read_template(source: Source, limits: Limits, schema: Schema) -> tuple[Document, list[Fault]]:
-    """Read a template with the faults that concern only parts of it.
+    """Read a template and the faults of its parts.
 
     Raises:
         InvalidDocument: The text has no value.
@@ -214,7 +230,7 @@ def read_template(source: Source, limits: Limits, schema: Schema) -> tuple[Docum
 
 
 def fault_notes(source: Source, faults: Iterable[Fault]) -> Iterator[Note]:
-    """Yield a note for each fault outside of the definitions."""
+    """Yield a note for each fault outside the definitions."""
     for fault in faults:
         line = source.place(fault.offset).line
         taken = ", the last one counts" if fault.code == DUPLICATE else ""

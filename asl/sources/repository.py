@@ -1,4 +1,4 @@
-"""The workflows of a repository: templates, definition files and agents files in a folder."""
+"""Workflows of a folder: templates, definition files and agents files."""
 
 import os
 import re
@@ -19,7 +19,7 @@ DOCUMENT_ENDINGS: Final = tuple(
 """Endings of the names of documents and agents files."""
 _ENDINGS: Final = (".json", ".yaml", ".yml", ".template", ".asl", ".tf")
 _SKIPPED: Final = frozenset(("__pycache__", "node_modules", "site-packages", "venv"))
-"""Folders with code of others; hidden folders are skipped, too."""
+"""Folders of third-party code. Hidden folders are skipped too."""
 _TEMPLATE: Final = re.compile(
     rb"AWS::(?:StepFunctions|Serverless)::StateMachine|^stepFunctions[ \t]*:", re.MULTILINE
 )
@@ -32,19 +32,18 @@ _DOCUMENT: Final = re.compile(
     re.MULTILINE,
 )
 _GENERATED: Final = re.compile(rb"^[ \t]*\{%", re.MULTILINE)
-"""The look of a source for a template engine."""
+"""The mark of a source for a template engine."""
 
 
 def is_document_name(path: str) -> bool:
-    """Return whether a file name marks a document or an agents file."""
+    """Return whether a file name has the ending of a document or an agents file."""
     return path.endswith(DOCUMENT_ENDINGS)
 
 
 def find_files(folder: str) -> tuple[list[str], list[str]]:
-    """Return the files of a folder that may be templates, and those that may be documents.
+    """Return the possible templates and the possible documents of a folder, sorted.
 
-    Each list is in alphabetical order. Files are selected by their names or the start of their
-    text; reading them shows what they are.
+    Files are selected by name or content; only reading them decides.
     """
     templates: list[str] = []
     documents: list[str] = []
@@ -86,7 +85,7 @@ def read_values(path: str | os.PathLike[str]) -> dict[str, Json]:
     if type(value) is list and all(map(_is_pair, value)):
         return {pair["ParameterKey"]: pair["ParameterValue"] for pair in value}
     if type(value) is not dict:
-        message = "values must be an object of names and values"
+        message = "the file must be an object of names and values"
         raise invalid(document.source, [Fault("READ-01", message, 0)])
     return value
 

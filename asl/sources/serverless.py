@@ -1,7 +1,7 @@
 """State machines in `serverless.yml`, for the plugin serverless-step-functions.
 
-Its variables (`${self:custom.queue}`) are evaluated as far as possible without a deployment;
-definitions may also use the functions of CloudFormation.
+Variables (`${self:custom.queue}`) are evaluated as far as possible without a deployment.
+Definitions may also use the functions of CloudFormation.
 """
 
 import re
@@ -69,11 +69,15 @@ class ServerlessTemplate:
 
     @property
     def notes(self) -> Iterator[Note]:
-        """Yield the faults of the file outside of its definitions."""
+        """Yield the faults of the file outside its definitions."""
         return fault_notes(self.source, self.faults)
 
     def document(self, name: str, reading: ReadContext) -> Document:
-        """Return the definition of a state machine; raises InvalidDocument."""
+        """Return the definition of a state machine.
+
+        Raises:
+            InvalidDocument: The definition cannot be read.
+        """
         variables = _Variables(self, reading)
         machine = variables.follow(variables.machines().member(name))
         if type(machine.value) is not dict or "definition" not in machine.value:
@@ -141,7 +145,7 @@ class _Variables:
         return _Resolver(template, self.root.span, source, self.reading, self)
 
     def declare(self) -> None:
-        """Collect the names that definitions may refer to."""
+        """Collect the functions, state machines and resources of the file."""
         for place in self.objects("resources"):
             self.resources |= members(place.value, "Resources")
         for place in self.objects("functions"):
@@ -176,14 +180,14 @@ class _Variables:
             yield section
 
     def section(self, *steps: str) -> _Place | None:
-        """Return a section, None if it is absent or not available."""
+        """Return a section; None if it is absent or its file cannot be read."""
         place: _Place | None = self.root
         for step in steps:
             place = self.readable_place(place.member(step)) if place and place.has(step) else None
         return place
 
     def readable_place(self, place: _Place) -> _Place | None:
-        """Return a place, None if it is in an unreadable file."""
+        """Return a place; None if its file cannot be read."""
         try:
             found = self.follow(place)
         except InvalidDocument:
@@ -200,7 +204,7 @@ class _Variables:
         return place if type(place.value) is dict else _Place({}, place.span, place.source)
 
     def follow(self, place: _Place) -> _Place:
-        """Return a place, or the target if it is a single variable."""
+        """Return a place; for a single variable, the place that it refers to."""
         for _ in range(MAX_ROUNDS):
             whole = self.single_variable(place)
             found = None if whole is None else self.find_place(whole, place)
@@ -210,7 +214,7 @@ class _Variables:
         return place
 
     def single_variable(self, place: _Place) -> str | None:
-        """Return the variable that makes up a whole text, else None."""
+        """Return the variable if a text consists of one, else None."""
         value = place.value
         if type(value) is not str or not value.startswith("${") or not _ends_with_its_brace(value):
             return None
@@ -239,7 +243,7 @@ class _Variables:
                     return given
                 try:
                     found = self.find_place(each, place)
-                except InvalidDocument as refusal:  # of a file that is not there, or a program
+                except InvalidDocument as refusal:  # a missing file or a program
                     if any(fault.code not in ("READ-14", "READ-18") for fault in refusal.report):
                         raise
                     found, unknown = None, True
@@ -251,7 +255,7 @@ class _Variables:
                 if known is not None:
                     return known
             if each.startswith("self:") and not unknown:
-                raise self.error(place, f"there is no {each.removeprefix('self:')!r} here")
+                raise self.error(place, f"the file has no {each.removeprefix('self:')!r}")
         finally:
             self.open_variables.pop()
         return self.reading.stand_in(expression, f"${{{expression}}}")
@@ -262,7 +266,7 @@ class _Variables:
         if file is not None:
             path = file[1].strip()
             if not path.endswith((".json", ".yaml", ".yml")):
-                message = f"{path!r} is a program that a deployment runs"
+                message = f"{path!r} is a program: it runs only in a deployment"
                 raise self.reading.error(place.source, place.span.at, "READ-18", message)
             source = self.reading.file(path, place.source, place.span.at)
             document = parse_source(source, self.reading.limits, _SCHEMA)
@@ -276,7 +280,7 @@ class _Variables:
         for step in steps:
             here = self.follow(here)
             if self.single_variable(here) is not None:
-                message = f"{here.value} is known only in a deployment"
+                message = f"{here.value} is known only after deployment"
                 raise self.reading.error(here.source, here.span.at, "READ-18", message)
             if not here.has(step):
                 return None
@@ -293,7 +297,7 @@ class _Variables:
         return found
 
     def replace_nested(self, value: str, place: _Place) -> str:
-        """Return a variable with the variables within it replaced."""
+        """Return a variable with its nested variables replaced."""
         for _ in range(MAX_ROUNDS):
             if _VARIABLE.fullmatch(value) is not None:
                 break
@@ -301,7 +305,7 @@ class _Variables:
         return value
 
     def environment_value(self, expression: str) -> Json:
-        """Return a value of the deployment, None if it is unknown."""
+        """Return a value of the deployment's environment; None if it is unknown."""
         provider = members(self.root.value, "provider")
         match expression:
             case "sls:stage" | "opt:stage" | "self:provider.stage":
@@ -376,13 +380,13 @@ class _Resolver(Resolver):
 
 
 def _logical_name(name: str) -> str:
-    """Return the framework's prefix for the logical name of a resource."""
+    """Return the start of the logical name that the framework gives a resource."""
     logical = name.replace("-", "Dash").replace("_", "Underscore")
     return f"{logical[:1].upper()}{logical[1:]}"
 
 
 def _created_resource(kind: str, field: str, name: Json) -> Json:
-    """Return a Step Functions resource as created by the framework."""
+    """Return a Step Functions resource as the framework creates it."""
     return {"Type": f"AWS::StepFunctions::{kind}", "Properties": {field: name}}
 
 

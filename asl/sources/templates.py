@@ -49,28 +49,32 @@ class Template(Protocol):
 
     @property
     def notes(self) -> Iterable[Note]:
-        """Notes about the file, for every state machine."""
+        """Notes about the whole file."""
 
     @property
     def names(self) -> Mapping[str, frozenset[str]]:
         """The state machines, with their other names."""
 
     def document(self, name: str, reading: ReadContext) -> Document:
-        """Return the definition of a state machine; raises InvalidDocument."""
+        """Return the definition of a state machine.
+
+        Raises:
+            InvalidDocument: The definition cannot be read.
+        """
 
     def deployed_name(self, name: str, reading: ReadContext) -> str:
         """Return the name of a state machine in ARNs."""
 
     @property
     def hints(self) -> Mapping[str, str]:
-        """Corrections for resource names that are written literally."""
+        """Expressions to use instead of literal resource names, by resource."""
 
 
 def template_in(found: Document | Source, limits: Limits) -> Template | None:
-    """Return the template in a document or a text, None for any other.
+    """Return the template in a document or a text; None if it is not a template.
 
     Raises:
-        InvalidDocument: The text looks like a template and cannot be read.
+        InvalidDocument: The text looks like a template but cannot be read.
     """
     if isinstance(found, Document):
         return _template(found)
@@ -103,14 +107,14 @@ def _template(document: Document, faults: Iterable[Fault] = ()) -> Template | No
 
 @contextmanager
 def _limit_reference_chains(source: Source) -> Iterator[None]:
-    """Refuse a template with a chain of references that is too long to follow.
+    """Turn a RecursionError into a finding: a chain of references is too long.
 
-    The readers count levels of nesting; the text does not show the length of a chain of references.
+    Readers limit the nesting of the text, which does not limit such chains.
     """
     try:
         yield
     except RecursionError:
-        message = "its values refer to each other over too many steps"
+        message = "a chain of references is too long"
         raise invalid(source, [Fault("READ-03", message, 0)]) from None
 
 
@@ -119,7 +123,7 @@ def load(template: Template, resource: str | None, given: ReadOptions) -> Docume
 
     Raises:
         InvalidDocument: It cannot be read.
-        AslError: It is unclear which state machine is meant.
+        AslError: *resource* selects no state machine, or several.
     """
     reading = ReadContext(given.values, given.limits, given.root)
     reading.notes.update(dict.fromkeys(template.notes))
@@ -138,15 +142,22 @@ def load(template: Template, resource: str | None, given: ReadOptions) -> Docume
 
 
 MAX_MACHINES: Final = 500
-"""State machines of one template: CloudFormation's limit of resources."""
+"""Maximum number of state machines of a template: CloudFormation's limit of resources."""
 
 
 def load_each(
     template: Template, resource: str | None, given: ReadOptions, used: set[str] | None = None
 ) -> list[Document | InvalidDocument]:
-    """Read all documents of a template; failures are returned as InvalidDocument.
+    """Read all documents of a template; return an InvalidDocument for each unreadable one.
 
-    `used` receives the real paths of the files that the template names.
+    Args:
+        template: The template.
+        resource: Name of a state machine; None for all.
+        given: The caller's values, limits and root folder.
+        used: Receives the real paths of the files that the template names.
+
+    Raises:
+        InvalidDocument: The template has more than MAX_MACHINES state machines.
     """
     several = resource is None and len(template.names) > 1
     if several and len(template.names) > MAX_MACHINES:
@@ -187,7 +198,7 @@ def _siblings(template: Template, name: str, given: ReadOptions) -> dict[str, Do
 
 
 def fill_placeholders(found: Document | Source, given: ReadOptions) -> Document:
-    """Return a document outside of templates, with its placeholders filled."""
+    """Return a document that is not in a template, with its placeholders filled."""
     reading = ReadContext(given.values, given.limits)
     if isinstance(found, Source):
         document = definition.document_from_file(found, reading.value, reading, None)
@@ -200,12 +211,15 @@ def _choose_machine(template: Template, resource: str | None) -> str:
     """Return the name of the requested state machine."""
     names, file = template.names, template.source.name or "the template"
     if not names:
-        message = "no state machine is defined here"
+        message = "the template defines no state machine"
         raise invalid(template.source, [Fault("READ-14", message, 0)])
     if resource is None:
         if len(names) == 1:
             return next(iter(names))
-        raise AslError(f"{file} has {len(names)} state machines, name one: {_list_names(names)}")
+        raise AslError(
+            f"{file} has {len(names)} state machines: name one with --resource "
+            f"({_list_names(names)})"
+        )
     if resource in names:
         return resource
     meant = [name for name, others in names.items() if resource in others]

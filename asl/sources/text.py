@@ -18,9 +18,10 @@ _SIGNIFICANT = re.compile(
 
 
 class Run(NamedTuple):
-    """Characters from `start` on: written at `origin` one after the other, or all at one offset.
+    """Characters of a text from `start` on.
 
-    `inserted` characters are a value that replaced a reference.
+    With `moving` they are consecutive in the source from `origin` on, otherwise all are at
+    `origin`. `inserted` characters are a value that replaced a reference.
     """
 
     start: int
@@ -30,7 +31,7 @@ class Run(NamedTuple):
 
 
 class TrackedText:
-    """A string whose characters know their offsets in the source."""
+    """A string with the source offset of each character."""
 
     __slots__ = ("runs", "string")
 
@@ -76,7 +77,7 @@ class TrackedText:
         return TrackedText(self.string[start:end], runs)
 
     def pieces(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield `(start, end, inserted)` for written and inserted parts in turn."""
+        """Yield `(start, end, inserted)` for source and inserted parts in turn."""
         start, inserted = 0, self.runs[0].inserted
         for run in self.runs:
             if run.inserted or inserted:
@@ -88,9 +89,9 @@ class TrackedText:
     def escape_for_json(self) -> tuple[TrackedText, list[str]]:
         """Return the text as JSON, and the inserted values that had to be escaped.
 
-        AWS inserts a value unchanged. So does this, unless the value would end or break the JSON
-        string around it: such a value is escaped. A placeholder without a value becomes a string
-        where a JSON value is expected.
+        AWS inserts values unchanged. Here a value is escaped if it would end or break the JSON
+        string around it. A placeholder without a value becomes a string where a JSON value is
+        expected.
         """
         pieces: list[TrackedText] = []
         escaped: list[str] = []

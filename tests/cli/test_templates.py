@@ -47,7 +47,8 @@ def test_several_state_machines_are_listed(asl: Asl, examples: Path) -> None:
     done = asl("run", "terraform/main.tf")
     assert done.exit_code == 2
     assert done.stderr == (
-        "asl: terraform/main.tf has 3 state machines, name one: order, refund, cleanup\n"
+        "asl: terraform/main.tf has 3 state machines: name one with --resource "
+        "(order, refund, cleanup)\n"
     )
 
 
@@ -114,7 +115,7 @@ def test_parameter_files_of_aws_are_read(text: str, asl: Asl, folder: Path) -> N
         (("--var", "A"), "'A' is not NAME=VALUE"),
         (("--var", "=1"), "'=1' is not NAME=VALUE"),
         (("--vars", "none.json"), "cannot read 'none.json'"),
-        (("--vars", "list.json"), "list.json:1:1: error READ-01: values must be an object"),
+        (("--vars", "list.json"), "list.json:1:1: error READ-01: the file must be an object"),
         (("--resource", "A"), "there is no resource 'A'"),
     ],
 )
@@ -183,7 +184,7 @@ def test_standard_input_may_be_a_template(asl: Asl, examples: Path) -> None:
     text = (examples / "sam" / "template.yaml").read_text()
     done = asl("check", "-", stdin=text)
     assert done.exit_code == 3
-    assert "is not read for a template that is no file itself" in done.stdout
+    assert "is not read: the template is not a file itself" in done.stdout
 
 
 def test_one_state_of_a_template_is_tested(asl: Asl, examples: Path) -> None:

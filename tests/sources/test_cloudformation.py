@@ -275,8 +275,8 @@ def test_a_reference_to_nothing_is_a_warning() -> None:
 WRONG: dict[str, tuple[Any, str]] = {
     "no list": ({"Fn::Join": "a"}, "an array of 2 arguments is expected here"),
     "too many": ({"Fn::Join": ["a", [], 1]}, "an array of 2 arguments is expected here"),
-    "an object in a text": ({"Fn::Join": ["", [{"a": 1}]]}, "a text is expected here"),
-    "delimiter": ({"Fn::Join": [{"a": 1}, []]}, "the delimiter is a string"),
+    "an object in a text": ({"Fn::Join": ["", [{"a": 1}]]}, "a string is expected here"),
+    "delimiter": ({"Fn::Join": [{"a": 1}, []]}, "the delimiter must be a string"),
     "empty delimiter": ({"Fn::Split": ["", "a"]}, "the delimiter is empty"),
     "index": ({"Fn::Select": [2, ["a"]]}, "there is no item '2' of 1"),
     "no array": ({"Fn::Select": [0, "a"]}, "an array is expected here"),
@@ -356,16 +356,16 @@ def test_a_definition_that_is_not_at_hand_is_refused(case: str) -> None:
 ELSEWHERE = {
     "bucket": (
         {"DefinitionS3Location": {"Bucket": "b", "Key": "k"}},
-        "the definition of Flow lies in a bucket",
+        "the definition of Flow is in an S3 bucket",
     ),
-    "uri": ({"DefinitionUri": "s3://b/k"}, "'s3://b/k' is no local file"),
+    "uri": ({"DefinitionUri": "s3://b/k"}, "'s3://b/k' is not a local file"),
     "path": (
         {"DefinitionUri": {"Fn::Sub": "${Folder}/flow.json"}},
         "the path '${Folder}/flow.json' is known only after deployment",
     ),
     "macro": (
         {"Definition": {"Fn::Transform": {"Name": "Mine"}}},
-        "the macro 'Mine' runs in a deployment only",
+        "the macro 'Mine' runs only in a deployment",
     ),
 }
 
@@ -415,8 +415,8 @@ def test_pieces_of_the_id_of_a_stack() -> None:
 def test_an_object_is_no_text_and_a_text_no_object() -> None:
     """AWS refuses both as well; the hint names the other property."""
     for machine, hint in (
-        ({"Definition": json.dumps(MACHINE)}, "a text is a DefinitionString"),
-        ({"DefinitionString": MACHINE}, "an object is a Definition"),
+        ({"Definition": json.dumps(MACHINE)}, "use DefinitionString for a string"),
+        ({"DefinitionString": MACHINE}, "use Definition for an object"),
     ):
         with pytest.raises(asl.InvalidDocument) as refusal:
             asl.load(template(machine), resource="Flow")
@@ -644,7 +644,7 @@ def test_the_only_one_needs_no_name() -> None:
 @pytest.mark.parametrize(
     ("resource", "message"),
     [
-        (None, "has 2 state machines, name one: Order5B2D9E77, Refund"),
+        (None, "has 2 state machines: name one with --resource (Order5B2D9E77, Refund)"),
         ("Refnud", "has no state machine 'Refnud' (did you mean 'Refund'?)"),
         ("Nothing", "has no state machine 'Nothing' (there are Order5B2D9E77, Refund)"),
     ],

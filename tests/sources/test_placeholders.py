@@ -266,7 +266,7 @@ def test_a_value_that_is_escaped_is_a_warning() -> None:
 
 def test_a_document_is_no_template() -> None:
     """There is no resource to choose in a plain document."""
-    with pytest.raises(asl.AslError, match="no template"):
+    with pytest.raises(asl.AslError, match="not a template"):
         asl.load(passing(1), resource="A")
 
 

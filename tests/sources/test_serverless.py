@@ -88,7 +88,7 @@ def test_values_that_are_given_win() -> None:
 @pytest.mark.parametrize(
     ("value", "message", "place"),
     [
-        ("${self:custom.nope}", "there is no 'custom.nope' here", (23, 21)),
+        ("${self:custom.nope}", "the file has no 'custom.nope'", (23, 21)),
         ("${self:custom.again}", "refers to itself", (7, 10)),
     ],
 )
@@ -138,7 +138,7 @@ def test_doubling_ends() -> None:
 
 def test_a_file_without_state_machines_says_so() -> None:
     """It is no document either."""
-    with pytest.raises(asl.InvalidDocument, match="no state machine is defined here"):
+    with pytest.raises(asl.InvalidDocument, match="the template defines no state machine"):
         asl.load("service: x\nstepFunctions:\n  validate: true\n")
 
 

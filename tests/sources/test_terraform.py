@@ -377,7 +377,9 @@ def test_one_of_several_is_named() -> None:
     """
     for name in ("a", "aws_sfn_state_machine.a"):
         assert asl.load(text, name="m.tf", resource=name).value == MACHINE
-    with pytest.raises(asl.AslError, match=r"m\.tf has 2 state machines, name one: a, b"):
+    with pytest.raises(
+        asl.AslError, match=r"m\.tf has 2 state machines: name one with --resource \(a, b\)"
+    ):
         asl.load(text, name="m.tf")
 
 
@@ -390,25 +392,65 @@ REFUSED = {
     "no definition": ('role_arn = "x"', "READ-14", "flow has no definition"),
     "itself": ("definition = local.me", "READ-16", "the definition refers to itself"),
     "circle": ("definition = jsonencode({ a = local.x })", "READ-16", "local.x refers to itself"),
-    "bucket": ('definition = file("../x.json")', "READ-14", "the file '../x.json' lies outside"),
+    "bucket": ('definition = file("../x.json")', "READ-14", "the file '../x.json' is outside"),
     "missing": ('definition = file("x.json")', "READ-14", "cannot read"),
     "no text": ("definition = [1]", "READ-16", "a string is expected here"),
     "member": ("definition = jsonencode({}.a)", "READ-16", "there is no member 'a'"),
     "item": ("definition = jsonencode([1][3])", "READ-16", "there is no member 3"),
     "sum": ('definition = jsonencode({ a = 1 + "x" })', "READ-16", "'+' needs two numbers"),
     "zero": ("definition = jsonencode({ a = 1 / 0 })", "READ-16", "'/' needs two numbers"),
-    "test": ("definition = jsonencode({ a = 1 ? 2 : 3 })", "READ-16", "a condition is true or"),
-    "function": ("definition = jsonencode({ a = lower(1) })", "READ-16", "lower() has arguments"),
-    "arguments": ("definition = jsonencode({ a = merge(1) })", "READ-16", "merge() has arguments"),
+    "test": (
+        "definition = jsonencode({ a = 1 ? 2 : 3 })",
+        "READ-16",
+        "a condition must be true or",
+    ),
+    "function": (
+        "definition = jsonencode({ a = lower(1) })",
+        "READ-16",
+        "the arguments of lower() are invalid",
+    ),
+    "arguments": (
+        "definition = jsonencode({ a = merge(1) })",
+        "READ-16",
+        "the arguments of merge() are invalid",
+    ),
     "loop": ("definition = jsonencode([for a in 1 : a])", "READ-16", "a list or an object is"),
-    "outside": ('definition = fileexists("../x")', "READ-14", "the file '../x' lies outside"),
-    "prefix": ('definition = cidrhost("10.0.0.0", 1)', "READ-16", "cidrhost() has arguments"),
-    "host": ('definition = cidrhost("10.0.0.0/30", 4)', "READ-16", "cidrhost() has arguments"),
-    "mask": ('definition = cidrnetmask("fd00::/8")', "READ-16", "cidrnetmask() has arguments"),
-    "subnet": ('definition = cidrsubnet("10.0.0.0/30", 3, 0)', "READ-16", "cidrsubnet() has arg"),
-    "subnets": ('definition = cidrsubnets("10.0.0.0/30", 1, 1, 1)', "READ-16", "cidrsubnets() has"),
-    "namespace": ('definition = uuidv5("what", "x")', "READ-16", "uuidv5() has arguments"),
-    "template": ("definition = templatestring(1, {})", "READ-16", "templatestring() has arguments"),
+    "outside": ('definition = fileexists("../x")', "READ-14", "the file '../x' is outside"),
+    "prefix": (
+        'definition = cidrhost("10.0.0.0", 1)',
+        "READ-16",
+        "the arguments of cidrhost() are invalid",
+    ),
+    "host": (
+        'definition = cidrhost("10.0.0.0/30", 4)',
+        "READ-16",
+        "the arguments of cidrhost() are invalid",
+    ),
+    "mask": (
+        'definition = cidrnetmask("fd00::/8")',
+        "READ-16",
+        "the arguments of cidrnetmask() are invalid",
+    ),
+    "subnet": (
+        'definition = cidrsubnet("10.0.0.0/30", 3, 0)',
+        "READ-16",
+        "the arguments of cidrsubnet() are invalid",
+    ),
+    "subnets": (
+        'definition = cidrsubnets("10.0.0.0/30", 1, 1, 1)',
+        "READ-16",
+        "the arguments of cidrsubnets() are",
+    ),
+    "namespace": (
+        'definition = uuidv5("what", "x")',
+        "READ-16",
+        "the arguments of uuidv5() are invalid",
+    ),
+    "template": (
+        "definition = templatestring(1, {})",
+        "READ-16",
+        "the arguments of templatestring() are invalid",
+    ),
     "json": ('definition = "{"', "READ-01", "the text ends inside '{'"),
 }
 
@@ -576,7 +618,7 @@ def test_files_of_the_whole_repository_may_be_read(tmp_path: Path) -> None:
     file.write_text(line % "../flow.json")
     assert asl.load(file).value == MACHINE
     file.write_text(line % "../../flow.json")
-    with pytest.raises(asl.InvalidDocument, match="outside of the repository"):
+    with pytest.raises(asl.InvalidDocument, match="outside the repository"):
         asl.load(file)
 
 

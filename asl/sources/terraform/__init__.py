@@ -22,7 +22,7 @@ __all__ = ["TerraformTemplate"]
 
 KIND: Final = "aws_sfn_state_machine"
 MAX_STEPS: Final = 100
-"""Names between a definition and its expression."""
+"""Maximum number of names between a definition and its expression."""
 
 
 class Instance(NamedTuple):
@@ -33,7 +33,7 @@ class Instance(NamedTuple):
 
 
 class TerraformTemplate:
-    """A Terraform file with its state machines, including modules with a definition."""
+    """State machines of a Terraform file, including modules with a definition."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.source = source
@@ -55,7 +55,7 @@ class TerraformTemplate:
     def block_instances(
         self, block: syntax.Block, base: str, reading: ReadContext
     ) -> Iterator[tuple[str, Instance]]:
-        """Yield the state machines of a block: several by `for_each` or `count`."""
+        """Yield the state machines of a block: one for each value of `for_each` or `count`."""
         evaluator, scope = Evaluator(self.folder, reading), Scope(self.source)
         instances = evaluator.instances(block.body.attributes, scope)
         if len(instances) == 1 and "for_each" not in block.body.attributes:
@@ -74,7 +74,7 @@ class TerraformTemplate:
     def document(self, name: str, reading: ReadContext) -> Document:
         """Return the definition of a state machine; raises InvalidDocument."""
         block, names = self.instances[name]
-        reading.literal_placeholders = True  # Terraform writes $${ for what it is to leave alone
+        reading.literal_placeholders = True  # Terraform writes a literal placeholder as $${
         definition = block.body.attributes.get("definition")
         if definition is None:
             message = f"{name} has no definition"
@@ -133,7 +133,7 @@ class _Machine:
         return self.evaluator.text(node, scope), scope.source
 
     def origin(self, node: syntax.Node, scope: Scope) -> tuple[syntax.Node, Scope]:
-        """Return the place of an expression behind names and conditions."""
+        """Return an expression and its scope after following names and conditions."""
         for _ in range(MAX_STEPS):
             match node:
                 case syntax.TemplateExpression(quoted=True, parts=[syntax.Node() as only]):

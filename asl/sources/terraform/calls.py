@@ -19,7 +19,7 @@ from asl.sources.text import TrackedText
 TEXT_FUNCTIONS: Final = frozenset(
     ("chomp", "format", "indent", "join", "replace", "trimprefix", "trimspace", "trimsuffix")
 )
-"""Functions that pass texts on: their results may contain stand-ins."""
+"""Functions of strings; their results may contain stand-ins."""
 
 __all__ = ["call", "checked_arguments", "read_template_call", "render_template_file"]
 
@@ -30,7 +30,12 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopItera
 
 
 def call(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
-    """Return the result of a call; raises Undecided for an unsupported function."""
+    """Return the result of a call.
+
+    Raises:
+        UnknownResult: The function is not supported, or needs a value known after deployment.
+        InvalidDocument: An argument is invalid.
+    """
     name = node.name.removeprefix("core::")
     if name in EVALUATED_FUNCTIONS:
         return EVALUATED_FUNCTIONS[name](evaluator, node, scope)
@@ -40,7 +45,7 @@ def call(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> Sourc
     if name in TEXT_FUNCTIONS:
         parts = [evaluator.fill_unknown(part, scope) for part in parts]
     values = [evaluator.json(part, scope) for part in parts]
-    if name == "join":  # a list that is not known has a text that stands for it
+    if name == "join":  # the placeholder of an unknown list is a string
         values[1:] = [value if type(value) is list else [value] for value in values[1:]]
     if node.spread and type(values[-1]) is list:
         values += values.pop()
@@ -68,14 +73,14 @@ def _items(value: Json) -> int:
 def _argument_error(
     evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope, reason: str
 ) -> InvalidDocument:
-    message = f"{node.name}() has arguments that it does not take"
+    message = f"the arguments of {node.name}() are invalid"
     return evaluator.error(node, scope, message, reason or None)
 
 
 def _argument_values(
     evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope
 ) -> Iterator[SourcePart]:
-    """Yield the values of the arguments; raises Undecided for an unknown one."""
+    """Yield the values of the arguments; raises UnknownResult for an unknown one."""
     for index, argument in enumerate(node.arguments):
         part = evaluator.value(argument, scope)
         if isinstance(part.value, Unknown):
@@ -171,7 +176,11 @@ def _template_string(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Sco
 def checked_arguments(
     evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope, *counts: int
 ) -> list[syntax.Node]:
-    """Return the arguments of a call, checked for their number."""
+    """Return the arguments of a call, checked for their number.
+
+    Raises:
+        InvalidDocument: The number of arguments is not in *counts*.
+    """
     if len(node.arguments) not in counts:
         raise _argument_error(evaluator, node, scope, f"{counts[0]} are expected")
     return node.arguments
@@ -180,7 +189,11 @@ def checked_arguments(
 def read_template_call(
     evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope
 ) -> tuple[TrackedText, Source]:
-    """Return the text of `file` or `templatefile`, with its variables replaced."""
+    """Return the text of `file` or `templatefile`, with its variables replaced.
+
+    Raises:
+        InvalidDocument: The arguments are invalid, or the file cannot be read.
+    """
     path = evaluator.text(checked_arguments(evaluator, node, scope, 1, 2)[0], scope).string
     file = evaluator.reading.file(path, scope.source, node.at)
     if node.name == "file":
@@ -196,7 +209,11 @@ def read_template_call(
 def render_template_file(
     evaluator: EvaluatorProtocol, block: syntax.Block, source: Source
 ) -> tuple[TrackedText, Source]:
-    """Return the text of the data source `render_template_file`."""
+    """Return the text of the data source `render_template_file`.
+
+    Raises:
+        InvalidDocument: Its template is not a call of `file`, or the file cannot be read.
+    """
     scope, attributes = Scope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
     for inner in block.body.blocks:  # Terraform 0.11 writes it as a block
@@ -208,7 +225,7 @@ def render_template_file(
             template = only
     if not isinstance(template, syntax.Call) or template.name != "file":
         at = template.at if template else block.at
-        message = "the template of template_file is file(...)"
+        message = "'template' of the data source template_file must be file(...)"
         raise evaluator.reading.error(source, at, "READ-16", message)
     path = evaluator.text(checked_arguments(evaluator, template, scope, 1)[0], scope).string
     file = evaluator.reading.file(path, source, template.at)
@@ -242,4 +259,4 @@ EVALUATED_FUNCTIONS: Final[
     "try": _try,
     "yamldecode": _decode_yaml,
 }
-"""Functions that need places, files, or unknown values."""
+"""Functions that need positions, files, or unknown values."""

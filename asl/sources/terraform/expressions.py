@@ -33,7 +33,7 @@ CALLABLE_ARNS: Final = (
     (r"aws_sfn_state_machine\.(.+)\.(?:arn|id)", MACHINE),
     (r"aws_sfn_activity\.(.+)\.(?:arn|id)", ACTIVITY),
 )
-"""Stand-in prefixes of resources that workflows call; the name in the file completes them."""
+"""Stand-in prefixes of callable resources; the name in the file completes them."""
 ENVIRONMENT_VALUES: Final = (
     (r"data\.aws_caller_identity\.[^.]+\.account_id", ACCOUNT),
     (r"data\.aws_partition\.[^.]+\.dns_suffix", "amazonaws.com"),
@@ -74,7 +74,7 @@ class Evaluator:
         self.reading.count(scope.source, node.at)
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            message = f"expressions lead to each other over more than {MAX_DEPTH} steps"
+            message = f"expressions are nested deeper than {MAX_DEPTH} levels"
             raise self.reading.error(scope.source, node.at, "READ-03", message)
         try:
             return VALUES[type(node)](self, node, scope)
@@ -86,7 +86,11 @@ class Evaluator:
     # Values as texts, conditions and JSON --------------------------------------------------------
 
     def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
-        """Return the value of an expression as text; a stand-in if it is unknown."""
+        """Return the value of an expression as text; a stand-in if it is unknown.
+
+        Raises:
+            InvalidDocument: The value is an object, a list or null.
+        """
         value = self.value(node, scope).value
         if isinstance(value, TrackedText):
             return value
@@ -98,7 +102,7 @@ class Evaluator:
         return self.reading.insert(text_of(value), scope.source, node.at)
 
     def stand_in(self, unknown: Unknown, scope: Scope, at: int) -> TrackedText:
-        """Return the text that stands in for an unknown value."""
+        """Return the caller's value or the placeholder of an unknown value."""
         given = self.reading.value(unknown.text)
         if given is None:
             hint = None
@@ -124,14 +128,14 @@ class Evaluator:
         return part
 
     def decide(self, node: syntax.Node, scope: Scope) -> bool:
-        """Return whether a condition holds; raises Undecided if that is unknown."""
+        """Return the value of a condition; raises UnknownResult if it is known after deployment."""
         value = self.json(self.value(node, scope), scope)
         if type(value) is not bool and value not in ("true", "false"):
-            raise self.error(node, scope, "a condition is true or false")
+            raise self.error(node, scope, "a condition must be true or false")
         return value is True or value == "true"
 
     def json(self, part: SourcePart, scope: Scope) -> Json:
-        """Return the value as JSON; raises Undecided if a part is unknown."""
+        """Return the value as JSON; raises UnknownResult if a part is known after deployment."""
         self.reading.count(scope.source, part.at)
         value = part.value
         if isinstance(value, Unknown):
@@ -214,7 +218,12 @@ class Evaluator:
         return SourcePart(items if node.key is None else members, node.at)
 
     def iterate(self, node: syntax.For | syntax.Repeat, scope: Scope) -> Iterator[Scope]:
-        """Yield the scope of every iteration of a loop."""
+        """Yield the scope of every iteration of a loop.
+
+        Raises:
+            InvalidDocument: The collection is neither a list nor an object.
+            UnknownResult: The collection is known only after deployment.
+        """
         over = self.value(node.over, scope).value
         if isinstance(over, Unknown):
             raise UnknownResult
@@ -262,6 +271,11 @@ class Evaluator:
         return part.value.string if isinstance(part.value, TrackedText) else ""
 
     def operation(self, node: syntax.Operation, scope: Scope) -> SourcePart:
+        """Return the result of an operator.
+
+        Raises:
+            InvalidDocument: An operand is not a number or a condition.
+        """
         sign = node.operator
         if sign in ("&&", "||") and node.left is not None:
             holds = self.decide(node.left, scope)
@@ -283,6 +297,11 @@ class Evaluator:
         return SourcePart(int(outcome) if whole else outcome, node.at)
 
     def splat(self, node: syntax.Splat, scope: Scope) -> SourcePart:
+        """Return the values of an expression for every item.
+
+        Raises:
+            UnknownResult: The items are known only after deployment.
+        """
         over = self.value(node.of, scope)
         if isinstance(over.value, Unknown):
             raise UnknownResult
@@ -333,7 +352,11 @@ class Evaluator:
     def member(
         self, of: SourcePart, step: syntax.Attribute | syntax.Index, scope: Scope
     ) -> SourcePart:
-        """Return an attribute or an item of a value."""
+        """Return an attribute or an item of a value.
+
+        Raises:
+            InvalidDocument: The value has no such member.
+        """
         value = of.value
         if isinstance(value, Unknown):
             return self.deployment_value(value.text + self.suffix(step, scope), step, scope)
@@ -357,7 +380,7 @@ class Evaluator:
         return f"[{compact(self.json(SourcePart(key, step.at), scope))}]"
 
     def deployment_value(self, path: str, node: syntax.Node, scope: Scope) -> SourcePart:
-        """Return a value of the deployment: the given one, a stand-in, or unknown."""
+        """Return a value of the deployment: the caller's, a stand-in, or an Unknown."""
         given = self.reading.given_value(path)
         if given is not None:
             return self.constant(given, scope, node.at)
@@ -382,7 +405,7 @@ class Evaluator:
         return self.evaluate_name(path, *found, node, scope)
 
     def variable(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
-        """Return an input variable: the given value, that of a tfvars file, or its default."""
+        """Return an input variable: the caller's value, that of a tfvars file, or its default."""
         path = f"var.{name}"
         block = self.folder.block("variable", name)
         kind = block[0].body.attributes.get("type") if block else None
@@ -406,7 +429,11 @@ class Evaluator:
     def evaluate_name(
         self, path: str, node: syntax.Node, source: Source, at: syntax.Node, scope: Scope
     ) -> SourcePart:
-        """Return the value of a name's expression, moved here from another file."""
+        """Return the value of a name's expression, moved here from another file.
+
+        Raises:
+            InvalidDocument: The name refers to itself.
+        """
         if path in self.open_names:
             raise self.error(at, scope, f"{path} refers to itself")
         if path not in self.results:
@@ -419,7 +446,7 @@ class Evaluator:
         return part if source is scope.source else self.move(part, at.at, scope)
 
     def move(self, part: SourcePart, at: int, scope: Scope) -> SourcePart:
-        """Return a value of another file with the position of an offset of this one."""
+        """Return a value of another file with an offset of this file."""
         self.reading.count(scope.source, at)
         value = part.value
         if isinstance(value, TrackedText):
@@ -435,7 +462,11 @@ class Evaluator:
     def convert_variable(
         self, value: Json, kind: syntax.Node | None, node: syntax.Node, scope: Scope
     ) -> Json:
-        """Return a given value converted from text to its declared type."""
+        """Convert the caller's text to the declared type of a variable.
+
+        Raises:
+            InvalidDocument: The text does not have the declared type.
+        """
         if type(value) is not str or kind is None:
             return value
         convert, hint = FUNCTIONS["jsondecode"], "write it as JSON"
@@ -445,7 +476,7 @@ class Evaluator:
         try:
             return convert(value)
         except (TypeError, ValueError):
-            raise self.error(node, scope, f"the value {value!r} does not fit", hint) from None
+            raise self.error(node, scope, f"the value {value!r} has another type", hint) from None
 
 
 ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {

@@ -1,4 +1,4 @@
-"""The files of a Terraform module: the folder within which declarations are shared."""
+"""Files of a Terraform module: its folder shares declarations."""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def read_hcl(source: Source, limits: Limits) -> syntax.Body:
 
 
 class TerraformFolder:
-    """One file, and the other files of its folder once they are needed."""
+    """One file, and the other files of its folder, read on first use."""
 
     def __init__(self, source: Source, limits: Limits) -> None:
         self.limits = limits
@@ -54,7 +54,7 @@ class TerraformFolder:
         try:
             with os.scandir(folder or ".") as entries:
                 found = [each.name for each in entries if each.is_file()]
-        except OSError:  # the name of a text that never was a file
+        except OSError:  # the source is a text, not a file
             return
         names = sorted(each for each in found if each.endswith(endings) and each != own)
         for each in islice(names, MAX_FILES):

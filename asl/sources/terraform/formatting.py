@@ -13,13 +13,17 @@ from asl.core.work import WorkMeter
 __all__ = ["format_text", "regex", "regex_all", "replace", "text_of"]
 
 SCANNED: Final = 64
-"""Characters that a pattern scans in one step."""
+"""Characters of a pattern search that count as one step."""
 MAX_LENGTH: Final = 4_000_000
-"""Characters that a replacement may produce."""
+"""Maximum length of a replacement."""
 
 
 def text_of(value: Json) -> str:
-    """Return the value as Terraform converts it to a string."""
+    """Return the value as Terraform converts it to a string.
+
+    Raises:
+        TypeError: The value is an object, a list or null.
+    """
     if type(value) in (dict, list) or value is None:
         raise TypeError("a string is expected")
     return value if type(value) is str else compact(value)
@@ -59,7 +63,11 @@ _TEXTS: Final[Mapping[str, Callable[[Json], str]]] = {
 
 
 def format_text(template: str, *values: Json) -> str:
-    """`format(template, value, ...)`, with flags, widths and positions of verbs."""
+    """`format(template, value, ...)`, with flags, widths and positions of verbs.
+
+    Raises:
+        ValueError: A verb is unknown, or verbs and values differ in number.
+    """
     following = count()
     used = set()
 
@@ -97,7 +105,7 @@ def _format_value(found: re.Match[str], verb: str, value: Json) -> str:
 
 
 def regex(meter: WorkMeter, pattern: str, text: str) -> Json:
-    """`regex(pattern, text)`: the first match; its groups, if it has any."""
+    """`regex(pattern, text)`: the first match, or its groups if the pattern has any."""
     return next(_match_values(meter, pattern, text))
 
 
@@ -107,7 +115,11 @@ def regex_all(meter: WorkMeter, pattern: str, text: str) -> list[Json]:
 
 
 def replace(meter: WorkMeter, text: str, old: str, new: str) -> str:
-    """`replace(text, old, new)`; between slashes *old* is a regular expression."""
+    """`replace(text, old, new)`; between slashes *old* is a regular expression.
+
+    Raises:
+        ValueError: The result is longer than MAX_LENGTH, or the pattern is invalid.
+    """
     if len(old) > 1 and old[0] == old[-1] == "/":
         return _join_within_limit(_replacement_pieces(meter, text, old[1:-1], new))
     if len(text) + text.count(old) * len(new) > MAX_LENGTH:

@@ -1,4 +1,4 @@
-"""The functions of Terraform that need their arguments only.
+"""Terraform functions of their arguments alone.
 
 Arguments and results are JSON values; ValueError and TypeError report invalid arguments.
 """
@@ -59,7 +59,7 @@ def _member(key: str, value: Json) -> Iterator[str]:
     lines = list(_lines(value))
     if type(value) in (dict, list) and value:
         yield key
-        inner = "  " if type(value) is dict else ""  # the items of a list stand below its key
+        inner = "  " if type(value) is dict else ""  # items of a list align with its key
         yield from (f"{inner}{line}" if line else line for line in lines)
     else:
         yield f"{key} {lines[0]}"
@@ -67,7 +67,7 @@ def _member(key: str, value: Json) -> Iterator[str]:
 
 
 MAX_ITEMS: Final = 10_000
-"""Items that a function may create from few."""
+"""Maximum number of items of a result."""
 
 
 def _number(value: int | float | str) -> int | float:
@@ -211,7 +211,11 @@ def _network_text(address: int, length: int, bits: int) -> str:
 
 
 def cidr_host(prefix: str, number: int) -> str:
-    """`cidrhost`: the address of a host, counted from the end for a negative number."""
+    """`cidrhost`: the address of a host, counted from the end for a negative number.
+
+    Raises:
+        ValueError: The prefix is invalid or has no such host.
+    """
     first, length, bits = _network(prefix)
     size = 1 << (bits - length)
     if not -size <= number < size:
@@ -220,7 +224,11 @@ def cidr_host(prefix: str, number: int) -> str:
 
 
 def cidr_netmask(prefix: str) -> str:
-    """`cidrnetmask`: the mask of an IPv4 network."""
+    """`cidrnetmask`: the mask of an IPv4 network.
+
+    Raises:
+        ValueError: The prefix is invalid or not IPv4.
+    """
     network = ip_interface(prefix).network
     if network.version != 4:
         raise ValueError("only IPv4 has masks")
@@ -228,7 +236,11 @@ def cidr_netmask(prefix: str) -> str:
 
 
 def cidr_subnet(prefix: str, more: int, number: int) -> str:
-    """`cidrsubnet`: one of the networks with a prefix longer by *more* bits."""
+    """`cidrsubnet`: one of the networks with a prefix longer by *more* bits.
+
+    Raises:
+        ValueError: The prefix is invalid or has no such network.
+    """
     first, length, bits = _network(prefix)
     longer = length + more
     if more < 0 or longer > bits or not 0 <= number < 1 << more:
@@ -237,7 +249,11 @@ def cidr_subnet(prefix: str, more: int, number: int) -> str:
 
 
 def cidr_subnets(prefix: str, *sizes: int) -> list[Json]:
-    """`cidrsubnets`: consecutive networks, each with its own number of additional bits."""
+    """`cidrsubnets`: consecutive networks, each with its own number of additional bits.
+
+    Raises:
+        ValueError: The prefix is invalid or too short for the networks.
+    """
     first, length, bits = _network(prefix)
     end = first + (1 << (bits - length))
     found: list[Json] = []

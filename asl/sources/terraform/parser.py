@@ -487,7 +487,7 @@ class _Parser:
         try:
             character = _ESCAPES[letter] if letter else chr(int(digits[0] or digits[1], 16))
         except ValueError:
-            raise self.error(f"{escape[0]} is no character", at) from None
+            raise self.error(f"{escape[0]} is not a character", at) from None
         return TrackedText.from_source(character, at)
 
     def source_text(self, start: int, end: int) -> TrackedText:

@@ -1,4 +1,4 @@
-"""The scope of a Terraform expression, and the evaluator's protocol for functions."""
+"""Scope of a Terraform expression, and the protocol of the evaluator for functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ class Scope:
 
 
 class UnknownResult(Exception):
-    """A value is known only after deployment."""
+    """A result that is known only after deployment."""
 
 
 class EvaluatorProtocol(Protocol):
@@ -42,7 +42,7 @@ class EvaluatorProtocol(Protocol):
 
     @property
     def reading(self) -> ReadContext:
-        """The given values, and the limits of reading."""
+        """The caller's values, and the limits of reading."""
 
     def error(
         self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
