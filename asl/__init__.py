@@ -77,10 +77,9 @@ if TYPE_CHECKING:
     from asl.graphs.planning import Plan
     from asl.program import Program
     from asl.runs.feedback import give_feedback
-    from asl.runs.mocks import load_mocks
     from asl.runs.resumption import aresume, resume
     from asl.runs.running import arun, run
-    from asl.runs.single_state import test_state
+    from asl.runs.state_tests import load_mocks, test_state
     from asl.states.approval_answers import AnswerRefused
     from asl.states.approval_request import request_digest
     from asl.stores.backend import StoreBackend
@@ -217,13 +216,13 @@ _LAZY = {
     "give_feedback": "asl.runs.feedback",
     "graph": "asl.documents.drawing",
     "load": "asl.documents.loading",
-    "load_mocks": "asl.runs.mocks",
+    "load_mocks": "asl.runs.state_tests",
     "open_store": "asl.executions",
     "plan": "asl.documents.planning",
     "request_digest": "asl.states.approval_request",
     "resume": "asl.runs.resumption",
     "run": "asl.runs.running",
-    "test_state": "asl.runs.single_state",
+    "test_state": "asl.runs.state_tests",
     "variable_references": "asl.documents.checking",
 }
 """Where the names are that a call loads when it is made."""

@@ -283,9 +283,9 @@ def _pools(pools: Mapping[str, Any] | None) -> dict[str, Decimal]:
 def _ask(services: Services, approvals: Any, notify: Any) -> None:
     """Set the functions that answer approval requests and send notifications."""
     if notify is not None:
-        from asl.notifiers import bound
+        from asl.notifiers import bind_channels
 
-        services.notify = bound(notify)
+        services.notify = bind_channels(notify)
     if approvals is not None:
         if not callable(approvals):
             raise AslError(
@@ -304,17 +304,17 @@ def _policy(policy: object) -> OperatorPolicy:
 def _memory(memory: Any) -> dict[str, Memory]:
     if memory is None:
         return {}
-    from asl.memories import bound
+    from asl.memories import bind_memory
 
-    return bound(memory)
+    return bind_memory(memory)
 
 
 def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
     if not buckets:
         return {}
-    from asl.buckets import bound
+    from asl.buckets import bind_buckets
 
-    return bound(buckets)
+    return bind_buckets(buckets)
 
 
 def _sends(services: Services) -> bool:

@@ -15,7 +15,7 @@ from asl.core.render.formats import aws_answer
 from asl.core.values import Json, compact
 from asl.documents.checking import check
 from asl.documents.loading import load
-from asl.runs.single_state import test_state
+from asl.runs.state_tests import test_state
 
 __all__ = ["StepFunctions"]
 

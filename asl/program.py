@@ -14,13 +14,13 @@ __all__ = [
     "Catcher",
     "Choose",
     "ComputeBlocks",
+    "DocumentScope",
     "EntryEvents",
     "Finish",
     "Machine",
     "MachineOf",
     "Program",
     "Retrier",
-    "Scope",
     "Step",
     "Work",
 ]
@@ -136,7 +136,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class DocumentScope:
     """What the blocks of an included document say of its own states (8, 9)."""
 
     document: Mapping[str, Json]
@@ -156,7 +156,7 @@ class Scope:
         """Whether it says anything of tools."""
         return self.tools is not None or "ToolCategories" in self.document
 
-    def entered(self, data: Json, frame: Any) -> "Scope":
+    def entered(self, data: Json, frame: Any) -> "DocumentScope":
         """Return it for a visit that is given *data*; raises StateError for what does not fit."""
         if self.settle is None and self.budget is None:
             return self
@@ -179,7 +179,7 @@ class Machine:
     start: Step
     steps: Mapping[str, Step]
     pointer: str
-    scope: Scope | None = None
+    scope: DocumentScope | None = None
     """What holds in an included document beside what holds around it."""
     filled: Json = None
     """The values that the data of a run has filled in, in an included document."""

@@ -20,7 +20,7 @@ import orjson
 
 import asl
 from asl.agents.registry import AgentRegistry
-from asl.buckets import bound
+from asl.buckets import bind_buckets
 from asl.compiler import compile_workflow
 from asl.core.profile import DEFAULT
 from asl.effects.clock import WallClock
@@ -558,7 +558,7 @@ def rows(lines: int) -> Path:
 def distributed(lines: int) -> Callable[[], Sides]:
     def prepare() -> Sides:
         compiled, folder = program(distributed_document()), rows(lines)
-        buckets, registry = bound({"data": folder}), AgentRegistry()
+        buckets, registry = bind_buckets({"data": folder}), AgentRegistry()
 
         def by_hand() -> None:
             with (

@@ -258,7 +258,7 @@ LATE = {
     "asl.agents.pydantic_agent": "agents of pydantic-ai",
     "asl.agents.sandbox": "sandboxes, which are programs",
     "asl.buckets": "rows of a table by the form of a location",
-    "asl.buckets.stores": "fsspec",
+    "asl.buckets.object_store": "fsspec",
     "asl.checks": "jsonschema and the models of services, which a run of a checked document lacks",
     "asl.checks.aws": "the profile aws",
     "asl.checks.judging": "the query language JSONata",
@@ -385,7 +385,7 @@ def test_any_becomes_rarer(package: str) -> None:
 # Effects
 
 COMPOSED = (
-    *("agent_caller", "budget_gate", "fork", "local", "persistence", "runtime", "service"),
+    *("agent_caller", "budget_gate", "fork", "local", "persistence", "runtime", "service_agent"),
     *("journaled.callbacks", "journaled.calls", "journaled.children", "journaled.effects"),
     *("journaled.execution", "journaled.requests", "journaled.results"),
     *("tools.budgets", "tools.dispatcher", "tools.hooks", "tools.policies", "tools.tool_log"),

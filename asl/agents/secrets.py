@@ -22,7 +22,12 @@ from asl.core.errors import AslError, StateError
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, copy_foreign
 from asl.engine.agent import Agent, AgentWrapper, Call, Openable, OpenAgents, open_agent
-from asl.engine.exception_mapping import alone, describe_exception, is_cancellation, is_control_flow
+from asl.engine.exception_mapping import (
+    describe_exception,
+    is_cancellation,
+    is_control_flow,
+    unwrap_group,
+)
 from asl.states.calls import Target
 from asl.states.errors import RaisedError
 
@@ -281,7 +286,7 @@ class _Discreet(AgentWrapper):
             if pieces is not None:
                 pieces.end()
         except BaseException as raised:  # whatever foreign code raises may show a secret
-            error = alone(raised)
+            error = unwrap_group(raised)
             if is_control_flow(error) or is_cancellation(error):
                 raise
             raise self._hidden(error) from None

@@ -9,16 +9,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from asl.buckets.folder import Folder
-from asl.buckets.given import GivenBucket
-from asl.buckets.memory import Memory
+from asl.buckets.custom import CustomBucket
+from asl.buckets.local import FolderBucket, MemoryBucket
 from asl.core.errors import AslError
 from asl.states.objects import Bucket
 
-__all__ = ["as_bucket", "bound"]
+__all__ = ["as_bucket", "bind_buckets"]
 
 
-def bound(buckets: Mapping[str, Any] | None) -> dict[str, Bucket]:
+def bind_buckets(buckets: Mapping[str, Any] | None) -> dict[str, Bucket]:
     """Return the buckets by their names; raises AslError for what cannot be one."""
     return {name: as_bucket(name, where) for name, where in (buckets or {}).items()}
 
@@ -26,15 +25,15 @@ def bound(buckets: Mapping[str, Any] | None) -> dict[str, Bucket]:
 def as_bucket(name: str, where: Any) -> Bucket:
     """Return the bucket *name* that a user has mapped to *where*; raises AslError."""
     if isinstance(where, str) and "://" in where:
-        from asl.buckets.stores import Store
+        from asl.buckets.object_store import ObjectStoreBucket
 
-        return Store(name, where)
+        return ObjectStoreBucket(name, where)
     if isinstance(where, str | PathLike):
-        return Folder(name, Path(where))
+        return FolderBucket(name, Path(where))
     if isinstance(where, MutableMapping):
-        return Memory(name, where)
+        return MemoryBucket(name, where)
     if all(hasattr(where, method) for method in ("open", "create", "objects")):
-        return GivenBucket(name, where)
+        return CustomBucket(name, where)
     raise AslError(
         f"the bucket {name!r} is mapped to {type(where).__name__}; a bucket is a folder, the URL "
         "of an object store, or a dictionary from keys to texts"

@@ -242,20 +242,20 @@ def _memories(places: Iterable[str], files: FileBindings) -> "dict[str, Memory]"
     A word before `=` is a backend; a path with such a beginning is written `./a=b.db`. What
     `custom=module:name` names is a memory, or a function without parameters that makes one.
     """
-    from asl.memories import BACKENDS, bound
+    from asl.memories import BACKENDS, bind_memory
 
-    found: dict[str, Memory] = bound(files.memory)
+    found: dict[str, Memory] = bind_memory(files.memory)
     for place in places:
         backend, equals, where = place.partition("=")
         if place in BACKENDS:
             raise click.BadParameter(f"say where it is: {place}=WHERE", param_hint="--memory")
         if not equals or not backend.isidentifier():
-            found |= bound(place)
+            found |= bind_memory(place)
         elif backend == "custom":
             named = import_object(where, (Path(),))
-            found |= bound({backend: named() if callable(named) else named})
+            found |= bind_memory({backend: named() if callable(named) else named})
         else:
-            found |= bound({backend: where})
+            found |= bind_memory({backend: where})
     return found
 
 

@@ -8,7 +8,7 @@ from asl.cli.state_paths import name_of
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
-from asl.engine.exception_mapping import is_fault, leaves
+from asl.engine.exception_mapping import is_fault, leaf_exceptions
 from asl.engine.result import Result
 from asl.program import Step
 
@@ -51,7 +51,7 @@ def _raised_at(error: BaseException) -> str | None:
     import sysconfig
     from traceback import walk_tb
 
-    error = next(leaves(error))
+    error = next(leaf_exceptions(error))
     if not is_fault(error):
         return None
     paths = sysconfig.get_paths()

@@ -96,7 +96,9 @@ def _page(
     if len(asked) == size:
         return asked, []
     try:
-        return asked, store.awaited(of, limit=size - len(asked), after=after, damaged=damaged)
+        return asked, store.pending_callbacks(
+            of, limit=size - len(asked), after=after, damaged=damaged
+        )
     except RequestNotFound:
         raise AslError(
             f"there is no request {after!r}, so nothing follows it: "

@@ -185,7 +185,7 @@ def run_command(
         with _remarking(store_file, binding), ExitStack() as watching:
             listeners = _listeners(watching, loaded, program, chosen, events, trace, quiet)
             if telemetry is not None:
-                from asl.telemetry.export import exporting
+                from asl.telemetry.exporters import exporting
 
                 listeners.append(watching.enter_context(exporting(telemetry)))
             if listeners:

@@ -27,7 +27,7 @@ from asl.engine.result import Result
 from asl.executions import Store
 from asl.expr.times import format_timestamp
 from asl.states.blocks.progress import UPDATED
-from asl.stores.executions import Stored
+from asl.stores.executions import StoredExecution
 
 __all__ = ["ActiveStates", "show_command"]
 
@@ -146,7 +146,7 @@ def show_command(
     return Exit.OK
 
 
-def _described(store: "Store", stored: "Stored") -> Iterator[str]:
+def _described(store: "Store", stored: StoredExecution) -> Iterator[str]:
     """Yield the lines of the summary; the history is read unless the execution succeeded."""
     result = store.result(stored.name, with_history=False)
     standing = None if result.ok else ActiveStates(store.events(stored.name))
@@ -159,7 +159,7 @@ def _described(store: "Store", stored: "Stored") -> Iterator[str]:
     yield ""
 
 
-def _print_history(store: "Store", stored: "Stored", after: int, limit: int | None) -> None:
+def _print_history(store: "Store", stored: StoredExecution, after: int, limit: int | None) -> None:
     """Print a page of the history, and the command for the next one."""
     events = store.events(stored.name)
     timing = _Timing()
@@ -177,7 +177,7 @@ def _print_history(store: "Store", stored: "Stored", after: int, limit: int | No
 def _summary(
     result: Result,
     standing: ActiveStates | None,
-    below: "list[Stored]",
+    below: list[StoredExecution],
     decided: list[dict[str, Json]],
     due: bool,
     nobody: bool,
@@ -213,7 +213,7 @@ def _summary(
             f"{_how_far(standing.progress(each))}"
             for each in standing.states(LISTED)
         ]
-    waits = [*map(_request, result.pending), *map(_task, result.awaited)]
+    waits = [*map(_request, result.pending), *map(_task, result.pending_callbacks)]
     lines += [f"waits for {each}" for each in waits[:LISTED]]
     if len(waits) > LISTED:
         lines.append(f"waits for {len(waits) - LISTED} more: {command_for('inbox')} lists all")

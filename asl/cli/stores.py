@@ -21,7 +21,7 @@ from asl.states.approval_request import request_digest
 
 if TYPE_CHECKING:
     from asl.executions import Store
-    from asl.stores.executions import Stored
+    from asl.stores.executions import StoredExecution
 
 __all__ = [
     "DIGITS",
@@ -81,7 +81,7 @@ def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL
     return store
 
 
-def find_execution(store: "Store", name: str) -> "Stored":
+def find_execution(store: "Store", name: str) -> "StoredExecution":
     """Return an execution by its name or its id."""
     from asl.executions import ExecutionNotFound
 
@@ -136,7 +136,7 @@ def say_paused(result: "Result", store: "Store | None") -> None:
         console.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
     for failure in _undelivered(result):
         console.say(f"asl: a notification could not be sent: {failure}", style="yellow")
-    for task in result.awaited[:LISTED]:
+    for task in result.pending_callbacks[:LISTED]:
         console.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
     if more := _unlisted(result):
         all_of_them = "" if store is None else f": {command_for('inbox')} lists all"
@@ -152,7 +152,7 @@ def say_paused(result: "Result", store: "Store | None") -> None:
 
 def _unlisted(result: "Result") -> int:
     """Return how many requests are not listed: they are too many."""
-    return sum(max(0, len(each) - LISTED) for each in (result.pending, result.awaited))
+    return sum(max(0, len(each) - LISTED) for each in (result.pending, result.pending_callbacks))
 
 
 def _undelivered(result: "Result") -> list[str]:

@@ -11,13 +11,12 @@ from functools import partial
 from typing import Final
 
 from asl.compiler.jsonpath import JsonPathCompiler
-from asl.compiler.retry_catch import compile_retrier
-from asl.compiler.state import StateCompiler, bound_output
+from asl.compiler.state import StateCompiler, bound_output, compile_retrier
 from asl.core.lazy import LazyTable
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
-from asl.program import ComputeBlocks, EntryEvents, Machine, Program, Scope, Step
+from asl.program import ComputeBlocks, DocumentScope, EntryEvents, Machine, Program, Step
 from asl.states import STATE_TYPES
 from asl.states.base import mentions
 from asl.states.blocks import DOCUMENT_BLOCKS, budget, tools
@@ -168,7 +167,7 @@ def _included(
     """Compile the machine of an included document."""
     machine = _machine(profile, machines, "JSONPath", definition, pointer)
     if not definition.keys().isdisjoint(DOCUMENT_BLOCKS):
-        scope = Scope(
+        scope = DocumentScope(
             definition,
             _default_tools(definition, profile),
             _settle(definition, profile),

@@ -43,12 +43,12 @@ def compile_include(
     if not parameters:
         machine = compile(template)
         return lambda arguments: machine
-    filled = _Filled(template, parameters, profile, compile, machines)
+    filled = _IncludedMachines(template, parameters, profile, compile, machines)
     step.fill = filled.machines
     return filled.machine
 
 
-class _Filled:
+class _IncludedMachines:
     """A template with parameters that only the data of a run tells."""
 
     def __init__(

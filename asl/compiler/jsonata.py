@@ -6,8 +6,7 @@ object with `input`, and `result` or `errorOutput` where there is one.
 
 from typing import Self
 
-from asl.compiler.retry_catch import compile_matcher
-from asl.compiler.state import StateCompiler
+from asl.compiler.state import StateCompiler, compile_matcher
 from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr.choice_rules import Predicate

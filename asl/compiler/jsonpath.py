@@ -6,8 +6,7 @@ that a state really has (Specification 3.1).
 
 from collections.abc import Mapping
 
-from asl.compiler.retry_catch import compile_matcher
-from asl.compiler.state import StateCompiler
+from asl.compiler.state import StateCompiler, compile_matcher
 from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json

@@ -15,20 +15,20 @@ from asl.effects.persistence import Persistence
 from asl.effects.policy_levels import needs_consent
 from asl.effects.progress_reporter import ProgressReporter
 from asl.effects.runtime import RuntimeContext
-from asl.effects.service import ServiceAgent
+from asl.effects.service_agent import ServiceAgent
 from asl.effects.streaming import Stream
 from asl.effects.task_tokens import TaskTokens
 from asl.effects.threads import Slot, run_in_thread
 from asl.effects.time_limits import await_in_time, has_expired
 from asl.engine.agent import Agent, Call, Find, ToolBroker
 from asl.engine.exception_mapping import (
-    alone,
     describe_exception,
     is_cancellation,
     is_control_flow,
     is_fault,
     make_portable,
-    named,
+    normalize_error,
+    unwrap_group,
 )
 from asl.engine.frame import Frame
 from asl.engine.turns import TurnPlace
@@ -282,7 +282,9 @@ class AgentCaller:
                 count = at.execution.count_received
                 result = copy_result(answer, self.limit, target.label, count)
             except (StateError, NotJson) as error:
-                failure = mark_usage_unknown(named(error, target))  # with what it says of its usage
+                failure = mark_usage_unknown(
+                    normalize_error(error, target)
+                )  # with what it says of its usage
                 raise failure from cause_for(failure, error)
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
@@ -296,10 +298,10 @@ class AgentCaller:
     ) -> StateError:
         """Return what an exception of an agent is to its state; raises one that is not its own."""
         at.now = self.now()
-        error = alone(error)
+        error = unwrap_group(error)
         if is_control_flow(error):
             raise error
-        blamed = named(error, target) if isinstance(error, StateError | NotJson) else None
+        blamed = normalize_error(error, target) if isinstance(error, StateError | NotJson) else None
         if blamed is not None and blamed.usage is not None:
             (account or at.account)(target.state, blamed.usage)
         if self.runtime.checks_end and self.runtime.in_event_loop:

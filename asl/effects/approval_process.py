@@ -12,11 +12,11 @@ from asl.effects.caller import Caller
 from asl.effects.suspension import SuspensionMonitor
 from asl.engine.agent import Agent, Call
 from asl.engine.exception_mapping import (
-    alone,
     bounded_error,
     describe_exception,
     is_cancellation,
     is_control_flow,
+    unwrap_group,
 )
 from asl.engine.frame import Frame
 from asl.engine.journal_values import read_error
@@ -304,7 +304,7 @@ class ApprovalProcess:
             raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
         except BaseException as raised:
             # The handler is foreign code: anything it raises is its failure.
-            failure = alone(raised)
+            failure = unwrap_group(raised)
             if isinstance(failure, StateError):
                 raise bounded_error(failure) from raised
             if self._is_end(failure):

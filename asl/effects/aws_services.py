@@ -13,7 +13,7 @@ from asl.effects.callbacks import ActivityService, TaskAnswerService
 from asl.effects.child_execution import Job, JobAnswer, JobEnd, PreparedExecution, StartRequest
 from asl.effects.child_runner import execute_child
 from asl.effects.runtime import MAX_NESTED, Listener, RuntimeContext
-from asl.effects.service import ServiceAgent, refusal, uuid_of
+from asl.effects.service_agent import ServiceAgent, refusal, uuid_of
 from asl.effects.services import Services
 from asl.engine.agent import Agent, Call
 from asl.engine.execution import ARN, execution_id

@@ -8,7 +8,7 @@ from asl.core.errors import NotJson, StateError
 from asl.core.values import Json, copy_result
 from asl.effects.caller import Caller
 from asl.effects.runtime import RuntimeContext
-from asl.effects.service import refusal
+from asl.effects.service_agent import refusal
 from asl.effects.task_tokens import TokenError, TokenWait
 from asl.engine.agent import Agent, Call, TaskTokenApi
 from asl.states.errors import RaisedError

@@ -9,11 +9,11 @@ from typing import Final, Protocol, TypeAlias
 from asl.core.errors import AslError, NotJson, StateError, cause_for
 from asl.core.values import Json, copy_result
 from asl.engine.exception_mapping import (
-    alone,
     bounded_error,
     describe_exception,
     is_cancellation,
     is_control_flow,
+    unwrap_group,
 )
 from asl.engine.frame import Frame
 
@@ -118,7 +118,7 @@ class _Layer:
             self._check(effect, answer)
             return copy_result(answer, self.limit, effect.name or effect.state)
         except BaseException as error:  # foreign code; what is not its own flies on
-            failure = alone(error)
+            failure = unwrap_group(error)
             if any(failure is each or error is each for each in self.failures):
                 raise
             if is_control_flow(failure) or (is_cancellation(failure) and _is_cancelled()):

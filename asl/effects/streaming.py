@@ -12,7 +12,7 @@ from asl.core.values import Json, replace_surrogates
 from asl.effects.caller import Caller
 from asl.effects.progress_reporter import CrossThreadQueue
 from asl.engine.agent import Call
-from asl.engine.exception_mapping import alone, describe_exception, is_fault
+from asl.engine.exception_mapping import describe_exception, is_fault, unwrap_group
 from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
 from asl.states.calls import Options, Target
 from asl.states.errors import RaisedError
@@ -67,7 +67,7 @@ class Stream:
                 if self.excess is not None:
                     raise self.excess
             except BaseException as raised:  # of foreign code; whatever it is, it flies on
-                error = alone(raised)
+                error = unwrap_group(raised)
                 if isinstance(error, StateError):
                     await self._broken({"error": error.name, "cause": error.cause})
                 elif isinstance(error, NotJson) or is_fault(error):

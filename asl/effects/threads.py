@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 from asl.engine.exception_mapping import make_portable
 
-__all__ = ["Abandoned", "Slot", "run_in_thread"]
+__all__ = ["CallAbandoned", "Slot", "run_in_thread"]
 
 
-class Abandoned(BaseException):
+class CallAbandoned(BaseException):
     """Raised inside a thread whose answer is no longer awaited."""
 
 
@@ -92,7 +92,7 @@ class _Call:
             with self.guard:
                 self.finished = True
             _checkpoint()
-        except Abandoned:
+        except CallAbandoned:
             return
         try:
             self.loop.call_soon_threadsafe(self.deliver, settle, answer)
@@ -102,7 +102,7 @@ class _Call:
     def outcome(self) -> tuple[Callable[[Any], None], Any]:
         try:
             return self.future.set_result, self.context.run(self.function, *self.arguments)
-        except Abandoned:
+        except CallAbandoned:
             raise
         except BaseException as error:  # handed to the awaiting coroutine, whatever it is
             return self.future.set_exception, make_portable(error)
@@ -117,7 +117,7 @@ class _Call:
         with self.guard:
             if not self.finished and self.thread.ident is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(self.thread.ident), ctypes.py_object(Abandoned)
+                    ctypes.c_ulong(self.thread.ident), ctypes.py_object(CallAbandoned)
                 )
 
 

@@ -27,9 +27,9 @@ __all__ = [
     "NotResumable",
     "Storage",
     "checkpoint_record",
-    "chosen",
     "definition_hash",
     "require_compatible",
+    "select_checkpoint",
 ]
 
 LEDGER = 3
@@ -190,7 +190,7 @@ def definition_hash(document: Mapping[str, Json]) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def chosen(checkpoints: Iterable[Checkpoint], name: str) -> Checkpoint:
+def select_checkpoint(checkpoints: Iterable[Checkpoint], name: str) -> Checkpoint:
     """Return the checkpoint with this id or the latest with this name.
 
     Raises:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.engine.events import COPIES, Event, found_by_engine, redacted, unquoted
+from asl.engine.events import COPIES, Event, needs_state_name, redact_details, redact_quotes
 from asl.engine.execution import Execution
 from asl.engine.frame import NO_VARIABLES, Frame
-from asl.engine.usage import NO_USAGE, Usage
+from asl.engine.usage import NO_USAGE, UsageTotals
 from asl.program import Step
 
 __all__ = ["EventSequencer", "EventThread"]
@@ -111,7 +111,7 @@ class EventSequencer:
             self.now = time
         self.count += 1
         if self.failed:
-            details = unquoted(details, self.failed)
+            details = redact_quotes(details, self.failed)
         event = Event(self.count, strand.latest, self.now, type, path, details)
         if frame is not None and not type.endswith(_ASIDE):
             strand.latest = event.id
@@ -125,7 +125,7 @@ class EventSequencer:
             quoted = self.strand(frame).quoted
             for key in COPIES:
                 quoted.update(step.redact.quoted(details.get(key)))
-            details = unquoted(redacted(type, details, step.redact), quoted)
+            details = redact_quotes(redact_details(type, details, step.redact), quoted)
         return self.event(frame, time, type, (*frame.place, step.name), details)
 
     def entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
@@ -143,7 +143,7 @@ class EventSequencer:
         time: float,
         visit: int,
         variables: dict[str, Json] = NO_VARIABLES,
-        usage: Usage = NO_USAGE,
+        usage: UsageTotals = NO_USAGE,
         retry: int = 0,
     ) -> Frame:
         """Return a machine as of a visit, to evaluate pure expressions again."""
@@ -153,7 +153,7 @@ class EventSequencer:
 
     def cause(self, error: StateError, frame: Frame, visit: int, state: str) -> str | None:
         """Return an error's cause; one of the engine names the state and its entry event."""
-        if not found_by_engine(error):
+        if not needs_state_name(error):
             return error.cause
         entry = self.strand(frame).entered(visit)
         if entry is None:  # it was not entered any more

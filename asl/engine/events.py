@@ -21,10 +21,10 @@ __all__ = [
     "HistoryFull",
     "credentials",
     "error_details",
-    "found_by_engine",
     "is_fatal",
-    "redacted",
-    "unquoted",
+    "needs_state_name",
+    "redact_details",
+    "redact_quotes",
 ]
 
 CREATED = "CheckpointCreated"
@@ -87,7 +87,7 @@ _TEXTS = ("cause", "message", "reason", "key", "keys")
 """Those that say something in words, and may quote it."""
 
 
-def redacted(
+def redact_details(
     type: str, details: dict[str, Json], redact: Callable[[Json], Json]
 ) -> dict[str, Json]:
     """Return the details of an event without what nobody may see."""
@@ -101,12 +101,12 @@ def redacted(
     return shown
 
 
-def unquoted(details: dict[str, Json], quoted: set[str]) -> dict[str, Json]:
+def redact_quotes(details: dict[str, Json], quoted: set[str]) -> dict[str, Json]:
     """Return the details of an event whose texts quote nothing that nobody may see."""
     return {
         key: _unquoted(value, quoted)
         if key in _TEXTS
-        else unquoted(value, quoted)
+        else redact_quotes(value, quoted)
         if key == "data" and type(value) is dict
         else value
         for key, value in details.items()
@@ -133,7 +133,7 @@ class HistoryFull(StateError):
         super().__init__("States.Runtime", cause)
 
 
-def found_by_engine(error: StateError) -> bool:
+def needs_state_name(error: StateError) -> bool:
     """Whether the cause is the engine's own and says too little without the state's name."""
     if isinstance(error, RaisedError | HistoryFull):
         return False

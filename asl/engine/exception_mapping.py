@@ -18,7 +18,6 @@ from asl.states.errors import (
 )
 
 __all__ = [
-    "alone",
     "bounded_error",
     "bounded_text",
     "describe_exception",
@@ -26,9 +25,10 @@ __all__ = [
     "is_cancellation",
     "is_control_flow",
     "is_fault",
-    "leaves",
+    "leaf_exceptions",
     "make_portable",
-    "named",
+    "normalize_error",
+    "unwrap_group",
 ]
 
 MAX_CAUSE = 32_768
@@ -79,23 +79,23 @@ def is_fault(error: BaseException) -> bool:
     return not (named or is_control_flow(error) or is_cancellation(error))
 
 
-def alone(error: BaseException) -> BaseException:
+def unwrap_group(error: BaseException) -> BaseException:
     """Return the only exception in a group; any other exception unchanged."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
-def leaves(error: BaseException) -> Iterator[BaseException]:
+def leaf_exceptions(error: BaseException) -> Iterator[BaseException]:
     """Yield the exceptions in a group and its subgroups; any other exception itself."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
-            yield from leaves(each)
+            yield from leaf_exceptions(each)
     else:
         yield error
 
 
-def named(error: StateError | NotJson, target: Target) -> StateError:
+def normalize_error(error: StateError | NotJson, target: Target) -> StateError:
     """Return an agent's error with name and cause as text of bounded length."""
     if isinstance(error, NotJson):
         return RaisedError("States.TaskFailed", _text(f"{target.name} returned no JSON: {error}"))
@@ -130,9 +130,9 @@ def describe_exception(error: BaseException) -> str:
 
     A group is described by all exceptions in it.
     """
-    error = alone(error)
+    error = unwrap_group(error)
     if isinstance(error, BaseExceptionGroup):
-        inner = "; ".join(map(describe_exception, leaves(error)))
+        inner = "; ".join(map(describe_exception, leaf_exceptions(error)))
         return bounded_text(f"{type(error).__name__}: {error.message}: {inner}")
     name, message = type(error).__name__, exception_message(error)
     return bounded_text(f"{name}: {message}" if message else name)

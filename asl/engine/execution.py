@@ -20,9 +20,9 @@ from asl.engine.usage import (
     CallUsage,
     ExecutionSpending,
     Price,
-    Usage,
+    UsageTotals,
     add_to,
-    reported,
+    reported_usage,
 )
 from asl.program import Program
 from asl.states.blocks.policy import Rules
@@ -110,7 +110,7 @@ class Execution:
     identity: Identity
     draw: Callable[[], str]
     """Give it a name where its identity has none."""
-    usage: Usage
+    usage: UsageTotals
     ledger: Ledger | None
     """Counts what every level has spent, where a budget limits any."""
     counter: HistoryCounter | None
@@ -302,7 +302,7 @@ class Execution:
 
     def account(self, state: str, result: Json) -> CallUsage:
         """Count the usage that an agent reports in its raw result, and return it."""
-        used = reported(result, self.prices)
+        used = reported_usage(result, self.prices)
         cost, tokens, model = used.cost, used.tokens, used.model
         if tokens or cost:
             self._spend(state, cost, tokens)
@@ -338,7 +338,7 @@ class Execution:
 
     def _spend(self, state: str, cost: Decimal, tokens: int) -> None:
         spent, used, most = self.usage
-        self.usage = Usage(spent + cost, used + tokens, most)
+        self.usage = UsageTotals(spent + cost, used + tokens, most)
         add_to(self.by_state, state, cost, tokens)
 
 

@@ -11,10 +11,10 @@ from asl.core.work import WorkMeter
 from asl.engine.execution import Execution
 from asl.engine.limits import Account, Origin
 from asl.engine.records import NOTED
-from asl.engine.usage import CallUsage, Usage, reported
+from asl.engine.usage import CallUsage, UsageTotals, reported_usage
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
-from asl.program import Machine, Scope, Step
+from asl.program import DocumentScope, Machine, Step
 from asl.states.blocks.progress import Told
 from asl.states.effects import ABSENT, DistributedRun, Effects, MapEntry, Record
 
@@ -67,7 +67,7 @@ class Frame:
     """When the effect under way was entered; a retry does not enter again."""
     source = ""
     """Where the item of a distributed Map comes from."""
-    _usage: Usage | None = None
+    _usage: UsageTotals | None = None
     drawn = (-1, 0)
     """The visit of the last random draw, and how many there were in it."""
     _performed = (-1, 0)
@@ -88,7 +88,7 @@ class Frame:
     (`asl.states.blocks.base.Destination`)."""
     filled: Json = None
     """The values that the data has filled in, in the machine of an included document."""
-    scope: Scope | None = None
+    scope: DocumentScope | None = None
     """What the blocks of an included document say, in the frame of its machine."""
     stops = False
     """Whether the machines that this one has forked are being stopped."""
@@ -161,7 +161,7 @@ class Frame:
         visit: int,
         variables: dict[str, Json],
         now: float,
-        usage: Usage,
+        usage: UsageTotals,
         retries: int = 0,
     ) -> "Frame":
         """Return this frame as it was at *visit*, to run pure states or expressions again."""
@@ -196,7 +196,7 @@ class Frame:
 
         return MapRun(self, machine, label, express, pure, tells)
 
-    def open_channels(self, scope: Scope) -> None:
+    def open_channels(self, scope: DocumentScope) -> None:
         """Open the channels of a document that the present state includes, if it has any."""
         delivery = self.execution.delivery
         if delivery is not None:
@@ -251,7 +251,7 @@ class Frame:
         return (*self.parent.place, self.origin[0].name, self.index)
 
     @property
-    def scopes(self) -> list[Scope]:
+    def scopes(self) -> list[DocumentScope]:
         """What the documents say that are included around, the outermost first."""
         around = [] if self.parent is None else self.parent.scopes
         return around if self.scope is None else [*around, self.scope]
@@ -290,7 +290,7 @@ class Frame:
         path = self.path if path is None else path
         return f"{path}/{escape(self.step.name)}@{self.visit}.{ordinal}"
 
-    def seen_usage(self, usage: Usage | None) -> None:
+    def seen_usage(self, usage: UsageTotals | None) -> None:
         """Let expressions see what the execution had spent when a recorded answer came."""
         self._usage = usage
 
@@ -363,7 +363,7 @@ class Frame:
         return f"{execution.name}.{digest(execution.id, self.visit_key, self.retries)[:12]}"
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> UsageTotals:
         """Totals of the whole execution; as they were then, in a frame that replays."""
         return self._usage or self.execution.usage
 
@@ -380,7 +380,7 @@ class Frame:
 
     def reported(self, result: Json) -> CallUsage:
         """Return the usage that a raw result reports."""
-        return reported(result if type(result) is dict else {}, self.execution.prices)
+        return reported_usage(result if type(result) is dict else {}, self.execution.prices)
 
     def account(self, state: str, result: Json) -> CallUsage:
         """Count the usage that an agent reports in its raw result, and return it."""

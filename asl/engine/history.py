@@ -25,7 +25,7 @@ from asl.engine.execution import REGION, ROLE, Execution
 from asl.engine.frame import Frame
 from asl.engine.progress import ProgressTracker
 from asl.engine.records import each_record
-from asl.engine.usage import Usage
+from asl.engine.usage import UsageTotals
 from asl.engine.visited_states import advance, execution_after
 from asl.expr.frame import Variables
 from asl.program import Step
@@ -189,7 +189,7 @@ class HistoryExpander(EventSequencer):
         step: Step | None,
         data: Json,
         variables: dict[str, Json],
-        usage: Usage,
+        usage: UsageTotals,
         length: int,
         data_now: Json,
         variables_now: dict[str, Json],
@@ -235,7 +235,7 @@ class HistoryExpander(EventSequencer):
         step: Step,
         data: Json,
         variables: dict[str, Json],
-        usage: Usage,
+        usage: UsageTotals,
         retry: int,
     ) -> Iterator[Event]:
         """Yield the events of an attempt; what was handed over is computed again, being pure."""

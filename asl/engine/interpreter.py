@@ -10,7 +10,7 @@ from typing import Any
 
 from asl.core.errors import StateError, cause_for, too_large
 from asl.core.values import Json, measure
-from asl.engine.events import found_by_engine
+from asl.engine.events import needs_state_name
 from asl.engine.execution import DEFAULT_IDENTITY, FAIR, Execution, Identity
 from asl.engine.frame import Frame
 from asl.engine.live_history import open_live_history
@@ -268,7 +268,7 @@ def _error_output(frame: Frame, failure: StateError) -> Json:
 
 def _cause(frame: Frame, failure: StateError) -> str | None:
     """Return a cause as AWS gives it: one of the engine names the state and its entry event."""
-    if not (frame.execution.recorded and found_by_engine(failure)):
+    if not (frame.execution.recorded and needs_state_name(failure)):
         return failure.cause
     return open_live_history(frame.execution).cause(failure)
 

@@ -9,7 +9,7 @@ from asl.engine.events import HistoryFull
 from asl.engine.execution import Execution
 from asl.engine.usage import (
     ExecutionSpending,
-    Usage,
+    UsageTotals,
     read_amounts,
     read_tokens,
     read_totals,
@@ -87,16 +87,16 @@ def check_position(written: Json) -> None:
             raise TypeError(f"{field!r} of a position cannot be {excerpt(written[field])}")
 
 
-def write_usage(usage: Usage) -> Json:
+def write_usage(usage: UsageTotals) -> Json:
     """Return usage as JSON, money as text; the limit only if there is one."""
     written = [str(usage.cost), usage.tokens]
     return written if usage.max_cost is None else [*written, str(usage.max_cost)]
 
 
-def read_usage(written: Json) -> Usage:
+def read_usage(written: Json) -> UsageTotals:
     """Return the usage written by `write_usage`."""
     cost, tokens, *most = written
-    return Usage(Decimal(cost), read_tokens(tokens), Decimal(most[0]) if most else None)
+    return UsageTotals(Decimal(cost), read_tokens(tokens), Decimal(most[0]) if most else None)
 
 
 def write_spending(execution: Execution) -> Json:

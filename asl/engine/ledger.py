@@ -51,7 +51,7 @@ from asl.engine.usage import (
     CallUsage,
     ExecutionSpending,
     PastUsage,
-    Usage,
+    UsageTotals,
     add_amounts,
     amounts_of,
     read_amounts,
@@ -550,7 +550,7 @@ class Ledger:
         spent, most = self.execution.usage, self.workflow.most.get("MaxCost")
         if most is not None:
             most += self.before - self.workflow.assumed["MaxCost"]
-        self.execution.usage = Usage(spent.cost, spent.tokens, most)
+        self.execution.usage = UsageTotals(spent.cost, spent.tokens, most)
 
     # Keeping
 

@@ -17,7 +17,7 @@ from asl.engine.usage import (
     ZERO,
     CallUsage,
     Price,
-    Usage,
+    UsageTotals,
     add_amounts,
     read_amounts,
     reported_amount,
@@ -51,7 +51,7 @@ class SpendingExecution(Workload, Protocol):
 
     input: Json
     started: float
-    usage: Usage
+    usage: UsageTotals
     prices: Mapping[str, Price]
 
     @property

@@ -28,7 +28,7 @@ from asl.states.blocks.progress import (
 from asl.states.blocks.progress import Told as SoFar
 from asl.states.effects import ABSENT, Record
 
-__all__ = ["ProgressEvent", "ProgressTracker", "status"]
+__all__ = ["ProgressEvent", "ProgressTracker", "progress_report"]
 
 ProgressEvent = tuple["Frame | None", "Step | None", "int | None", str, dict[str, Json]]
 """An event to be told: `(machine, state, index of a part, type, details)`; no machine stands for
@@ -390,7 +390,7 @@ def _is_last(kind: str, step: Step | None, rest: Sequence[Any]) -> bool:
     return (kind == kinds.STRETCH and step is None) or (kind == kinds.EXITED and rest[-1] is None)
 
 
-def status(events: Iterator["Event"] | Sequence["Event"]) -> dict[str, Json]:
+def progress_report(events: Iterator["Event"] | Sequence["Event"]) -> dict[str, Json]:
     """Return how far an execution and its states are, by its events.
 
     `percentage` is that of the workflow, None where it is not tracked; `states` has the latest

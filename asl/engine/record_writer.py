@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.engine.frame import NO_VARIABLES
 from asl.engine.journal_values import write_error, write_usage
 from asl.engine.records import EXITED, STRETCH, WHOLE
-from asl.engine.usage import NO_USAGE, Usage
+from asl.engine.usage import NO_USAGE, UsageTotals
 from asl.expr.frame import Variables
 from asl.expr.result_path import member_of
 from asl.program import Step
@@ -144,7 +144,7 @@ def _marked(value: Any) -> Json:
         return {"absent": True}
     if isinstance(value, Step):
         return _step(value)
-    if isinstance(value, Usage):
+    if isinstance(value, UsageTotals):
         return _spent(value)
     if isinstance(value, StateError):
         return {"error": write_error(value)}
@@ -157,7 +157,7 @@ def _step(step: Step | None) -> Json:
     return None if step is None else {"step": step.pointer}
 
 
-def _spent(usage: Usage) -> Json:
+def _spent(usage: UsageTotals) -> Json:
     return _NOTHING_SPENT if usage is NO_USAGE else {"usage": write_usage(usage)}
 
 

@@ -10,14 +10,14 @@ from asl.core.errors import AslError, StateError
 from asl.core.values import Json, deep_copy, excerpt
 from asl.engine.aws_events import export_event
 from asl.engine.checkpoints import Checkpoint
-from asl.engine.events import ENDINGS, Event, found_by_engine
+from asl.engine.events import ENDINGS, Event, needs_state_name
 from asl.engine.execution import Execution
 from asl.engine.history import HistoryExpander
 from asl.engine.pending_callback import PendingCallback
-from asl.engine.progress import status
+from asl.engine.progress import progress_report
 from asl.engine.records import BROKEN, FAILED, NOTED, each_record
-from asl.engine.usage import totals
-from asl.engine.visited_states import visited, visited_before
+from asl.engine.usage import totals_to_json
+from asl.engine.visited_states import names_before_checkpoints, visited_names
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Record
 
@@ -66,7 +66,7 @@ class Result:
     # As with an execution: slots for what every result has, and no `__init__`.
     __slots__ = ("__dict__", "_failure", "_flat", "ended", "execution", "status", "value")
     execution: Execution
-    status: str
+    progress_report: str
     ended: float
     value: Json
     """The output as the execution left it. What made it holds parts of it, so it never changes."""
@@ -78,7 +78,7 @@ class Result:
     checkpoints: "Sequence[Checkpoint]" = ()
     """What it has saved, the oldest first; `asl.resume` goes on from there."""
     waits: OpenRequests = NO_WAITS
-    """What `pending` and `awaited` show."""
+    """What `pending` and `pending_callbacks` show."""
     wake: float | None = None
     """The epoch second at which a wait is over, where it is `PAUSED`; None for none."""
     needs: "Sequence[str]" = ()
@@ -129,7 +129,7 @@ class Result:
         return [asked.shown for asked in self.waits.asked]
 
     @property
-    def awaited(self) -> list[dict[str, Json]]:
+    def pending_callbacks(self) -> list[dict[str, Json]]:
         """Tasks of a `PAUSED` execution in a store that wait for the answer to their token."""
         return [task.shown for task in self.waits.tasks]
 
@@ -147,7 +147,7 @@ class Result:
     def cause(self) -> str | None:
         """The cause; one of the engine names the state and the event of its entry."""
         failure = self._failure
-        if failure is None or not found_by_engine(failure):
+        if failure is None or not needs_state_name(failure):
             return None if failure is None else failure.cause
         record = self.origin
         if record is None:
@@ -170,7 +170,7 @@ class Result:
     @cached_property
     def visited(self) -> list[str]:
         """Names of the visited states of the top machine, in order."""
-        return visited(self.execution, self.records)
+        return visited_names(self.execution, self.records)
 
     def checkpoints_to_json(self) -> list[dict[str, Json]]:
         """Return the checkpoints as JSON objects, by the names of the specification.
@@ -178,7 +178,7 @@ class Result:
         Each also has the states `visited` before it (except in an item of a distributed Map) and,
         with a budget, its report.
         """
-        before = visited_before(self.execution, self.records)
+        before = names_before_checkpoints(self.execution, self.records)
         return [
             {
                 **each.to_json(),
@@ -219,15 +219,15 @@ class Result:
         found = {
             "cost": float(execution.usage.cost),
             "tokens": execution.usage.tokens,
-            "byState": totals(execution.by_state),
-            "byModel": totals(execution.by_model),
+            "byState": totals_to_json(execution.by_state),
+            "byModel": totals_to_json(execution.by_model),
         }
         return found if execution.ledger is None else found | execution.ledger.report()
 
     @property
     def progress(self) -> dict[str, Json]:
         """The `percentage` of the workflow, and the latest progress of `states`."""
-        return status(self.events)
+        return progress_report(self.events)
 
     @property
     def failed_items(self) -> list[dict[str, Json]]:
@@ -277,7 +277,7 @@ class Result:
         if self.status == "PAUSED":
             found["pending"] = self.pending
             if self.waits.tasks:
-                found["awaited"] = self.awaited
+                found["pending_callbacks"] = self.pending_callbacks
         if failed := self.failed_items:
             found["failed_items"] = failed
         absent = ("error", "cause") if self.ok else ("output",)

@@ -7,9 +7,9 @@ from asl.core.values import Json
 from asl.engine.checkpoints import (
     Checkpoint,
     NotResumable,
-    chosen,
     definition_hash,
     require_compatible,
+    select_checkpoint,
 )
 from asl.engine.events import ENDINGS, RESUMED
 from asl.engine.frame import Frame
@@ -73,7 +73,7 @@ def find_resume_point(
         CheckpointRefused: The execution cannot be resumed there.
     """
     require_resumable(result.name, result.status)
-    checkpoint = chosen(result.checkpoints, name)
+    checkpoint = select_checkpoint(result.checkpoints, name)
     definition = definition_hash(program.document)
     require_compatible(checkpoint, time, definition, program.machine.steps, force)
     return ResumePoint(result, checkpoint, time)

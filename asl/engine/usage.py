@@ -28,7 +28,7 @@ __all__ = [
     "ExecutionSpending",
     "PastUsage",
     "Price",
-    "Usage",
+    "UsageTotals",
     "add_amounts",
     "add_to",
     "amounts_of",
@@ -36,10 +36,10 @@ __all__ = [
     "read_amounts",
     "read_tokens",
     "read_totals",
-    "reported",
     "reported_amount",
+    "reported_usage",
     "subtract_amounts",
-    "totals",
+    "totals_to_json",
     "usage_of_failure",
     "write_amounts",
     "write_totals",
@@ -54,7 +54,7 @@ MOST = 10**12
 """The usage that one call can report; what is beyond is no usage but nonsense."""
 
 
-class Usage(NamedTuple):
+class UsageTotals(NamedTuple):
     """The totals of an execution; replaced, never changed, so that history can keep it."""
 
     cost: Decimal = ZERO
@@ -62,7 +62,7 @@ class Usage(NamedTuple):
     max_cost: Decimal | None = None
 
 
-NO_USAGE = Usage()
+NO_USAGE = UsageTotals()
 
 
 class Price(NamedTuple):
@@ -96,7 +96,7 @@ BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
 class ExecutionSpending(NamedTuple):
     """The spending of an execution, in all and by model."""
 
-    usage: Usage = Usage()
+    usage: UsageTotals = UsageTotals()
     by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
     assumed: Mapping[str, Decimal | int] = MappingProxyType({})
     """The amounts assumed for calls that reported no usage, by the fields of a budget."""
@@ -112,7 +112,7 @@ def usage_of_failure(failure: Json) -> dict[str, Json] | None:
     return {key: failure[key] for key in (*USAGE_KEYS, "model") if key in failure}
 
 
-def reported(result: Mapping[str, Json], prices: Mapping[str, Price]) -> CallUsage:
+def reported_usage(result: Mapping[str, Json], prices: Mapping[str, Price]) -> CallUsage:
     """Return the usage that an agent reports in its raw result (Specification 7).
 
     Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
@@ -170,7 +170,7 @@ def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, toke
     totals[key] = (cost, tokens) if known is None else (known[0] + cost, known[1] + tokens)
 
 
-def totals(table: Mapping[str, tuple[Decimal, int]]) -> dict[str, Json]:
+def totals_to_json(table: Mapping[str, tuple[Decimal, int]]) -> dict[str, Json]:
     """Return costs and tokens by key as JSON."""
     return {name: {"cost": float(cost), "tokens": tokens} for name, (cost, tokens) in table.items()}
 
@@ -392,10 +392,10 @@ class Attribution:
 
     def report(self) -> dict[str, Json]:
         """Return it as the usage of a result has it."""
-        attributed = {key: totals(table) for key, table in self.by_attribution.items()}
+        attributed = {key: totals_to_json(table) for key, table in self.by_attribution.items()}
         return {
-            "byCategory": totals(self.by_category),
-            "byTag": totals(self.by_tag),
+            "byCategory": totals_to_json(self.by_category),
+            "byTag": totals_to_json(self.by_tag),
             "byAttribution": attributed,
         }
 

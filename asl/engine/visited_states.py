@@ -9,11 +9,11 @@ from asl.engine import records as kinds
 from asl.engine.events import CREATED
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
-from asl.engine.usage import Usage
+from asl.engine.usage import UsageTotals
 from asl.program import Step
 from asl.states.effects import Record
 
-__all__ = ["advance", "execution_after", "visited", "visited_before"]
+__all__ = ["advance", "execution_after", "names_before_checkpoints", "visited_names"]
 
 
 def execution_after(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
@@ -26,7 +26,7 @@ Trail: TypeAlias = "tuple[Trail, str] | None"
 """The states on the way to somewhere, the last one outermost: those before it are shared."""
 
 
-def visited(execution: Execution, records: Iterable[Record]) -> list[str]:
+def visited_names(execution: Execution, records: Iterable[Record]) -> list[str]:
     """Return the names of the top machine's states in the order they were entered.
 
     States between a checkpoint and a resumption from it are left out.
@@ -34,7 +34,9 @@ def visited(execution: Execution, records: Iterable[Record]) -> list[str]:
     return _names(_walked(execution, records)[0])
 
 
-def visited_before(execution: Execution, records: Iterable[Record]) -> dict[str, list[str]]:
+def names_before_checkpoints(
+    execution: Execution, records: Iterable[Record]
+) -> dict[str, list[str]]:
     """Return the `visited` states before each checkpoint, by its id."""
     return {id: _names(trail) for id, trail in _walked(execution, records)[1].items()}
 
@@ -77,7 +79,7 @@ def _entered(
     step: Step,
     data: Json,
     variables: dict[str, Json],
-    usage: Usage,
+    usage: UsageTotals,
     length: int,
     *_: Json,
 ) -> Iterator[tuple[int, str]]:

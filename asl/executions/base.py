@@ -11,7 +11,7 @@ from asl.effects.driver import Driver
 from asl.executions.execution_reader import ExecutionReader
 from asl.executions.executor import Executor
 from asl.stores.backend import StoreBackend
-from asl.stores.executions import Stored
+from asl.stores.executions import StoredExecution
 from asl.stores.session import Session, ThreadSessions
 
 __all__ = ["StoreBase"]
@@ -69,7 +69,7 @@ class StoreBase:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def get(self, name: str) -> Stored:
+    def get(self, name: str) -> StoredExecution:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
         return self._reader.get(name)
 

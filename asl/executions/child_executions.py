@@ -16,7 +16,7 @@ from asl.executions.redrive import redrive
 from asl.executions.task_tokens import StoreTaskTokens
 from asl.program import Program
 from asl.states.effects import ChildWorkflow
-from asl.stores.executions import ENDED, Stored, bind_as, find_execution
+from asl.stores.executions import ENDED, StoredExecution, bind_as, find_execution
 from asl.stores.journal import StoreJournal
 from asl.stores.session import Session
 from asl.stores.statements import PARAMETER, Select, Update, one_of
@@ -42,7 +42,7 @@ class CreateExecution(Protocol):
         express: bool,
         requestor: str | None,
         parent: int | None,
-    ) -> tuple[Stored, StoreJournal]: ...
+    ) -> tuple[StoredExecution, StoreJournal]: ...
 
 
 class StoredChildren:
@@ -138,7 +138,7 @@ class StoredChildren:
         so_far = self.reader.result(known, program)
         return PreparedExecution(program, so_far.execution.input, known.started, result=so_far)
 
-    def _found(self, known: Stored) -> PreparedExecution:
+    def _found(self, known: StoredExecution) -> PreparedExecution:
         """Return a child execution, redriven first if its parent was redriven."""
         reader = self.reader
         if known.status in REDRIVABLE and self._redriven_since(known):
@@ -158,7 +158,7 @@ class StoredChildren:
             redriven=known.redriven,
         )
 
-    def _redriven_since(self, known: Stored) -> bool:
+    def _redriven_since(self, known: StoredExecution) -> bool:
         """Return whether the parent was redriven after the end of this execution."""
         assert known.ended is not None
         ((redriven,),) = self.session.select(REDRIVEN, known.parent)

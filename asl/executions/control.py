@@ -127,7 +127,7 @@ class StoreControl(StoreReader):
         """The task tokens of all executions; any process may answer them."""
         return StoreTaskTokens(self._reader)
 
-    def awaited(
+    def pending_callbacks(
         self,
         name: str | None = None,
         *,
@@ -154,7 +154,7 @@ class StoreControl(StoreReader):
             met = [] if damaged is None else damaged
             found = find_tasks(self.session, OPEN, limit=limit, after=after, damaged=met)
         else:
-            found = self._reader.awaited(self.get(name), limit=limit, after=after)
+            found = self._reader.pending_callbacks(self.get(name), limit=limit, after=after)
         return [{**task.shown, "execution": self.execution_of(task.token)} for task in found]
 
     def cancel(self, name: str, cause: str | None = None, *, error: str | None = None) -> None:

@@ -30,7 +30,7 @@ from asl.states.approval_request import ApprovalRequest
 from asl.states.blocks.streaming import CHUNK
 from asl.states.effects import Record
 from asl.stores.checkpoints import read_checkpoints
-from asl.stores.executions import Stored, find_execution, numbers_below, read_value
+from asl.stores.executions import StoredExecution, find_execution, numbers_below, read_value
 from asl.stores.journal import StoreJournal
 from asl.stores.log import Log, chunks_after
 from asl.stores.requests import ANSWERED_OF, OPEN_OF, find_requests, find_tasks
@@ -41,7 +41,7 @@ __all__ = ["REDRIVABLE", "EventFeed", "ExecutionReader", "identity_of"]
 REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
-def identity_of(stored: Stored) -> Identity:
+def identity_of(stored: StoredExecution) -> Identity:
     """Return the identity of a stored execution."""
     return Identity(
         name=stored.name,
@@ -74,7 +74,7 @@ class ExecutionReader:
         """The session of this thread."""
         return self.sessions.session
 
-    def get(self, name: str) -> Stored:
+    def get(self, name: str) -> StoredExecution:
         """Return an execution by its name or its id; raises ExecutionNotFound."""
         if not isinstance(name, str):
             raise AslError(f"the name of an execution must be a string, not {type(name).__name__}")
@@ -98,7 +98,7 @@ class ExecutionReader:
             self._latest = program, key
         return key
 
-    async def load_program(self, stored: Stored) -> Program:
+    async def load_program(self, stored: StoredExecution) -> Program:
         """Return the program of an execution, from a running event loop."""
         key = stored.document, stored.profile
         if key not in self._programs:
@@ -107,7 +107,7 @@ class ExecutionReader:
                 self._programs[key] = await prepare(_compiled, document, stored)
         return self.program(stored)
 
-    def program(self, stored: Stored) -> Program:
+    def program(self, stored: StoredExecution) -> Program:
         """Return the program of an execution."""
         key = stored.document, stored.profile
         program = self._programs.get(key)
@@ -120,7 +120,7 @@ class ExecutionReader:
         self._programs[key] = program
         return program
 
-    def compiled(self, document: Program | Document | Loadable, stored: Stored) -> Program:
+    def compiled(self, document: Program | Document | Loadable, stored: StoredExecution) -> Program:
         """Return the program of another document for an execution.
 
         Raises:
@@ -136,19 +136,19 @@ class ExecutionReader:
             )
         return replace(document, name=stored.workflow)
 
-    def program_of(self, stored: Stored) -> Callable[[str], Program]:
+    def program_of(self, stored: StoredExecution) -> Callable[[str], Program]:
         """Return a function from the hash of a document of an execution to its program."""
         return lambda document: self.program(replace(stored, document=document))
 
-    def _reading(self, stored: Stored) -> AbstractContextManager[None]:
+    def _reading(self, stored: StoredExecution) -> AbstractContextManager[None]:
         """Return a context that raises StoreDamaged for content of an unexpected shape."""
         return self.session.reading(f"the execution {stored.name!r}")
 
-    def input(self, stored: Stored) -> Json:
+    def input(self, stored: StoredExecution) -> Json:
         """Return the input; pending changes are written first."""
         return read_value(self.session, stored.number, "input")
 
-    def bound(self, stored: Stored) -> dict[str, Json]:
+    def bound(self, stored: StoredExecution) -> dict[str, Json]:
         """Return the `names` that an execution used, and the `command` that binds them."""
         with self._reading(stored):
             found: dict[str, Json] | None = read_value(self.session, stored.number, "bound")
@@ -156,7 +156,7 @@ class ExecutionReader:
                 return {"names": {}, "command": None}
             return {"names": dict(found["names"]), "command": found["command"]}
 
-    def journal(self, stored: Stored) -> StoreJournal:
+    def journal(self, stored: StoredExecution) -> StoreJournal:
         """Return the loaded journal of an execution."""
         journal = StoreJournal(self.session, stored.number, stored.name)
         journal.programs = self.program_of(stored)
@@ -167,29 +167,29 @@ class ExecutionReader:
 
     # Results
 
-    def _with_descendants(self, stored: Stored) -> list[int]:
+    def _with_descendants(self, stored: StoredExecution) -> list[int]:
         """Return the numbers of an execution and its descendants."""
         return [stored.number, *numbers_below(self.session, stored.number)]
 
     def open(
-        self, stored: Stored, *, limit: int | None = None, after: str | None = None
+        self, stored: StoredExecution, *, limit: int | None = None, after: str | None = None
     ) -> list[ApprovalRequest]:
         """Return the open requests of an execution and its descendants."""
         numbers = self._with_descendants(stored)
         return find_requests(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
-    def answered_requests(self, stored: Stored) -> list[ApprovalRequest]:
+    def answered_requests(self, stored: StoredExecution) -> list[ApprovalRequest]:
         """Return the answered requests with which it has not continued yet."""
         return find_requests(self.session, ANSWERED_OF, self._with_descendants(stored))
 
-    def awaited(
-        self, stored: Stored, *, limit: int | None = None, after: str | None = None
+    def pending_callbacks(
+        self, stored: StoredExecution, *, limit: int | None = None, after: str | None = None
     ) -> list[PendingCallback]:
         """Return the tasks of the same executions that wait for a callback."""
         numbers = self._with_descendants(stored)
         return find_tasks(self.session, OPEN_OF, numbers, limit=limit, after=after)
 
-    def checkpoints(self, stored: Stored) -> list[Checkpoint]:
+    def checkpoints(self, stored: StoredExecution) -> list[Checkpoint]:
         """Return the checkpoints of an execution, oldest first."""
         return read_checkpoints(self.session, stored.number)
 
@@ -206,14 +206,16 @@ class ExecutionReader:
             if not news:
                 wait()
 
-    def ending(self, stored: Stored) -> dict[str, Json]:
+    def ending(self, stored: StoredExecution) -> dict[str, Json]:
         """Return the details of the last event of an execution."""
         if stored.status == "SUCCEEDED":
             return {"output": read_value(self.session, stored.number, "output")}
         both = {"error": stored.error, "cause": stored.cause}
         return {key: value for key, value in both.items() if value is not None}
 
-    def result(self, stored: Stored, program: Program, with_history: bool = True) -> Result:
+    def result(
+        self, stored: StoredExecution, program: Program, with_history: bool = True
+    ) -> Result:
         """Return the result of an execution, by default with its history so far."""
         execution = self.execution(stored, program)
         records: list[Record] = []
@@ -233,10 +235,10 @@ class ExecutionReader:
         result = Result().init(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
-            result.waits = OpenRequests(self.open(stored), self.awaited(stored))
+            result.waits = OpenRequests(self.open(stored), self.pending_callbacks(stored))
         return result
 
-    def execution(self, stored: Stored, program: Program) -> Execution:
+    def execution(self, stored: StoredExecution, program: Program) -> Execution:
         """Return a stored execution, to read its history."""
         data, identity = self.input(stored), identity_of(stored)
         execution = Execution().init(program, data, stored.started, [], identity)
@@ -331,6 +333,6 @@ class EventFeed:
                 yield Event(0, 0, time, CHUNK, tuple(place), details)
 
 
-def _compiled(document: Json, stored: Stored) -> Program:
+def _compiled(document: Json, stored: StoredExecution) -> Program:
     """Compile a stored document; it was checked when the execution started."""
     return compile_workflow(document, resolve_profile(stored.profile), stored.workflow)

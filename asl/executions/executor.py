@@ -37,7 +37,7 @@ from asl.stores.executions import (
     BIND,
     ENDED,
     MAKE_DUE,
-    Stored,
+    StoredExecution,
     add_execution,
     bind_as,
     descendants,
@@ -154,7 +154,12 @@ class Executor:
         return name
 
     def fork(
-        self, known: Stored, entry: ForkPoint, name: str | None, data: Json, program: Program
+        self,
+        known: StoredExecution,
+        entry: ForkPoint,
+        name: str | None,
+        data: Json,
+        program: Program,
     ) -> str:
         """Record an execution that begins at a visit of another one, and return its name.
 
@@ -216,7 +221,7 @@ class Executor:
                 raise AslError(f"the execution {name!r} is a part of {top!r}: cancel that one")
             self._abort(stored, error, cause)
 
-    def _abort(self, stored: Stored, error: str | None, cause: str | None) -> None:
+    def _abort(self, stored: StoredExecution, error: str | None, cause: str | None) -> None:
         """Abort an execution whose lock is held, with its descendants."""
         reader, now = self.reader, self.clock.now()
         journal = StoreJournal(self.session, stored.number, stored.name)
@@ -261,7 +266,7 @@ class Executor:
                 known, program, bindings, in_event_loop, begins=restart is not None, claim=claim
             )
 
-    def _check_same(self, known: Stored, document: str, data: Json) -> None:
+    def _check_same(self, known: StoredExecution, document: str, data: Json) -> None:
         if known.parent is not None:
             top = top_of(self.session, known.name)
             raise ExecutionExists(f"the execution {known.name!r} is a part of {top!r}: resume that")
@@ -280,7 +285,7 @@ class Executor:
         requestor: str | None,
         parent: int | None,
         bound: bytes | None = None,
-    ) -> tuple[Stored, StoreJournal]:
+    ) -> tuple[StoredExecution, StoreJournal]:
         """Add an execution to the store and return it with its empty journal.
 
         Args:
@@ -295,7 +300,7 @@ class Executor:
         """
         number = self._next_number()
         chain = sha256(f"{document}\n{__version__}\n{name}".encode()).digest()
-        stored = Stored(
+        stored = StoredExecution(
             number, name, program.name, document, program.profile.name, express, requestor,
             "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
         )  # fmt: skip
@@ -312,7 +317,7 @@ class Executor:
 
     async def _go_on(
         self,
-        known: Stored,
+        known: StoredExecution,
         program: Program,
         bindings: Bindings,
         in_event_loop: bool,
@@ -372,7 +377,7 @@ class Executor:
 
     def _refuse_missing(
         self,
-        known: Stored,
+        known: StoredExecution,
         bindings: Bindings,
         program: Program,
         state: str | None,
@@ -383,7 +388,7 @@ class Executor:
 
     async def _run(
         self,
-        stored: Stored,
+        stored: StoredExecution,
         program: Program,
         data: Json,
         journal: StoreJournal,

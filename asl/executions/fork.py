@@ -11,7 +11,7 @@ from asl.core.values import Json
 from asl.engine.events import Event
 from asl.executions.execution_reader import EventFeed, ExecutionReader
 from asl.program import Program
-from asl.stores.executions import Stored
+from asl.stores.executions import StoredExecution
 
 __all__ = ["ForkPoint", "find_fork_point"]
 
@@ -43,7 +43,7 @@ class ForkPoint(NamedTuple):
 
 
 def find_fork_point(
-    reader: ExecutionReader, known: Stored, program: Program, place: str
+    reader: ExecutionReader, known: StoredExecution, program: Program, place: str
 ) -> ForkPoint:
     """Return a visit of an execution: `STATE` for the latest, `STATE#2` for the second.
 

@@ -10,7 +10,7 @@ from asl.core.values import Json
 from asl.engine.events import Event
 from asl.engine.result import Result
 from asl.executions.control import StoreControl
-from asl.stores.executions import ENDED, Stored
+from asl.stores.executions import ENDED, StoredExecution
 
 __all__ = ["Handle"]
 
@@ -24,7 +24,7 @@ class Handle:
     `Store.handle` returns one. Any thread may use it; it reads the present state of the store.
     """
 
-    def __init__(self, store: StoreControl, stored: Stored) -> None:
+    def __init__(self, store: StoreControl, stored: StoredExecution) -> None:
         self._store = store
         self.name = stored.name
         """The name of the execution, unique in the store."""

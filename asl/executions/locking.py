@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from asl.executions.errors import ExecutionBusy
 from asl.stores.errors import StoreDamaged
-from asl.stores.executions import Stored, find_execution, top_of
+from asl.stores.executions import StoredExecution, find_execution, top_of
 from asl.stores.session import Session
 from asl.stores.statements import Select
 from asl.stores.tables import EXECUTION
@@ -56,7 +56,7 @@ def _is_held(session: Session, name: str) -> bool:
     return known is not None and Workers(session).is_owned(known.number)
 
 
-def is_interrupted(session: Session, stored: Stored) -> bool:
+def is_interrupted(session: Session, stored: StoredExecution) -> bool:
     """Return whether the process of a running execution has died."""
     if stored.status != "RUNNING" or _is_held(session, top_of(session, stored.name)):
         return False

@@ -13,7 +13,7 @@ from asl.executions.locking import interrupted_executions, is_interrupted
 from asl.program import Program
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import (
-    Stored,
+    StoredExecution,
     descendants,
     due_executions,
     list_executions,
@@ -29,7 +29,7 @@ class StoreReader(StoreBase):
 
     def executions(
         self, *, status: str | None = None, before: int | None = None, limit: int = 50
-    ) -> list[Stored]:
+    ) -> list[StoredExecution]:
         """Return a page of root executions, newest first.
 
         Args:
@@ -42,7 +42,7 @@ class StoreReader(StoreBase):
         """
         return list_executions(self.session, status=status, before=before, limit=limit)
 
-    def descendants(self, name: str) -> list[Stored]:
+    def descendants(self, name: str) -> list[StoredExecution]:
         """Return the executions that this one started, directly or indirectly, oldest first.
 
         Raises:

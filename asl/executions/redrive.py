@@ -14,16 +14,16 @@ from asl.engine.checkpoints import (
     Checkpoint,
     CheckpointNotFound,
     Storage,
-    chosen,
     definition_hash,
     require_compatible,
+    select_checkpoint,
 )
 from asl.engine.events import ENDINGS, RESUMED
 from asl.engine.resume_point import checkpoint_position, require_resumable, resumption_details
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.execution_reader import REDRIVABLE, ExecutionReader
 from asl.program import Machine, Program
-from asl.stores.executions import Stored, top_of
+from asl.stores.executions import StoredExecution, top_of
 from asl.stores.journal import StoreJournal
 
 __all__ = [
@@ -146,11 +146,13 @@ REDRIVEN = "ExecutionRedriven"
 
 RequireBindings: TypeAlias = "Callable[[Program, str | None], object]"
 """Raises BindingsMissing for a program that lacks bindings from a state on."""
-Restart: TypeAlias = Callable[[Stored, RequireBindings], None]
+Restart: TypeAlias = Callable[[StoredExecution, RequireBindings], None]
 """Restarts an ended execution; raises before anything changes."""
 
 
-def prepare_redrive(reader: ExecutionReader, stored: Stored, corrected: Program | None) -> Restart:
+def prepare_redrive(
+    reader: ExecutionReader, stored: StoredExecution, corrected: Program | None
+) -> Restart:
     """Return a function that redrives an execution, with a corrected document if there is one.
 
     Raises:
@@ -187,7 +189,7 @@ def prepare_rewind(
 
 def redrive(
     reader: ExecutionReader,
-    known: Stored,
+    known: StoredExecution,
     refuse: RequireBindings,
     corrected: Program | None = None,
 ) -> None:
@@ -225,7 +227,7 @@ def redrive(
 
 def rewind(
     reader: ExecutionReader,
-    known: Stored,
+    known: StoredExecution,
     refuse: RequireBindings,
     name: str,
     other: Program | None,
@@ -240,7 +242,7 @@ def rewind(
     if known.status != "RUNNING":  # else its process has died
         require_resumable(known.name, known.status)
     key, program = _chosen(reader, known, other)
-    checkpoint, now = chosen(reader.checkpoints(known), name), reader.now()
+    checkpoint, now = select_checkpoint(reader.checkpoints(known), name), reader.now()
     definition = definition_hash(program.document)
     require_compatible(checkpoint, now, definition, program.machine.steps, force)
     checkpoint = _fetched(checkpoint, storages)
@@ -257,7 +259,9 @@ def rewind(
     _begin(reader, journal, known, key, now, RESUMED, details)
 
 
-def _chosen(reader: ExecutionReader, known: Stored, other: Program | None) -> tuple[str, Program]:
+def _chosen(
+    reader: ExecutionReader, known: StoredExecution, other: Program | None
+) -> tuple[str, Program]:
     """Return hash and program of the document with which an execution continues."""
     if other is None:
         return known.document, reader.program(known)
@@ -280,7 +284,7 @@ def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpo
 def _begin(
     reader: ExecutionReader,
     journal: StoreJournal,
-    known: Stored,
+    known: StoredExecution,
     document: str,
     now: float,
     event: str,

@@ -14,7 +14,7 @@ from asl.expr.times import parse_duration
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.deletion import delete_executions, delete_unused_values, ended_before
 from asl.stores.errors import StoreDamaged
-from asl.stores.executions import ENDED, Stored, numbers_below, top_of
+from asl.stores.executions import ENDED, StoredExecution, numbers_below, top_of
 
 __all__ = ["delete", "prune"]
 
@@ -73,7 +73,9 @@ def prune(
     return deleted
 
 
-def _delete(executor: Executor, chosen: list[Stored], storages: Mapping[str, Storage]) -> None:
+def _delete(
+    executor: Executor, chosen: list[StoredExecution], storages: Mapping[str, Storage]
+) -> None:
     """Delete executions, those that they started, and their checkpoints in other storages."""
     session = executor.session
     numbers = [

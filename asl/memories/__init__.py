@@ -7,15 +7,15 @@ from typing import Any
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.engine.memory import Memory
-from asl.memories.given import GivenMemory
+from asl.memories.custom import CustomMemory
 
-__all__ = ["BACKENDS", "bound"]
+__all__ = ["BACKENDS", "bind_memory"]
 
 BACKENDS = ("memory", "file", "redis", "dynamodb", "custom")
 """What a document can name (Specification 8.7)."""
 
 
-def bound(memory: Any) -> dict[str, Memory]:
+def bind_memory(memory: Any) -> dict[str, Memory]:
     """Return the memories that a caller gave, by the backends that documents name.
 
     A path serves `memory` and `file`, the URL of a Redis server or a table of DynamoDB `memory` and
@@ -63,7 +63,7 @@ def _memory(memory: Any) -> Memory:
             "memory is the path of a file, a URL, or an object with get, entries and change, "
             f"not {memory!r}"
         )
-    return GivenMemory(memory)
+    return CustomMemory(memory)
 
 
 def _redis(url: str) -> Memory:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError
 from asl.engine.memory import MemoryEntry
-from asl.memories.records import Record, alive, latest
+from asl.memories.records import MemoryRecord, alive, latest
 
 __all__ = ["DynamoMemory", "table_at"]
 
@@ -85,7 +85,7 @@ class DynamoMemory:
         with self._errors():
             return alive(self._record(namespace, key), now)
 
-    def _record(self, namespace: str, key: str) -> Record | None:
+    def _record(self, namespace: str, key: str) -> MemoryRecord | None:
         found = self.client.get_item(
             TableName=self.table, Key=_place(namespace, key), ConsistentRead=True
         )
@@ -119,13 +119,13 @@ class DynamoMemory:
                     return
         raise self._unusable(f"{key!r} is changed by others all the time")
 
-    def _put(self, namespace: str, entry: MemoryEntry, known: Record | None) -> bool:
+    def _put(self, namespace: str, entry: MemoryEntry, known: MemoryRecord | None) -> bool:
         """Put an entry in the place of the one that is known; whether that was still there."""
         from botocore.exceptions import ClientError
 
         order = time_ns() if known is None else max(time_ns(), known.order + 1)
         item = _place(namespace, entry.key)
-        item |= {"entry": {"S": Record(entry, order).text()}, "order": {"N": str(order)}}
+        item |= {"entry": {"S": MemoryRecord(entry, order).text()}, "order": {"N": str(order)}}
         if entry.expires is not None:
             item["expires"] = {"N": str(ceil(entry.expires))}
         condition: dict[str, Any] = {
@@ -148,8 +148,8 @@ def _place(namespace: str, key: str) -> dict[str, Any]:
     return {"namespace": {"S": namespace}, "key": {"S": key}}
 
 
-def _read(item: Mapping[str, Any]) -> Record:
+def _read(item: Mapping[str, Any]) -> MemoryRecord:
     try:
-        return Record.read(item["key"]["S"], item["entry"]["S"])
+        return MemoryRecord.read(item["key"]["S"], item["entry"]["S"])
     except KeyError as error:
         raise ValueError(f"an item has no {error}") from error

@@ -9,10 +9,10 @@ from asl.core.json_text import read_data
 from asl.core.values import compact
 from asl.engine.memory import MemoryEntry
 
-__all__ = ["Record", "alive", "latest"]
+__all__ = ["MemoryRecord", "alive", "latest"]
 
 
-class Record(NamedTuple):
+class MemoryRecord(NamedTuple):
     """An entry, and a number that is larger for what was written later."""
 
     entry: MemoryEntry
@@ -25,7 +25,7 @@ class Record(NamedTuple):
         return compact({"value": entry.value, **times})
 
     @classmethod
-    def read(cls, key: str, text: str | bytes) -> Record:
+    def read(cls, key: str, text: str | bytes) -> MemoryRecord:
         """Read what `text` has written; raises ValueError for anything else."""
         try:
             found = read_data(text.decode() if isinstance(text, bytes) else text)
@@ -35,14 +35,14 @@ class Record(NamedTuple):
             raise ValueError(f"{key!r} holds something else") from error
 
 
-def alive(record: Record | None, now: float) -> MemoryEntry | None:
+def alive(record: MemoryRecord | None, now: float) -> MemoryEntry | None:
     """Return the entry of a record, None where it has expired."""
     if record is None or (record.entry.expires is not None and record.entry.expires <= now):
         return None
     return record.entry
 
 
-def latest(records: Iterable[Record], now: float) -> list[MemoryEntry]:
+def latest(records: Iterable[MemoryRecord], now: float) -> list[MemoryEntry]:
     """Return the entries that have not expired, the latest first."""
     found = [record for record in records if alive(record, now) is not None]
     found.sort(key=lambda record: (record.entry.written, record.order), reverse=True)

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError
 from asl.engine.memory import MemoryEntry
-from asl.memories.records import Record, alive, latest
+from asl.memories.records import MemoryRecord, alive, latest
 
 if TYPE_CHECKING:
     from redis.client import Pipeline
@@ -97,7 +97,7 @@ class RedisMemory:
         with self._errors():
             return latest(self._records(namespace), now)
 
-    def _records(self, namespace: str) -> Iterator[Record]:
+    def _records(self, namespace: str) -> Iterator[MemoryRecord]:
         client: Any = self.client
         keys = (each.decode() for each in client.smembers(_keys(namespace)))
         while chunk := list(islice(keys, CHUNK)):
@@ -124,7 +124,7 @@ class RedisMemory:
             pipe.multi()
             if entry is not None:
                 left = None if entry.expires is None else max(1, int(1000 * (entry.expires - now)))
-                pipe.set(place, Record(entry, order).text(), px=left)
+                pipe.set(place, MemoryRecord(entry, order).text(), px=left)
                 pipe.sadd(_keys(namespace), key)
 
         with self._errors():
@@ -139,5 +139,5 @@ def _keys(namespace: str) -> str:
     return f"asl:keys:{namespace}"
 
 
-def _record(key: str, text: Any) -> Record | None:
-    return None if text is None else Record.read(key, text)
+def _record(key: str, text: Any) -> MemoryRecord | None:
+    return None if text is None else MemoryRecord.read(key, text)

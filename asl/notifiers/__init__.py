@@ -1,9 +1,9 @@
-"""Layer 6: channels by which people hear what they are asked.
+"""Layer 7: channels that notify approvers of requests.
 
-A channel is one module with a function `channel(address)`, and one row of the table. What it
-returns is called with what happened (`request`, `reminder` or `escalation`), the request as people
-see it, and details (`time`, `workflow`, `execution`, and `link` where one is configured); it may be
-async.
+A channel is a function in `asl.notifiers.channels` and a row of `CHANNELS`. It takes an address
+and returns a function `(kind, request, details)`, which may be async: *kind* is `request`,
+`reminder` or `escalation`, *request* the request as approvers see it, and *details* has `time`,
+`workflow`, `execution`, and `link` if one is configured.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,42 +17,46 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json
 
-__all__ = ["CHANNELS", "Notify", "bound", "request_link"]
+__all__ = ["CHANNELS", "Notify", "bind_channels", "request_link"]
 
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
-"""Takes `(kind, request, details)`; what it raises is recorded and does no harm."""
+"""Function `(kind, request, details)`; an exception in it is recorded and fails nothing."""
 
 CHANNELS = {
     "console": "console",
     "jsonl": "jsonl:FILE",
     "apprise": "apprise:URL",
 }
-"""The channels by their names, which are those of their modules, and how they are written."""
+"""The form of each channel's text, by the name of its function."""
 
 
-def bound(notify: Any) -> Notify | None:
-    """Return what tells people: a function, a channel by its text, or all of several.
+def bind_channels(notify: Any) -> Notify | None:
+    """Return the function that notifies approvers.
 
-    Raises AslError for what is no channel, and for one that lacks a library.
+    Args:
+        notify: A function, the text of a channel, or a list of them; None for nobody.
+
+    Raises:
+        AslError: There is no such channel, or its library is not installed.
     """
     if notify is None or callable(notify):
         return notify  # type: ignore[no-any-return]  # its arguments are the caller's business
     if isinstance(notify, str):
         return _channel(notify)
     if not isinstance(notify, Iterable):
-        raise AslError(f"notify is a function, a channel or a list of them, not {notify!r}")
-    each = [found for one in notify if (found := bound(one)) is not None]
+        raise AslError(f"'notify' must be a function, a channel or a list of them, got {notify!r}")
+    each = [found for one in notify if (found := bind_channels(one)) is not None]
     return each[0] if len(each) == 1 else _all(each) if each else None
 
 
 def request_link(template: Any) -> Callable[[str], str]:
-    """Return a function that returns the address of the page of a request.
+    """Return a function that maps the id of a request to the URL of its page.
 
     Args:
-        template: A URL in which `{request}` stands for the id of the request.
+        template: A URL with `{request}` as the placeholder of the id.
 
     Raises:
-        AslError: It is no such URL.
+        AslError: The template is no such URL.
     """
     try:
         fields = {field for _, field, *_ in Formatter().parse(template) if field is not None}
@@ -70,24 +74,24 @@ def _channel(text: str) -> Notify:
     name, _, address = text.partition(":")
     if name not in CHANNELS:
         hint = did_you_mean(name, CHANNELS) or f"there are {', '.join(CHANNELS.values())}"
-        raise AslError(f"there is no channel {text!r} to notify people ({hint})")
+        raise AslError(f"unknown channel {text!r} in 'notify' ({hint})")
     if bool(address) is not (":" in CHANNELS[name]):
-        raise AslError(f"{text!r} is no channel: it is written {CHANNELS[name]}")
-    found: Notify = import_module(f"asl.notifiers.{name}").channel(address)
+        raise AslError(f"invalid channel {text!r}; its form is {CHANNELS[name]!r}")
+    found: Notify = getattr(import_module("asl.notifiers.channels"), name)(address)
     return found
 
 
 def _all(channels: list[Notify]) -> Notify:
-    async def tell(kind: str, request: dict[str, Json], details: dict[str, Json]) -> None:
+    async def notify(kind: str, request: dict[str, Json], details: dict[str, Json]) -> None:
         failures = []
         for channel in channels:
             try:
-                said = channel(kind, request, details)
-                if isawaitable(said):
-                    await said
-            except Exception as error:  # foreign code: the others are told all the same
+                pending = channel(kind, request, details)
+                if isawaitable(pending):
+                    await pending
+            except Exception as error:  # user code; the other channels still have to notify
                 failures.append(error)
         if failures:
             raise failures[0] if len(failures) == 1 else ExceptionGroup("channels", failures)
 
-    return tell
+    return notify

@@ -14,7 +14,7 @@ from asl.effects.clock import Clock
 from asl.engine.memory import Memory, MemoryEntry
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
-from asl.memories import bound
+from asl.memories import bind_memory
 from asl.states.blocks.feedback import judged
 
 __all__ = ["give_feedback"]
@@ -65,5 +65,5 @@ def give_feedback(
         record["question"] = request["question"]
     entry = MemoryEntry(f"{feedback_id}/{by}", record, now, None)
     place = f"memory:{request['store']}"
-    bound(memory)["memory"].change(place, entry.key, now, lambda known: entry)
+    bind_memory(memory)["memory"].change(place, entry.key, now, lambda known: entry)
     return record

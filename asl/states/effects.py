@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Frame as ExpressionFrame
-from asl.program import Machine, Scope, Step
+from asl.program import DocumentScope, Machine, Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.objects import Bucket
 
@@ -144,7 +144,7 @@ class Frame(ExpressionFrame, Protocol):
     """Where the latest visit puts what its blocks put into its output, as far as that is computed
     (`asl.states.blocks.base.Destination`)."""
     filled: Json
-    scope: Scope | None
+    scope: DocumentScope | None
     """What the blocks of an included document say, in the frame of its machine."""
     stops: bool
     """Whether the machines that this one has forked are being stopped."""
@@ -166,7 +166,7 @@ class Frame(ExpressionFrame, Protocol):
         """Whether a fork is being stopped that this machine belongs to."""
         ...
 
-    def open_channels(self, scope: Scope) -> None:
+    def open_channels(self, scope: DocumentScope) -> None:
         """Open the channels of a document that the present state includes, if it has any.
 
         Raises StateError for one that nobody serves.

@@ -6,7 +6,7 @@ from typing import Any
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.expr.frame import constant
-from asl.program import Machine, Scope, Step
+from asl.program import DocumentScope, Machine, Step
 from asl.states.base import Compiler, Node, StateType, mentions, text_of
 from asl.states.blocks.progress import Tracking, tracking_of_document
 from asl.states.effects import FanOut, Frame
@@ -23,7 +23,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
     arguments = compiler.template("Parameters") or constant({})
     machine_of = compiler.included()
 
-    def entered(data: Json, frame: Any) -> tuple[Machine, Json, Scope | None]:
+    def entered(data: Json, frame: Any) -> tuple[Machine, Json, DocumentScope | None]:
         """Return what runs, what it is given, and what its own blocks say."""
         machine = machine_of(arguments(effective(data, frame), frame))
         shared = payload(data, frame)

@@ -20,7 +20,7 @@ __all__ = [
     "MAKE_DUE",
     "STATUSES",
     "STORED",
-    "Stored",
+    "StoredExecution",
     "add_execution",
     "bind_as",
     "descendants",
@@ -43,7 +43,7 @@ DAMAGED: Final = "DAMAGED"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredExecution:
     """The row of an execution; times in seconds since the epoch."""
 
     number: int
@@ -67,7 +67,7 @@ class Stored:
     """Time of the last redrive."""
 
 
-STORED: Final = tuple(Stored.__slots__)
+STORED: Final = tuple(StoredExecution.__slots__)
 FIND = Select(EXECUTION, STORED, {"name": PARAMETER}, checked=True)
 PAGE = Select(
     EXECUTION,
@@ -135,7 +135,7 @@ CLOSE = Update(
 
 def add_execution(
     session: Session,
-    stored: Stored,
+    stored: StoredExecution,
     data: bytes,
     written_by: str,
     chain: bytes,
@@ -171,13 +171,13 @@ def add_execution(
     )
 
 
-def find_execution(session: Session, name: str) -> Stored | None:
+def find_execution(session: Session, name: str) -> StoredExecution | None:
     """Return the execution of this name, None where there is none; nothing gathered is written."""
     found = session.look(FIND, name)
     return None if found is None else read_row(session, found)
 
 
-def read_row(session: Session, row: Sequence[Any]) -> Stored:
+def read_row(session: Session, row: Sequence[Any]) -> StoredExecution:
     """Return the execution of a row of the columns `STORED`, checked; raises StoreDamaged."""
     *columns, whole = row
     values = dict(zip(STORED, columns, strict=True))
@@ -188,12 +188,12 @@ def read_row(session: Session, row: Sequence[Any]) -> Stored:
     session.check(values["status"] in STATUSES, "the status of an execution")
     session.check(whole == 1, f"the execution {values['name']!r}")
     values["express"] = bool(values["express"])
-    return Stored(**values)
+    return StoredExecution(**values)
 
 
 def list_executions(
     session: Session, *, status: str | None = None, before: int | None = None, limit: int = 50
-) -> list[Stored]:
+) -> list[StoredExecution]:
     """Return a page of executions, the newest first; *before* is the number of the last one.
 
     Only root executions are listed. A damaged row has the status `DAMAGED`, and the damage as
@@ -208,13 +208,13 @@ def list_executions(
     return [_listed(session, row) for row in session.select(PAGE_OF_STATUS, status, *values)]
 
 
-def _listed(session: Session, row: Sequence[Any]) -> Stored:
+def _listed(session: Session, row: Sequence[Any]) -> StoredExecution:
     """Return the execution of a row, also of a damaged one."""
     try:
         return read_row(session, row)
     except StoreDamaged as damage:
         number, name, workflow = row[:3]
-        return Stored(
+        return StoredExecution(
             number, str(name), str(workflow), "", "", False, None, DAMAGED, 0.0, None, None,
             None, damage.what, 0, None, None,
         )  # fmt: skip
@@ -238,7 +238,7 @@ def name_of(session: Session, number: int) -> str | None:
 # Descendants
 
 
-def descendants(session: Session, number: int) -> list[Stored]:
+def descendants(session: Session, number: int) -> list[StoredExecution]:
     """Return the descendants of an execution, oldest first."""
     session.flush()
     found = session.connection.select(OF_NUMBERS, ([*_numbers_below(session, number)],))

@@ -35,9 +35,9 @@ from asl.stores.statements import (
     Insert,
     Select,
     above,
+    between,
     contains,
     one_of,
-    within,
 )
 from asl.stores.tables import EXECUTION, HEAD, LARGE, LIVE, MOST, STEP
 
@@ -47,7 +47,7 @@ NEXT = 1000
 """Number of rows after the last step that are searched for further steps of the execution."""
 CHAIN = Select(EXECUTION, ("chain",), {"number": PARAMETER})
 END = Select(HEAD, ("step", "place"), {"execution": PARAMETER})
-BEHIND = Select(STEP, ("place",), {"place": within(), "execution": PARAMETER}, limited=True)
+BEHIND = Select(STEP, ("place",), {"place": between(), "execution": PARAMETER}, limited=True)
 HASH = Select(STEP, ("hash",), {"place": PARAMETER})
 STEPS = Select(STEP, ("hash", "body"), {"place": one_of()}, order=("number",))
 NUMBERS = Select(STEP, ("number",), {"execution": PARAMETER})

@@ -297,8 +297,8 @@ class ThreadSessions:
         self._is_closed = False
         self._threads.mine = self._connected()
 
-    def _connected(self) -> _Mine:
-        return _Mine(Session(self.backend.connect(), self.backend.place))
+    def _connected(self) -> _OwnSession:
+        return _OwnSession(Session(self.backend.connect(), self.backend.place))
 
     @property
     def place(self) -> str | os.PathLike[str]:
@@ -317,7 +317,7 @@ class ThreadSessions:
         Raises:
             StoreError: The store is closed or cannot be opened.
         """
-        mine: _Mine | None = getattr(self._threads, "mine", None)
+        mine: _OwnSession | None = getattr(self._threads, "mine", None)
         if mine is None or not mine.session.connection.is_usable:
             if self._is_closed:
                 raise StoreError(f"{self.place}: {CLOSED}")
@@ -329,12 +329,12 @@ class ThreadSessions:
     def close(self) -> None:
         """Close the store; sessions of other threads close at their next use or with the thread."""
         self._is_closed = True
-        mine: _Mine | None = getattr(self._threads, "mine", None)
+        mine: _OwnSession | None = getattr(self._threads, "mine", None)
         if mine is not None:
             mine.session.close()
 
 
-class _Mine:
+class _OwnSession:
     """Closes the session of a thread when the thread ends; results may refer to it longer."""
 
     def __init__(self, session: Session) -> None:

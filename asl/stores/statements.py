@@ -33,12 +33,12 @@ __all__ = [
     "at_most",
     "begins_with",
     "below",
+    "between",
     "contains",
     "is_set",
     "length_of",
     "none_of",
     "one_of",
-    "within",
 ]
 
 
@@ -88,7 +88,7 @@ def above(value: object = PARAMETER) -> Predicate:
     return Predicate(">", value)
 
 
-def within() -> Predicate:
+def between() -> Predicate:
     """Return the test for a value above the first and at most the second one that are given."""
     return Predicate("><")
 

@@ -13,7 +13,7 @@ from asl.core.environment import require_extra
 from asl.core.values import Json, excerpt
 from asl.engine.events import ENDINGS, PAUSED, Event
 from asl.engine.execution import Execution
-from asl.engine.usage import CallUsage, reported
+from asl.engine.usage import CallUsage, reported_usage
 from asl.states import STATE_TYPES, UNKNOWN
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Telemetry:
         """Take an event of no known execution, of which nothing can be told."""
 
 
-class _Within:
+class _ChildTrace:
     """Makes the traces of executions that a state starts: within the span of that state."""
 
     def __init__(self, telemetry: Telemetry, around: Span | None) -> None:
@@ -108,7 +108,7 @@ class _Within:
         return _Trace(self.telemetry, execution, self.around)
 
 
-class _Open:
+class _OpenSpan:
     """A span that has not ended."""
 
     __slots__ = ("attributes", "span", "started", "what")
@@ -132,13 +132,13 @@ class _Trace:
         self.around = around
         """The span of the state that has started it, None for one that nobody has."""
         self.agents = dict(_agents(execution.program.document))
-        self.open: dict[Place, _Open] = {}
+        self.open: dict[Place, _OpenSpan] = {}
         """The spans that have not ended, the outermost first."""
 
-    def within(self, path: Path) -> _Within:
+    def within(self, path: Path) -> _ChildTrace:
         """Return the listener of what the state at a place starts."""
         state = self._around(("state", (*path, "")))
-        return _Within(self.telemetry, self.around if state is None else state.span)
+        return _ChildTrace(self.telemetry, self.around if state is None else state.span)
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
@@ -177,9 +177,9 @@ class _Trace:
             attributes={**names, **own},
             start_time=_nanoseconds(at),
         )
-        self.open[place] = _Open(place[0], made, at, names)
+        self.open[place] = _OpenSpan(place[0], made, at, names)
 
-    def _around(self, place: Place) -> _Open | None:
+    def _around(self, place: Place) -> _OpenSpan | None:
         """Return the span in which another one stands: its call, its state, or that outside."""
         what, path = place
         if what == "tool" and ("agent", path) in self.open:
@@ -260,14 +260,14 @@ class _Trace:
     def _answered(self, event: Event) -> None:
         place, details = ("agent", event.path), event.details
         if type(details.get("output")) is dict:
-            used = reported(details["output"], self.execution.prices)
+            used = reported_usage(details["output"], self.execution.prices)
             self._used(self.open[place], used)
         self._show(place, details, "output", "cause")
         failed = not event.type.endswith("Succeeded")
         error = str(details.get("error", event.type)) if failed else None
         self._end(place, event.timestamp, error)
 
-    def _used(self, call: _Open, used: CallUsage) -> None:
+    def _used(self, call: _OpenSpan, used: CallUsage) -> None:
         if not (used.tokens or used.cost):
             return
         names, found = dict(call.attributes), {"asl.usage.tokens": used.tokens}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.buckets import as_bucket, bound
+from asl.buckets import as_bucket, bind_buckets
 from asl.core.errors import AslError
 from asl.states.objects import Bucket, ObjectFault
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_a_bucket_is_refused(where: Any, message: str) -> None:
 
 def test_nothing_is_no_bucket() -> None:
     """What is no mapping a run refuses."""
-    assert bound(None) == {}
+    assert bind_buckets(None) == {}
 
 
 def test_an_object_of_the_protocol_is_a_bucket(tmp_path: Path) -> None:

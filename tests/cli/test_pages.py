@@ -79,7 +79,7 @@ def test_inbox_pages_list_every_request_once(asl: Asl, folder: Path, size: int) 
         store.run(WAITING, ["a", "b", "c"], name="people")
         store.run(AWAITING, [1, 2, 3], name="tokens")
         ids = [each["requestId"] for each in store.pending()]
-        ids += [each["taskToken"] for each in store.awaited()]
+        ids += [each["taskToken"] for each in store.pending_callbacks()]
     assert len(ids) == 6
     words, listed, pages = ["inbox", "--json", "-n", str(size), "--store", "runs.db"], [], 0
     while words:

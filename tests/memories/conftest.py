@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from asl.engine.memory import ProcessMemory
-from asl.memories import bound
+from asl.memories import bind_memory
 from asl.memories.sqlite import SqliteMemory
 
 PATIENCE = 60
@@ -107,7 +107,7 @@ def dynamodb_url(dynamodb_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "sehr-geheim")
     url = f"dynamodb://memory{next(TABLES)}?region=eu-central-1&endpoint={dynamodb_endpoint}"
-    memory: Any = bound(url)["dynamodb"]
+    memory: Any = bind_memory(url)["dynamodb"]
     memory.client.create_table(
         TableName=memory.table,
         BillingMode="PAY_PER_REQUEST",
@@ -129,4 +129,4 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         return ProcessMemory()
     if request.param == "file":
         return SqliteMemory(tmp_path / "m.db")
-    return bound(request.getfixturevalue(f"{request.param}_url"))[request.param]
+    return bind_memory(request.getfixturevalue(f"{request.param}_url"))[request.param]

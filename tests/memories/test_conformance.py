@@ -13,7 +13,7 @@ import pytest
 from asl.conformance import local
 from asl.conformance.case import CHECK_FACTS
 from asl.conformance.runner import run_case
-from asl.memories import bound
+from asl.memories import bind_memory
 from asl.memories.sqlite import SqliteMemory
 from tests.bundled import bundled
 
@@ -49,7 +49,7 @@ def test_a_redis_server_remembers_the_same(redis_url: str, monkeypatch: pytest.M
     """And what has expired on the virtual clock has expired."""
 
     def empty() -> Any:
-        memory: Any = bound(redis_url)["redis"]
+        memory: Any = bind_memory(redis_url)["redis"]
         memory.client.flushall()
         return memory
 
@@ -59,7 +59,7 @@ def test_a_redis_server_remembers_the_same(redis_url: str, monkeypatch: pytest.M
 @pytest.mark.full
 def test_a_table_remembers_the_same(dynamodb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is changed by several at once is changed by all of them."""
-    memory: Any = bound(dynamodb_url)["dynamodb"]
+    memory: Any = bind_memory(dynamodb_url)["dynamodb"]
 
     def empty() -> Any:
         for item in memory.client.scan(TableName=memory.table)["Items"]:

@@ -12,7 +12,7 @@ import pytest
 
 import asl
 from asl.engine.memory import MemoryEntry
-from asl.memories import bound
+from asl.memories import bind_memory
 
 from .conftest import free_port, server
 
@@ -189,7 +189,7 @@ def test_a_redis_server_forgets_by_itself(redis_url: str) -> None:
     """What expires has a time to live there, and its key leaves the set of keys."""
     from redis import Redis
 
-    memory = bound(redis_url)["redis"]
+    memory = bind_memory(redis_url)["redis"]
     put(memory, "k", 1, 1000, 1060)
     put(memory, "gone", 1, 1000)
     with Redis.from_url(redis_url, decode_responses=True) as client:
@@ -202,7 +202,7 @@ def test_a_redis_server_forgets_by_itself(redis_url: str) -> None:
 
 def test_a_table_can_forget_by_itself(dynamodb_url: str) -> None:
     """An item that expires says when, in whole seconds."""
-    memory: Any = bound(dynamodb_url)["dynamodb"]
+    memory: Any = bind_memory(dynamodb_url)["dynamodb"]
     put(memory, "k", 1, 1000.5, 1060.5)
     place = {"namespace": {"S": "memory:n"}, "key": {"S": "k"}}
     item = memory.client.get_item(TableName=memory.table, Key=place)["Item"]
@@ -220,7 +220,7 @@ def failed(url: str, backend: str) -> str:
     result = asl.run(document, memory=url)
     assert (result.status, result.error) == ("FAILED", "States.MemoryNotConfigured")
     assert "geheim" not in repr([result.cause, [event.to_json() for event in result.events]])
-    assert "geheim" not in repr(bound(url)[backend])
+    assert "geheim" not in repr(bind_memory(url)[backend])
     return result.cause or ""
 
 
@@ -303,7 +303,7 @@ def test_a_library_that_is_missing_is_named(
     """The message has the line that installs it."""
     monkeypatch.setattr("asl.core.environment.find_spec", lambda name: None)
     with pytest.raises(asl.AslError, match=f"needs '{module}': pip install"):
-        bound(url)
+        bind_memory(url)
 
 
 def test_no_library_is_loaded_before_it_is_used(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_a_strange_password_does_not_break_the_url(
     file = f"memory: {{redis: 'redis://:${{env:THE_PASSWORD}}@127.0.0.1:{unused_port}/0'}}\n"
     (tmp_path / "agents.yaml").write_text(file)
     given = load_bindings(tmp_path / "agents.yaml")
-    memory: Any = bound(given.memory)["redis"]
+    memory: Any = bind_memory(given.memory)["redis"]
     assert memory.client.connection_pool.connection_kwargs["password"] == "ge/heim@x:?#"
     assert failed(given.memory["redis"], "redis").count("heim") == 0
 
@@ -411,7 +411,7 @@ def test_a_recovery_writes_to_a_server_once(
         with pytest.raises(KeyboardInterrupt):
             store.run(document, {}, name="e")
         assert store.resume("e").output == "done"
-    entry = bound(url)[backend].get("memory:default", "k", 0)
+    entry = bind_memory(url)[backend].get("memory:default", "k", 0)
     assert entry is not None
     assert entry.value == [1]
 
@@ -428,7 +428,7 @@ def test_many_executions_at_once_use_a_server(backend: str, request: pytest.Fixt
         await asyncio.gather(*(asl.arun(program, {"n": n}, memory=url) for n in range(8)))
 
     asyncio.run(all_of_them())
-    entry = bound(url)[backend].get("memory:default", "k", 0)
+    entry = bind_memory(url)[backend].get("memory:default", "k", 0)
     assert entry is not None
     assert sorted(entry.value) == list(range(8))
 
@@ -440,7 +440,7 @@ def test_a_server_that_dies_fails_the_next_state(tmp_path: Path) -> None:
         pytest.skip("no redis-server is installed here; .ci/run installs it where it can")
     port = free_port()
     command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    memory = bound(f"redis://127.0.0.1:{port}")
+    memory = bind_memory(f"redis://127.0.0.1:{port}")
     caught = [{"ErrorEquals": ["States.MemoryNotConfigured"], "Next": "Down"}]
     task = {"Type": "Task", "Agent": "A", "Memory": {"Write": {"Key": "k"}}, "Catch": caught}
     states = {"A": {**task, "Next": "Up"}, "Up": {"Type": "Succeed"}, "Down": {"Type": "Succeed"}}

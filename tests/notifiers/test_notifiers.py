@@ -1,4 +1,4 @@
-"""People are told what they are asked, by any channel, and no channel can do harm."""
+"""Notifications of requests by each channel, and their failures."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 
 import asl
 from asl.executions import Store
-from asl.notifiers import CHANNELS, bound
+from asl.notifiers import CHANNELS, bind_channels, channels
 
 pytestmark = pytest.mark.quick
 
@@ -47,11 +47,9 @@ class Ear:
         self.heard.append((kind, details))
 
 
-def test_each_channel_is_a_module_and_a_row() -> None:
-    """The table and the folder agree; every form begins with its name."""
-    folder = Path(sys.modules["asl.notifiers"].__path__[0])
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "text"}
-    assert modules == set(CHANNELS)
+def test_each_channel_is_a_function_and_a_row() -> None:
+    """The table and the module agree; every form begins with its name."""
+    assert channels.__all__ == sorted(CHANNELS)
     assert all(form.partition(":")[0] == name for name, form in CHANNELS.items())
 
 
@@ -61,12 +59,12 @@ def test_each_channel_is_a_module_and_a_row() -> None:
         ("consol", "did you mean 'console'"),
         ("pigeon:x", "console, jsonl:FILE, apprise:URL"),
         ("jsonl", "jsonl:FILE"),
-        ("console:x", "written console"),
-        ("apprise:nonsense", "make out the address"),
-        (7, "not 7"),
+        ("console:x", "its form is .console."),
+        ("apprise:nonsense", "does not support the address"),
+        (7, "got 7"),
     ],
 )
-def test_what_is_no_channel_is_misuse(notify: Any, says: str) -> None:
+def test_unknown_channel_is_refused(notify: Any, says: str) -> None:
     """It is said before anything runs."""
     with pytest.raises(asl.AslError, match=says):
         asl.run(ONE, {"t": "x"}, notify=notify)
@@ -76,7 +74,7 @@ def test_a_missing_library_says_how_to_install_it(monkeypatch: pytest.MonkeyPatc
     """The line can be copied."""
     monkeypatch.setitem(sys.modules, "apprise", None)
     with pytest.raises(asl.AslError, match=r"pip install '(agent-state-language|\.)\[apprise\]'"):
-        bound("apprise:mailto://x")
+        bind_channels("apprise:mailto://x")
 
 
 def test_the_console_says_what_is_asked(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from asl.agents.registry import AgentRegistry
-from asl.buckets import bound
+from asl.buckets import bind_buckets
 from asl.compiler import compile_workflow
 from asl.core.json_patterns import matches
 from asl.core.profile import AWS
@@ -133,6 +133,6 @@ def replay(case: Any) -> Result:
             express=case["type"] == "EXPRESS",
             asynchronous="test_express_async" in case["id"],
         ),
-        buckets=bound(case.get("s3")),
+        buckets=bind_buckets(case.get("s3")),
     )
     return drive(work, clock)

@@ -335,7 +335,7 @@ LOOKS: tuple[Callable[[asl.Store], object], ...] = (
     lambda store: list(store.faults()),
     lambda store: store.checkpoints(),
     lambda store: store.pending(),
-    lambda store: store.awaited(),
+    lambda store: store.pending_callbacks(),
     lambda store: store.executions(),
     lambda store: store.result("e"),
     lambda store: list(store.events("e")),

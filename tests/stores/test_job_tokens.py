@@ -105,14 +105,14 @@ def answer_child(store: Store) -> None:
     for request in store.pending():
         assert store.execution_of(request["requestId"]) == "kid"
         store.answer(request["requestId"], "approve", by="ann")
-    for task in store.awaited():
+    for task in store.pending_callbacks():
         if task["execution"] == "kid":
             store.tokens.send_task_success(task["taskToken"], {"by": "ann"})
 
 
 def answer_parent(store: Store) -> None:
     """Answer the token of the state that has started the child."""
-    (task,) = (each for each in store.awaited() if each["execution"] == "top")
+    (task,) = (each for each in store.pending_callbacks() if each["execution"] == "top")
     assert (task["state"], task["resource"]) == ("Start", SYNC)
     store.tokens.send_task_success(task["taskToken"], {"by": "ann"})
 
@@ -138,7 +138,7 @@ def test_child_is_answered_by_another_process(
 
         world.until(main())
         assert world.calls == 2
-        assert (other.awaited(), other.pending(), [*other.faults()]) == ([], [], [])
+        assert (other.pending_callbacks(), other.pending(), [*other.faults()]) == ([], [], [])
 
 
 @pytest.mark.parametrize("answer", [answer_child, answer_parent])
@@ -148,7 +148,7 @@ def test_paused_parent_is_resumed_behind_an_answer(
     """To the child, or to the token of the parent."""
     with world.store(child(ASKS)) as store:
         result = store.run(parent(), {}, name="top")
-        assert [each["state"] for each in result.awaited] == ["Start"]
+        assert [each["state"] for each in result.pending_callbacks] == ["Start"]
     with world.other() as other:
         answer(other)
         assert other.due() == ["top"]
@@ -202,7 +202,7 @@ def test_failure_of_a_job_from_another_process(world: World) -> None:
     catch = [{"ErrorEquals": ["Refused"], "ResultPath": "$.child", "Next": "Last"}]
     with world.store(child(ASKS)) as store, world.other() as other:
         store.run(parent(Catch=catch), {}, name="top")
-        (task,) = other.awaited()
+        (task,) = other.pending_callbacks()
         other.tokens.send_task_failure(task["taskToken"], "Refused", "no")
         result = store.resume("top")
     assert result.output["child"] == {"Error": "Refused", "Cause": "no"}
@@ -232,7 +232,7 @@ def test_limits_of_a_job(
         async def main() -> None:
             async with store.runner() as runner:
                 await asyncio.sleep(1)
-                (task,) = other.awaited()
+                (task,) = other.pending_callbacks()
                 for when in signs:
                     await asyncio.sleep(when - world.clock.elapsed)
                     other.tokens.send_task_heartbeat(task["taskToken"])
@@ -242,7 +242,7 @@ def test_limits_of_a_job(
 
         world.until(main())
         assert other.get("kid").status == ("SUCCEEDED" if cause is None else "ABORTED")
-        assert other.awaited() == []
+        assert other.pending_callbacks() == []
 
 
 def test_token_as_the_name_of_a_job(world: World) -> None:
@@ -252,7 +252,7 @@ def test_token_as_the_name_of_a_job(world: World) -> None:
     del document["States"]["Start"]["Parameters"]["Name"]
     with world.store(child(ASKS)) as store, world.other() as other:
         store.run(document, {}, name="top")
-        (task,) = other.awaited()
+        (task,) = other.pending_callbacks()
         other.tokens.send_task_success(task["taskToken"], 1)
         assert store.resume("top").output["child"] == 1
 

@@ -57,7 +57,7 @@ def test_request_by_task_token(tmp_path: Path, is_answered: bool) -> None:
     path = tmp_path / "s.db"
     with opened(path) as store:
         store.run(WAITS, [1, 2], name="it")
-        token = store.awaited()[0]["taskToken"]
+        token = store.pending_callbacks()[0]["taskToken"]
         if is_answered:
             store.tokens.send_task_success(token, {})
         assert [*store.faults()] == []
@@ -69,7 +69,7 @@ def test_tasks_that_have_ended_need_no_request(tmp_path: Path) -> None:
     """Also when the Map around them has failed by one of them, or goes on."""
     with opened(tmp_path / "s.db") as store:
         store.run(WAITS, [1, 2], name="it")
-        first, second = (each["taskToken"] for each in store.awaited())
+        first, second = (each["taskToken"] for each in store.pending_callbacks())
         store.tokens.send_task_success(first, {})
         assert store.resume("it").status == "PAUSED"
         assert [*store.faults()] == []

@@ -28,11 +28,11 @@ from asl.stores.statements import (
     at_most,
     begins_with,
     below,
+    between,
     contains,
     is_set,
     none_of,
     one_of,
-    within,
 )
 from asl.stores.tables import CLAIM, EXECUTION, HEAD, STEP, WORKER
 from tests.stores.conftest import Place
@@ -68,7 +68,7 @@ SELECTS = (
     (Select(CLAIM, _ALL, {"owner": None}, ("-execution",), limited=True), (2,)),
     (Select(CLAIM, _ALL, {"owner": is_set(), "timer": above()}, ("execution",)), (0.5,)),
     (Select(CLAIM, _ALL, {"timer": below(), "execution": at_most()}, ("execution",)), (2, 3)),
-    (Select(CLAIM, _ALL, {"execution": within()}, ("execution",)), (1, 4)),
+    (Select(CLAIM, _ALL, {"execution": between()}, ("execution",)), (1, 4)),
     (Select(CLAIM, _ALL, {"owner": none_of("a", "x")}, ("#owner", "owner", "execution")), ()),
     (Select(CLAIM, _ALL, _FEW, ("execution",)), ([1, 2],)),
     (Select(CLAIM, _ALL, {"timer": at_most()}, ("timer", "-execution"), by="timer"), (1.5,)),

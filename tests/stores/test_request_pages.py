@@ -82,7 +82,7 @@ def test_page_reads_only_its_rows(
     assert [each["requestId"] for each in page] == all_ids[4001:4021]
     assert sum(rows) == 20
     del rows[:]
-    assert len(store.awaited("it", limit=20)) == 20
+    assert len(store.pending_callbacks("it", limit=20)) == 20
     assert sum(rows) == 20
 
 
@@ -92,7 +92,7 @@ def test_all_requests_are_read_in_pages(
     """So no query returns more rows than a page has."""
     fill(2 * PAGE)
     assert len(store.pending()) == 2 * PAGE + 1
-    assert len(store.awaited()) == 2 * PAGE
+    assert len(store.pending_callbacks()) == 2 * PAGE
     assert store.damaged_requests() == []
     assert max(rows) == PAGE
 
@@ -100,7 +100,7 @@ def test_all_requests_are_read_in_pages(
 def test_pages_list_each_request_once(store: Store, fill: Callable[[int], None]) -> None:
     """Though several were made at the same time: their keys, then their ids say the order."""
     fill(100)
-    for read, name in ((store.pending, "requestId"), (store.awaited, "taskToken")):
+    for read, name in ((store.pending, "requestId"), (store.pending_callbacks, "taskToken")):
         whole = [each[name] for each in read()]
         listed: list[str] = []
         while page := read(limit=9, after=listed[-1] if listed else None):
@@ -113,7 +113,7 @@ def test_page_after_an_unknown_request_is_refused(store: Store) -> None:
     with pytest.raises(RequestNotFound, match="no request 'it'"):
         store.pending(after="it")
     with pytest.raises(RequestNotFound, match="no request 'it'"):
-        store.awaited(after="it")
+        store.pending_callbacks(after="it")
 
 
 def test_names_with_nul_are_listed_once(store: Store) -> None:

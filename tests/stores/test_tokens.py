@@ -56,16 +56,20 @@ def test_an_answer_comes_from_another_process(world: World) -> None:
     with world.store() as store:
         result = store.run(machine(Ask=callback()), {"n": 1}, name="e")
     assert (result.status, result.pending) == ("PAUSED", [])
-    (task,) = result.awaited
+    (task,) = result.pending_callbacks
     assert (task["type"], task["state"]) == ("token", "Ask")
     assert task["payload"]["of"] == {"n": 1}
     with world.store() as other:
         assert other.due() == []
-        assert other.awaited("e") == other.awaited() == [{**task, "execution": "e"}]
+        assert (
+            other.pending_callbacks("e")
+            == other.pending_callbacks()
+            == [{**task, "execution": "e"}]
+        )
         world.clock.elapsed += 5
         other.tokens.send_task_success(task["taskToken"], '{"yes": true}')
         assert other.due() == ["e"]
-        assert other.awaited() == []
+        assert other.pending_callbacks() == []
         assert list(other.faults()) == []
     world.clock.elapsed += 5
     with world.store() as store:
@@ -79,7 +83,7 @@ def test_an_answer_comes_from_another_process(world: World) -> None:
 def test_answers_are_refused_by_name(world: World) -> None:
     """An answer that is no JSON, a token that is none, one that was answered, one of nobody."""
     with world.store() as store:
-        (task,) = store.run(machine(Ask=callback()), name="e").awaited
+        (task,) = store.run(machine(Ask=callback()), name="e").pending_callbacks
         token, desk = task["taskToken"], store.tokens
         for output, error in (("{", InvalidOutput), ("1", None), ("1", TaskTimedOut)):
             if error is None:
@@ -102,9 +106,9 @@ def test_a_failure_is_retried_with_a_new_token(world: World) -> None:
     """Each attempt has a token of its own; the second is handed over, too."""
     retry = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1, "MaxAttempts": 1}]
     with world.store() as store:
-        (task,) = store.run(machine(Ask=callback(Retry=retry)), name="e").awaited
+        (task,) = store.run(machine(Ask=callback(Retry=retry)), name="e").pending_callbacks
         store.tokens.send_task_failure(task["taskToken"], "Busy", "later")
-        (again,) = store.resume("e").awaited
+        (again,) = store.resume("e").pending_callbacks
         assert again["taskToken"] != task["taskToken"]
         store.tokens.send_task_failure(again["taskToken"], "Busy", "still")
         result = store.resume("e")
@@ -133,7 +137,7 @@ def test_deadlines_stay_where_they_are(
     )
     agents = {"Now": lambda data: data["why"]["Cause"]}
     with world.store() as store:
-        (task,) = store.run(document, name="e").awaited
+        (task,) = store.run(document, name="e").pending_callbacks
         world.clock.elapsed += 59
         assert store.due() == []
         world.clock.elapsed += 1000
@@ -152,7 +156,7 @@ def test_heartbeats_from_elsewhere_start_the_countdown_anew(world: World) -> Non
     """Also where nobody runs."""
     document = machine(Ask=callback(HeartbeatSeconds=60))
     with world.store() as store:
-        (task,) = store.run(document, name="e").awaited
+        (task,) = store.run(document, name="e").pending_callbacks
         for _ in range(3):
             world.clock.elapsed += 50
             with world.store() as other:
@@ -167,7 +171,7 @@ def test_the_end_of_the_execution_ends_the_waiting(world: World) -> None:
     """Its own time limit stands above that of the task."""
     document = {"TimeoutSeconds": 100, **machine(Ask=callback(TimeoutSeconds=500))}
     with world.store() as store:
-        (task,) = store.run(document, name="e").awaited
+        (task,) = store.run(document, name="e").pending_callbacks
         world.clock.elapsed += 200
         assert store.due() == ["e"]
         assert store.resume("e").status == "TIMED_OUT"
@@ -187,7 +191,7 @@ def test_tokens_in_a_map_are_answered_in_any_order(world: World) -> None:
     )
     with world.store() as store:
         result = store.run(document, {"items": list(range(50))}, name="e")
-    assert [each["payload"]["of"] for each in result.awaited] == list(range(50))
+    assert [each["payload"]["of"] for each in result.pending_callbacks] == list(range(50))
     for sent in [*world.sent[::2], *world.sent[1::2]]:
         with world.store() as other:
             other.tokens.send_task_success(sent["token"], {"of": sent["of"]})
@@ -205,7 +209,7 @@ def test_a_redrive_hands_out_all_that_failed(world: World) -> None:
             store.tokens.send_task_failure(sent["token"], "Bad")
         store.tokens.send_task_success(world.sent[3]["token"], {"of": 3})
         assert store.resume("e").error == "Bad"
-        assert [each["payload"]["of"] for each in store.redrive("e").awaited] == [0, 1, 2]
+        assert [each["payload"]["of"] for each in store.redrive("e").pending_callbacks] == [0, 1, 2]
         for sent in world.sent[4:]:
             store.tokens.send_task_success(sent["token"], {"of": sent["of"]})
         assert store.resume("e").output == [{"of": number} for number in range(4)]
@@ -233,7 +237,7 @@ def test_a_handler_that_fails_closes_its_request(world: World) -> None:
     with world.store(resources={"*": broken}) as store:
         result = store.run(machine(Ask=callback()), name="e")
         assert result.error == "Sqs.Down"
-        assert store.awaited() == []
+        assert store.pending_callbacks() == []
         with pytest.raises(TaskTimedOut):
             store.tokens.send_task_success(result.cause or "", "1")
 
@@ -282,7 +286,7 @@ def test_a_state_answers_the_token_of_another_execution(world: World) -> None:
         "End": True,
     }
     with world.store() as store:
-        (task,) = store.run(machine(Ask=callback()), name="e").awaited
+        (task,) = store.run(machine(Ask=callback()), name="e").pending_callbacks
         assert store.run(machine(Answer=answers), {"token": task["taskToken"]}).ok
         assert store.resume("e").output == 7
 
@@ -337,7 +341,7 @@ def test_a_cut_branch_asks_nobody_any_more(world: World) -> None:
         result = store.run(document, name="e")
         assert [each["state"] for each in result.pending] == ["Last"]
         assert [each["state"] for each in store.pending()] == ["Last"]
-        assert store.awaited() == []
+        assert store.pending_callbacks() == []
     in_memory = asl.run(document, clock="virtual", resources={"*": lambda message, call: None})
     assert [each["state"] for each in in_memory.pending] == ["Last"]
 
@@ -352,7 +356,7 @@ def test_what_was_gone_on_with_is_not_due_again(world: World) -> None:
         (request,) = store.resume("e").pending
         assert store.due() == []
         store.answer(request["requestId"], "approve")
-        (task,) = store.resume("e").awaited
+        (task,) = store.resume("e").pending_callbacks
         assert store.due() == []
         store.tokens.send_task_success(task["taskToken"], "1")
         assert store.due() == ["e"]
@@ -365,7 +369,7 @@ def test_what_was_answered_is_not_called_again(world: World, pattern: str) -> No
     ask = {"Type": "Approval", "Prompt": "Yes?", "ResultPath": "$", "End": True}
     document = machine(Send=callback(Resource=resource, End=False, Next="Ask"), Ask=ask)
     with world.store() as store:
-        for task in store.run(document, name="e").awaited:
+        for task in store.run(document, name="e").pending_callbacks:
             store.tokens.send_task_success(task["taskToken"], "1")
             store.resume("e")
         (request,) = store.pending()
@@ -387,12 +391,12 @@ def test_what_was_handed_over_goes_on_only_with_its_resource(world: World) -> No
     """Another attempt calls it again: without it the execution stays as it is."""
     retried = callback(Retry=[{"ErrorEquals": ["Later"]}])
     with world.store() as store:
-        (task,) = store.run(machine(Ask=retried), name="e").awaited
+        (task,) = store.run(machine(Ask=retried), name="e").pending_callbacks
     with world.store(resources={}) as store:
         store.tokens.send_task_failure(task["taskToken"], "Later")
         with pytest.raises(BindingsMissing):
             store.resume("e")
         assert store.get("e").status == "PAUSED"
     with world.store() as store:
-        assert len(store.resume("e").awaited) == 1
+        assert len(store.resume("e").pending_callbacks) == 1
     assert len(world.sent) == 2

@@ -19,7 +19,7 @@ from asl.effects.child_execution import Job, JobAnswer, JobEnd
 from asl.effects.clock import WallClock
 from asl.effects.journaled.results import JournaledResults
 from asl.effects.runtime import RuntimeContext
-from asl.effects.service import ServiceAgent
+from asl.effects.service_agent import ServiceAgent
 from asl.effects.task_tokens import TokenWait
 from asl.engine.agent import Agent, Call, CallbackHandler
 from asl.engine.frame import Frame

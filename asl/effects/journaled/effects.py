@@ -24,7 +24,7 @@ from asl.effects.journaled.requests import FAILED_NOTICES, JournaledRequests
 from asl.effects.journaled.results import PATIENCE, JournaledResults
 from asl.effects.local import LocalEffects
 from asl.effects.persistence import Persistence
-from asl.effects.service import ServiceAgent
+from asl.effects.service_agent import ServiceAgent
 from asl.engine.agent import CallbackHandler
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.frame import Frame

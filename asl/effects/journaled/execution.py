@@ -37,7 +37,7 @@ from asl.engine.records import (
     WHOLE_PATH,
     each_record,
 )
-from asl.engine.usage import NO_USAGE, Usage
+from asl.engine.usage import NO_USAGE, UsageTotals
 from asl.states.blocks.streaming import CHUNK
 from asl.states.effects import Record
 
@@ -115,7 +115,7 @@ class JournaledExecution:
         ledger.keeps = True
         if self.top.usage == NO_USAGE:  # it begins anew: nothing is spent, all may be
             most = ledger.workflow.most.get("MaxCost")
-            self.top.seen_usage(Usage(max_cost=None if most is None else Decimal(most)))
+            self.top.seen_usage(UsageTotals(max_cost=None if most is None else Decimal(most)))
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
             with self.journal.reading():
@@ -131,7 +131,7 @@ class JournaledExecution:
             log.began = True
             frame.seen_usage(read_usage(position["usage"]))
         elif log.began:  # of the top machine: before its first answer nothing was spent
-            frame.seen_usage(Usage())
+            frame.seen_usage(UsageTotals())
         else:
             found = self.journal.answers.pop(log.path + BEGAN, None)
             began = found or self.journal.began.get(log.path)

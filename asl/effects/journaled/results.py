@@ -29,7 +29,7 @@ from asl.engine.journal_values import (
     write_spending,
     write_usage,
 )
-from asl.engine.usage import Usage, read_amounts
+from asl.engine.usage import UsageTotals, read_amounts
 from asl.states.blocks.progress import Told
 from asl.states.errors import Suspension
 
@@ -204,7 +204,7 @@ class JournaledResults:
                 raise JournalMismatch(
                     f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
                 )
-            at.seen_usage(read_usage(more[0]) if more else Usage())
+            at.seen_usage(read_usage(more[0]) if more else UsageTotals())
             notes = self._restore_aside(at, more[1]) if len(more) > 1 else []
             now = read_time(now)
             size = measure(["answer", key, answer], 2**62)  # as when it was put

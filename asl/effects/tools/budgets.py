@@ -12,7 +12,7 @@ from asl.engine.agent import Call
 from asl.engine.ledger import Ledger
 from asl.engine.reservations import Reservation
 from asl.engine.tools import ToolOffer
-from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported
+from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported_usage
 from asl.states.errors import RaisedError
 
 __all__ = ["ToolBudgets"]
@@ -64,7 +64,7 @@ class ToolBudgets:
         if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
         at = self.outer.at
-        used = reported(result, at.execution.prices)
+        used = reported_usage(result, at.execution.prices)
         outcome.told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
         if reservation is not None:

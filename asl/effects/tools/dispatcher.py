@@ -36,7 +36,7 @@ from asl.effects.tools.outcomes import (
 from asl.effects.tools.policies import CallPolicies
 from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Agent, Call
-from asl.engine.exception_mapping import alone, is_fault
+from asl.engine.exception_mapping import is_fault, unwrap_group
 from asl.engine.frame import digest
 from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Reservation
@@ -362,7 +362,7 @@ class ToolDispatcher:
             text = f"tool {tool!r}: it returned no JSON: {error}"
             raise mark_usage_unknown(RaisedError("Agent.ToolError", text)) from None
         except BaseException as raised:  # foreign code: anything it raises is its failure
-            failure = alone(raised)
+            failure = unwrap_group(raised)
             if isinstance(failure, StateError):
                 raise failure from cause_for(failure, raised.__cause__)
             if not is_fault(failure):

@@ -200,7 +200,7 @@ class Laws:
             if task.status != "answered" and task.token in self.acknowledged:
                 yield f"the answer to the token of {task.key} is lost"
         for name, wake in rows(store, "SELECT name, wake FROM execution WHERE status = 'PAUSED'"):
-            if wake is None and not (store.pending() or store.awaited() or store.due()):
+            if wake is None and not (store.pending() or store.pending_callbacks() or store.due()):
                 yield f"{name} is paused, and nothing lets it go on"
 
     # The end

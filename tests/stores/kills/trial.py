@@ -106,7 +106,7 @@ class Trial:
         clock = max(self.life.clock, self.laws.now)
         with Store(self.life.store) as store:
             asked = [(each["requestId"], decision(each)) for each in store.pending()]
-            awaited = [(each["taskToken"], reply(each)) for each in store.awaited()]
+            awaited = [(each["taskToken"], reply(each)) for each in store.pending_callbacks()]
             wakes = [each.wake for each in store.executions(status="PAUSED") if each.wake]
         answers = [[id, option] for id, option in asked if option is not None]
         replies = [[token, output] for token, output in awaited if output is not None]

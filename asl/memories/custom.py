@@ -7,10 +7,10 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.engine.memory import Memory, MemoryEntry
 
-__all__ = ["GivenMemory"]
+__all__ = ["CustomMemory"]
 
 
-class GivenMemory:
+class CustomMemory:
     """Protocol `asl.engine.memory.Memory`, by an object that has its methods.
 
     Whatever it raises is StateError("States.MemoryNotConfigured"), unless it is a StateError.

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from asl.buckets.keys import check_key, no_object
+from asl.buckets.local import check_key, no_object
 from asl.core.environment import require_extra
 from asl.core.errors import AslError
 from asl.states.objects import StoredObject
 
-__all__ = ["Store"]
+__all__ = ["ObjectStoreBucket"]
 
 
-class Store:
+class ObjectStoreBucket:
     """Objects in a store that fsspec knows (protocol `asl.states.objects.Bucket`)."""
 
     def __init__(self, name: str, url: str) -> None:

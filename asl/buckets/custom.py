@@ -9,10 +9,10 @@ from asl.core.errors import StateError
 from asl.engine.exception_mapping import bounded_error, describe_exception, is_control_flow
 from asl.states.objects import Bucket, ObjectFault, StoredObject
 
-__all__ = ["GivenBucket"]
+__all__ = ["CustomBucket"]
 
 
-class GivenBucket:
+class CustomBucket:
     """Protocol `asl.states.objects.Bucket`, by an object that has its methods.
 
     Whatever it raises is an ObjectFault that names the bucket, unless it is an ObjectFault, an
@@ -28,14 +28,14 @@ class GivenBucket:
         with _failing(self.name):
             file = self.bucket.open(key)
             _check_file(file, "open", "read")
-        return cast(BinaryIO, _GivenFile(self.name, file))
+        return cast(BinaryIO, _BucketFile(self.name, file))
 
     def create(self, key: str) -> BinaryIO:
         """Open a new object for writing; it replaces the old one."""
         with _failing(self.name):
             file = self.bucket.create(key)
             _check_file(file, "create", "write")
-        return cast(BinaryIO, _GivenFile(self.name, file))
+        return cast(BinaryIO, _BucketFile(self.name, file))
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects whose keys begin with *prefix*, in the order of the keys."""
@@ -51,7 +51,7 @@ class GivenBucket:
             yield found
 
 
-class _GivenFile(RawIOBase):
+class _BucketFile(RawIOBase):
     """An object of a bucket while it is read or written."""
 
     def __init__(self, bucket: str, file: BinaryIO) -> None:

@@ -1,0 +1,139 @@
+"""A dictionary as a bucket: keys to texts or bytes. For tests; what is written is text."""
+
+import os
+from collections.abc import Iterable, Iterator, MutableMapping
+from hashlib import md5, sha256
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from asl.core.diagnostics import did_you_mean
+from asl.core.errors import AslError
+from asl.core.private_files import make_private_folder, private_opener
+from asl.states.objects import ObjectFault, StoredObject
+
+__all__ = ["FolderBucket", "MemoryBucket", "check_key", "no_object"]
+
+
+def check_key(bucket: str, key: str) -> None:
+    """Refuse a key that would lead out of its bucket; raises ObjectFault."""
+    *folders, name = key.split("/")
+    if not key or {"", ".", ".."} & {*folders} or name in {".", ".."}:
+        raise ObjectFault(
+            f"the key {key!r} cannot be used in the bucket {bucket!r}: a key leads down from the "
+            "bucket, like 'data/rows.csv', without '..' and without a '/' in front"
+        )
+    if "\0" in key or "\\" in key:
+        raise ObjectFault(f"the key {key!r} holds a character that no file's name may have")
+
+
+def no_object(bucket: str, key: str, others: Iterable[str]) -> ObjectFault:
+    """Return the fault for a missing object; *others* are keys that may have been meant."""
+    hint = did_you_mean(key, list(others))
+    return ObjectFault(f"S3://{bucket}/{key} does not exist" + (f" ({hint})" if hint else ""))
+
+
+class MemoryBucket:
+    """Objects in a dictionary (protocol `asl.states.objects.Bucket`)."""
+
+    def __init__(self, name: str, contents: MutableMapping[str, str | bytes]) -> None:
+        for key, content in contents.items():
+            if not (isinstance(key, str) and isinstance(content, str | bytes)):
+                raise AslError(f"the bucket {name!r} maps keys to texts or bytes, not {content!r}")
+        self.name = name
+        self.contents = contents
+
+    def open(self, key: str) -> BinaryIO:
+        """Open the content of an object."""
+        check_key(self.name, key)
+        if key not in self.contents:
+            raise no_object(self.name, key, self.contents)
+        return BytesIO(_bytes(self.contents[key]))
+
+    def create(self, key: str) -> BinaryIO:
+        """Open an object that stands in the dictionary once it is closed."""
+        check_key(self.name, key)
+        return _NewObject(self.contents, key)
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects in the order of their keys."""
+        for key in sorted(self.contents):
+            if key.startswith(prefix):
+                content = _bytes(self.contents[key])
+                tag = md5(content, usedforsecurity=False).hexdigest()
+                yield StoredObject(key, len(content), 0, f'"{tag}"')
+
+
+class _NewObject(BytesIO):
+    def __init__(self, contents: MutableMapping[str, str | bytes], key: str) -> None:
+        super().__init__()
+        self.contents = contents
+        self.key = key
+
+    def close(self) -> None:
+        if not self.closed:
+            self.contents[self.key] = self.getvalue().decode()
+        super().close()
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+class FolderBucket:
+    """Objects in files (protocol `asl.states.objects.Bucket`). No link leads out of the folder."""
+
+    def __init__(self, name: str, root: Path) -> None:
+        if not root.is_dir():
+            raise AslError(f"the bucket {name!r} is mapped to {str(root)!r}, which is no folder")
+        self.name = name
+        self.root = root.resolve()
+
+    def open(self, key: str) -> BinaryIO:
+        """Open a file for reading."""
+        path = self._path(key)
+        if not path.is_file():
+            others = path.parent.iterdir() if path.parent.is_dir() else ()
+            near = (other.relative_to(self.root).as_posix() for other in others)
+            raise no_object(self.name, key, near)
+        return path.open("rb")
+
+    def create(self, key: str) -> BinaryIO:
+        """Open a file for writing; missing folders are made."""
+        path = self._path(key)
+        make_private_folder(path.parent)
+        return open(path, "wb", opener=private_opener)
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the files below the folder in the order of their keys."""
+        if prefix:
+            check_key(self.name, prefix)
+        above = prefix.rpartition("/")[0]
+        start = self.root / above
+        if start.is_dir() and self._is_inside(start):
+            yield from self._below(start, f"{above}/" if above else "", prefix)
+
+    def _below(self, folder: Path, above: str, prefix: str) -> Iterator[StoredObject]:
+        with os.scandir(folder) as entries:
+            # With its "/" a folder stands where its keys stand among the others.
+            named = {e.name + "/" * e.is_dir(follow_symlinks=False): e for e in entries}
+        for name in sorted(named):
+            key, entry = above + name, named[name]
+            if not (key.startswith(prefix) or prefix.startswith(key)):
+                continue
+            if name.endswith("/"):
+                yield from self._below(Path(entry.path), key, prefix)
+            elif entry.is_file() and self._is_inside(Path(entry.path)):
+                found = entry.stat()
+                tag = sha256(f"{found.st_mtime_ns} {found.st_size}".encode()).hexdigest()[:32]
+                yield StoredObject(key, found.st_size, int(found.st_mtime), f'"{tag}"')
+
+    def _path(self, key: str) -> Path:
+        check_key(self.name, key)
+        path = self.root / key
+        if not self._is_inside(path):
+            raise ObjectFault(f"S3://{self.name}/{key} is a link that leads out of the bucket")
+        return path
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self.root)
