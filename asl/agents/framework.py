@@ -12,6 +12,7 @@ from asl.core.errors import StateError, cause_for, causes
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call
 from asl.engine.exception_mapping import describe_exception
+from asl.engine.usage import RequestTokens, request_tokens, requests_usage
 from asl.states.errors import RaisedError
 
 __all__ = [
@@ -49,8 +50,7 @@ class FrameworkAgent(Agent):
 
 class _Request(NamedTuple):
     model: str | None
-    input: int
-    output: int
+    tokens: RequestTokens
 
 
 class RequestLog:
@@ -65,10 +65,17 @@ class RequestLog:
         """Record the start of a request."""
         self.open += 1
 
-    def end(self, model: str | None, used_input: int, used_output: int) -> None:
-        """Record the answer to a request and the tokens that it has used."""
+    def end(self, model: object, used_input: object, used_output: object) -> None:
+        """Record the answer to a request.
+
+        Args:
+            model: The name of the model, if the provider reports one.
+            used_input: The tokens of the request, as the provider reports them.
+            used_output: The tokens of the answer, likewise.
+        """
         self.open -= 1
-        self.answered.append(_Request(model, used_input, used_output))
+        tokens = request_tokens(used_input, used_output)
+        self.answered.append(_Request(model if isinstance(model, str) else None, tokens))
 
     def usage(self, call: Call, *, complete: bool = True) -> dict[str, Json]:
         """Return the usage of the call in the form of a result; empty if no model was asked.
@@ -81,15 +88,7 @@ class RequestLog:
         unknown = self.open > 0 and not complete
         if not requests and not unknown:
             return {}
-        used = {
-            "input": sum(each.input for each in requests),
-            "output": sum(each.output for each in requests),
-        }
-        known = not unknown and all(each.input or each.output for each in requests)
-        report: dict[str, Json] = {
-            "_tokens": used["input"] + used["output"],
-            "_usage": used if known else None,  # null is no usage: nothing is free
-        }
+        report = requests_usage((each.tokens for each in requests), complete=not unknown)
         models = {each.model for each in requests}
         if len(models) == 1 and None not in models:
             return {**report, "model": models.pop()}
@@ -104,7 +103,7 @@ def _cost(requests: Iterable[_Request], execution: Any) -> Decimal | None:
         price = None if each.model is None else execution.prices.get(each.model)
         if price is None:
             return None
-        total += price.input * each.input + price.output * each.output
+        total += price.input * each.tokens.input + price.output * each.tokens.output
     return total
 
 

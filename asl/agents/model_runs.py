@@ -9,6 +9,7 @@ from asl.agents.http import Refused, reason
 from asl.core.errors import StateError, causes
 from asl.core.values import Json, has_more_values
 from asl.engine.agent import Call
+from asl.engine.usage import request_tokens, requests_usage
 from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
@@ -111,21 +112,16 @@ def responses(messages: list[ModelMessage]) -> Iterator[Any]:
 
 
 def usage_of(name: str, messages: list[ModelMessage], answered: bool = True) -> dict[str, Json]:
-    """Return what all requests of a call have used, in the words of the specification.
+    """Return the usage of a call in the form of a raw result.
 
-    What the last one has used nobody knows where it was not *answered*.
+    Args:
+        name: The model.
+        messages: The messages of the call.
+        answered: Whether the last request was answered, or has used nothing.
     """
-    usages = [each.usage for each in responses(messages)]
-    used = {
-        "input": sum(each.input_tokens for each in usages),
-        "output": sum(each.output_tokens for each in usages),
-    }
-    told = answered and all(each.input_tokens or each.output_tokens for each in usages)
-    return {
-        "_tokens": used["input"] + used["output"],
-        "_usage": used if told else None,  # which is no usage: nothing is free
-        "model": name,
-    }
+    usages = (each.usage for each in responses(messages))
+    requests = [request_tokens(each.input_tokens, each.output_tokens) for each in usages]
+    return {**requests_usage(requests, complete=answered), "model": name}
 
 
 def with_usage(

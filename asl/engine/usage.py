@@ -4,7 +4,7 @@ Every execution counts its usage, with a budget or without one. What a budget ma
 `asl.engine.accounts`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from math import ceil
 from types import MappingProxyType
@@ -28,6 +28,7 @@ __all__ = [
     "ExecutionSpending",
     "PastUsage",
     "Price",
+    "RequestTokens",
     "UsageTotals",
     "add_amounts",
     "add_to",
@@ -38,6 +39,8 @@ __all__ = [
     "read_totals",
     "reported_amount",
     "reported_usage",
+    "request_tokens",
+    "requests_usage",
     "subtract_amounts",
     "totals_to_json",
     "usage_of_failure",
@@ -162,6 +165,45 @@ def _count(value: Json) -> Any:
 def _is_usage(value: Json) -> bool:
     kind = type(value)
     return (kind is float or kind is int or is_number(value)) and 0 <= value <= MOST
+
+
+class RequestTokens(NamedTuple):
+    """The tokens of one request to a model."""
+
+    input: int
+    output: int
+    known: bool
+    """Whether these are all tokens that it has used."""
+
+
+def request_tokens(given: Json, made: Json) -> RequestTokens:
+    """Return the tokens of a request to a model, as far as its provider reports them.
+
+    A count that is no usage (negative, no number, beyond all measure) counts 0 and leaves the usage
+    unknown. So does a report of no tokens at all, since no request is free.
+    """
+    counts = _count(given), _count(made)
+    read = counts[0] or 0, counts[1] or 0
+    return RequestTokens(*read, known=None not in counts and any(read))
+
+
+def requests_usage(requests: Iterable[RequestTokens], *, complete: bool = True) -> dict[str, Json]:
+    """Return the usage of a call in the form of a raw result.
+
+    Args:
+        requests: The requests to models that the call has made.
+        complete: Whether no other request has used anything.
+    """
+    requests = list(requests)
+    used: dict[str, Json] = {
+        "input": sum(each.input for each in requests),
+        "output": sum(each.output for each in requests),
+    }
+    known = complete and all(each.known for each in requests)
+    return {
+        "_tokens": used["input"] + used["output"],
+        "_usage": used if known else None,  # null is no usage: nothing is free
+    }
 
 
 def add_to(totals: dict[str, tuple[Decimal, int]], key: str, cost: Decimal, tokens: int) -> None:

@@ -14,7 +14,9 @@ import asl
 from asl.agents import GraphAgent, OpenAiAgent, PydanticAgent
 from asl.agents.adapters import ADAPTERS, as_agent
 from asl.agents.file import check_agents, load_bindings
+from asl.agents.framework import RequestLog
 from asl.core.document import read_value
+from asl.engine.usage import request_tokens
 
 from .workflows import task
 
@@ -388,6 +390,27 @@ def test_usage_of_several_models_is_a_cost() -> None:
     assert "model" not in result.output
     unknown = run(compiled(ask("m"), ask("other")))
     assert (unknown.usage["tokens"], unknown.usage["cost"]) == (10, 0)
+
+
+@each_framework
+def test_usage_that_is_none_is_unknown(framework: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A negative count lowers nothing: with a budget, the call fails."""
+    real = request_tokens
+    for module in ("framework", "model_runs"):
+        monkeypatch.setattr(f"asl.agents.{module}.request_tokens", lambda a, b: real(-a, b))
+    result = run(FRAMEWORKS[framework]("Hello."), state={"Budget": {"MaxTokens": 100}})
+    assert result.error == "Agent.InvalidOutput"
+    assert (result.usage["tokens"], result.usage["assumed"]["tokens"]) == (2, 98)
+
+
+@pytest.mark.parametrize("wrong", [None, "x", [1], -1, 10**20])
+def test_log_of_requests_takes_whatever_a_provider_reports(wrong: Any) -> None:
+    log = RequestLog()
+    for model, given in ((wrong, 3), ("m", wrong), ("m", 3)):
+        log.begin()
+        log.end(model, given, 2)
+    assert (log.open, log.answered[-1]) == (0, ("m", (3, 2, True)))
+    assert log.answered[1] == ("m", (0, 2, False))
 
 
 def test_usage_before_a_failure_counts() -> None:

@@ -98,6 +98,23 @@ def test_what_was_used_is_counted() -> None:
     assert (len(script.asked), failed.usage["tokens"]) == (3, 45)
 
 
+@pytest.mark.parametrize("wrong", [-9, -(10**30), True, float("nan"), float("inf"), 1e300, 10**400])
+@pytest.mark.parametrize("place", ["input_tokens", "output_tokens"])
+def test_wrong_token_count_lowers_nothing_and_is_unknown_usage(place: str, wrong: Any) -> None:
+    """What other requests of the call have used counts; the rest of the budget may be spent."""
+    reports: list[dict[str, Any]] = [{}, {place: wrong}, {}]
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        report = {"input_tokens": 10, "output_tokens": 10} | reports.pop(0)
+        return ModelResponse([use("answer", score=-1)], usage=RequestUsage(**report))
+
+    agent = ModelAgent(FunctionModel(answer, model_name="m"), output=SCORE, retries=2)
+    document = {**task(), "Budget": {"MaxTokens": 100}}
+    result = asl.run(document, {}, agents={"A": agent})
+    assert result.error == "Agent.InvalidOutput"
+    assert (result.usage["tokens"], result.usage["assumed"]["tokens"]) == (50, 50)
+
+
 def test_an_answer_by_schema_is_the_result() -> None:
     """Its members stand beside the usage; a wrong one is asked for again with what is wrong."""
     script = Scripted(use("answer", score=-1), TextPart("nine"), use("answer", score=9))

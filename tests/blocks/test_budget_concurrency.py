@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 import asl
 from asl.effects.clock import VirtualClock
+from asl.engine.usage import request_tokens, requests_usage
 from asl.stores.pools import StoreBudgets
 from tests.sql import rows
 
 Json = Any
 
-NONSENSE: list[Json] = [-5, "many", 1e300, [8], True, {"x": 1}]
-"""Reports of tokens that are no usage."""
+NONSENSE: list[Json] = [-5, -0.5, "8", "many", 1e300, 10**400, [8], True, None, {"x": 1}, {}]
+"""Reports of tokens or costs that are no usage."""
 SIZES = {"A": 8, "B": 3, "Zero": 0}
 """Tokens that each call of an agent uses."""
 TOOLS = {"search": 5, "fetch": 7}
@@ -38,8 +39,8 @@ class World:
         """The largest usage of one call with the calls within it, by level."""
         self.calls: Counter[int] = Counter()
         """Tokens of the calls of agents that use a tool, with those of the tool."""
-        self.reported = 0
-        """Tokens reported."""
+        self.reported = self.reported_cost = 0
+        """Tokens reported, and the cost of as many."""
 
     def spend(self, call: asl.Call, tokens: int, number: int | None = None) -> None:
         """Count tokens in each level around a call, which may be one of `calls` or within it."""
@@ -54,7 +55,28 @@ class World:
     def report(self, tokens: int) -> Json:
         """Return the answer of a call that reports its usage."""
         self.reported += tokens
+        self.reported_cost += tokens
         return {"_tokens": tokens, "_cost": tokens / 1000}
+
+    def misreport(self, tokens: int) -> Json:
+        """Return an answer of which at least one part is no usage."""
+        wrong, kind = self.random.choice(NONSENSE), self.random.randrange(6)
+        if kind == 0:
+            return {"_tokens": wrong}
+        if kind == 1:
+            return {"_usage": wrong}
+        if kind == 2:
+            return {"_usage": {"input": wrong, "output": tokens}, "model": "m"}
+        if kind == 3:
+            self.reported += tokens
+            return {"_tokens": tokens, "_cost": wrong}
+        if kind == 4:
+            self.reported_cost += tokens
+            return {"_tokens": wrong, "_cost": tokens / 1000}
+        known, unknown = request_tokens(tokens, 0), request_tokens(wrong, -tokens)
+        self.reported += tokens
+        self.reported_cost += tokens
+        return {**requests_usage([known, unknown, unknown]), "model": "m"}
 
     def agent(self, size: int) -> Any:
         """Return an agent whose calls use as much and take no time, or some."""
@@ -70,7 +92,7 @@ class World:
         """Use tokens, and report nonsense."""
         await call.sleep(self.random.choice((0, 1)))
         self.spend(call, 8)
-        return {"_tokens": self.random.choice(NONSENSE)}
+        return self.misreport(8)
 
     async def broken(self, parameters: Json, call: asl.Call) -> Json:
         """Fail, with or without usage."""
@@ -78,7 +100,7 @@ class World:
         error = asl.StateError("Model.Broken", "no")
         if self.random.random() < 0.5:
             self.spend(call, 4)
-            error.usage = self.report(4)
+            error.usage = self.random.choice((self.report, self.misreport))(4)
         raise error
 
     def user(self, size: int) -> Any:
@@ -209,12 +231,13 @@ def test_no_level_is_exceeded_by_more_than_one_call(count: int) -> None:
             tools={name: world.tool(size) for name, size in TOOLS.items()},
             workflows={"child": child},
             pools={"p": POOL / 1000},
+            prices={"m": 0.001},
             clock=VirtualClock(),
         )
         used, largest = world.used, world.largest
         if "Budget" in document:
             assert result.usage["tokens"] == world.reported
-            assert round(result.usage["cost"] * 1000) == world.reported
+            assert round(result.usage["cost"] * 1000) == world.reported_cost
         for limit in most(document.get("Budget", {})):
             reached += used["all"] >= limit
             assert used["all"] <= limit + largest["all"], ("workflow", limit)
