@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from io import SEEK_END
 from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO
+from uuid import UUID
 
 from asl.core.environment import install_command
 from asl.core.values import MAX_DEPTH, Json
 from asl.states.items.base import Fault, Outline
 from asl.states.items.packed import Unpacked
+from asl.states.items.parquet_pages import DELTA_STRINGS, measure_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,11 +34,21 @@ _PREFIX = re.compile(
 MAX_GROUP = 256 * 1024 * 1024
 """Bytes of the footer, and of a row group when it is unpacked, as with AWS."""
 ROWS = 256
-"""Rows that become JSON at once, at most."""
+"""Rows that become JSON together, at most."""
 MAX_BATCH = 16 * 1024 * 1024
 """Bytes that these rows may have: a value that is written once may be that of many rows."""
 MAX_VALUES = 10_000_000
-"""Values that the lists of a column may have in a row group beside one for each row."""
+"""Values that the lists of a column may have in a row group, besides one per row."""
+MAX_PAGES = 96 * 1024 * 1024
+"""Bytes of the pages that are unpacked together: one of each column, and its dictionary."""
+MAX_PAGE = 48 * 1024 * 1024
+"""Bytes of a page and of the dictionary of its column; its texts are copied once or twice."""
+ROWS_DECODED = 1024
+"""Rows that the library decodes together, however few are asked for."""
+MAX_CELLS = 100_000
+"""Values that become JSON together, each in some microseconds."""
+BUFFER = 8 * 1024
+"""Bytes of a column that are read ahead."""
 
 
 def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
@@ -55,17 +67,31 @@ def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
     number = 0
     try:
         _check_footer(file)
-        rows = ParquetFile(file)
-        about = rows.metadata
+        described = ParquetFile(file, pre_buffer=False)
+        about = described.metadata
         _check(about)
+        for field in described.schema_arrow:
+            _check_keys(field.type, field.name)
         for group in range(about.num_row_groups):
-            count = _rows_at_once(about.row_group(group), form.longest, group)
+            if about.row_group(group).num_rows == 0:
+                continue
+            end = number + about.row_group(group).num_rows
+            count, shared = _plan(file, about, group, form.longest)
+            rows = ParquetFile(
+                file,
+                metadata=about,
+                read_dictionary=shared,
+                pre_buffer=False,
+                buffer_size=BUFFER,
+            )
             for batch in rows.iter_batches(count, row_groups=[group]):
-                if batch.nbytes > max(MAX_BATCH, count * form.longest):
-                    raise Fault(f"longer than {form.longest} bytes", f"row {number + 1}")
-                for row in _whole_milliseconds(batch).to_pylist(maps_as_pydicts="lossy"):
-                    number += 1
-                    yield _json(row)
+                most = max(MAX_BATCH, count * form.longest)
+                for part in _parts(_whole_milliseconds(batch), number + 1, most):
+                    for row in part.to_pylist(maps_as_pydicts="lossy"):
+                        number += 1
+                        yield _json(row)
+            if number != end:
+                raise Fault(f"row group {group} ends before row {end}", f"after row {number}")
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # two for far years
         raise Fault(
             f"no Parquet that can be read: {str(error).strip()}", f"after row {number}"
@@ -108,16 +134,118 @@ def _check(about: Any) -> None:
         raise Fault(f"nested deeper than {MAX_DEPTH} levels", "the schema")
 
 
-def _rows_at_once(about: Any, longest: int, group: int) -> int:
-    """Return how many rows of a group to read at once; raises Fault for one that is too large."""
+def _check_keys(kind: pa.DataType, column: str) -> None:
+    """Raise Fault for maps whose keys cannot be those of an object."""
+    import pyarrow as pa
+
+    if pa.types.is_map(kind) and pa.types.is_nested(kind.key_type):
+        raise Fault("the keys of a map are lists or objects", f"column {column!r}")
+    for index in range(kind.num_fields):
+        _check_keys(kind.field(index).type, column)
+
+
+def _plan(file: BinaryIO, about: Any, group: int, longest: int) -> tuple[int, list[str]]:
+    """Return how many rows of a group to read together, and the columns to read as dictionaries.
+
+    In a list a text that is written once may be that of every value of a row. Raises Fault for a
+    group that is too large.
+    """
     place = f"row group {group}"
-    columns = [about.column(index) for index in range(about.num_columns)]
-    size: int = sum(column.total_uncompressed_size for column in columns)
-    if max(size, about.total_byte_size) > MAX_GROUP:
+    this = about.row_group(group)
+    columns = [
+        (this.column(index), about.schema.column(index)) for index in range(this.num_columns)
+    ]
+    size = sum(chunk.total_uncompressed_size for chunk, _ in columns)
+    if max(size, this.total_byte_size) > MAX_GROUP:
         raise Fault(f"more than {MAX_GROUP} bytes", place)
-    if any(column.num_values > about.num_rows + MAX_VALUES for column in columns):
-        raise Fault(f"lists of more than {MAX_VALUES} values", place)
-    return max(1, min(ROWS, MAX_BATCH // max(1, size)))
+    measured = measure_pages(file, columns, _unpack)
+    size = sum(pages.unpacked for pages in measured)
+    if size > MAX_GROUP:
+        raise Fault(f"more than {MAX_GROUP} bytes", place)
+    if any(pages.largest + pages.dictionary > MAX_PAGE for pages in measured):
+        raise Fault(f"pages of more than {MAX_PAGE} bytes", place)
+    if sum(pages.largest + pages.dictionary for pages in measured) > MAX_PAGES:
+        raise Fault(f"pages of more than {MAX_PAGES} bytes in all columns together", place)
+    shared = []
+    fixed = decoded = 0
+    for pages, (_, column) in zip(measured, columns, strict=True):
+        width = column.length if column.physical_type == "FIXED_LEN_BYTE_ARRAY" else 0
+        fixed += width
+        decoded += width * min(pages.values, ROWS_DECODED)
+        if not column.max_repetition_level:
+            continue
+        if pages.values > this.num_rows + MAX_VALUES:
+            raise Fault(f"lists of more than {MAX_VALUES} values", place)
+        if pages.values * width > MAX_PAGES:
+            raise Fault(f"lists of more than {MAX_PAGES} bytes", place)
+        if column.physical_type == "BYTE_ARRAY":
+            if DELTA_STRINGS in pages.encodings:
+                raise Fault(f"the encoding DELTA_BYTE_ARRAY of lists in {column.path!r}", place)
+            if pages.dictionary:
+                shared.append(column.path)
+    if decoded > MAX_PAGES:
+        raise Fault(f"values of more than {MAX_PAGES} bytes", place)
+    return max(1, min(ROWS, MAX_BATCH // max(1, size, fixed))), shared
+
+
+def _unpack(compression: str, body: bytes, size: int) -> bytes:
+    """Unpack a page; raises ValueError or pyarrow's errors for one of another size."""
+    import pyarrow as pa
+
+    if compression == "UNCOMPRESSED":
+        return body
+    codec = pa.Codec({"LZ4": "lz4_raw"}.get(compression, compression.lower()))
+    unpacked: bytes = codec.decompress(body, size, asbytes=True)
+    return unpacked
+
+
+def _parts(batch: pa.RecordBatch, first: int, most: int) -> Iterator[pa.RecordBatch]:
+    """Yield rows as parts that become JSON in a short time; raises Fault for a row that does not.
+
+    Args:
+        batch: The rows.
+        first: The number of the first row.
+        most: Bytes that all of them may have.
+    """
+    values, size = _size(batch.columns)
+    if size > most:
+        raise Fault(f"longer than {most // batch.num_rows} bytes", f"row {first}")
+    if values <= MAX_CELLS:
+        yield batch
+        return
+    for index in range(batch.num_rows):
+        row = batch.slice(index, 1)
+        if _size(row.columns)[0] > MAX_CELLS:
+            raise Fault(f"more than {MAX_CELLS} values", f"row {first + index}")
+        yield row
+
+
+def _size(arrays: Iterable[pa.Array]) -> tuple[int, int]:
+    """Return how many values there are in arrays, and their bytes, shared ones each time."""
+    import pyarrow as pa
+
+    values = size = 0
+    todo = [*arrays]
+    while todo:
+        array = todo.pop()
+        values += len(array)
+        if isinstance(array, pa.ExtensionArray):
+            todo.append(array.storage)
+        elif isinstance(array, pa.DictionaryArray):
+            from pyarrow import compute
+
+            lengths = compute.binary_length(array.dictionary.cast(pa.large_binary()))
+            size += compute.sum(lengths.take(array.indices)).as_py() or 0
+        elif isinstance(array, pa.StructArray):
+            todo.extend(array.flatten())
+        elif isinstance(array, pa.MapArray):  # its keys and items are those of all rows
+            first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+            todo.extend(each.slice(first, last - first) for each in (array.keys, array.items))
+        elif pa.types.is_nested(array.type):
+            todo.append(array.flatten())
+        else:
+            size += array.nbytes
+    return values, size
 
 
 def _whole_milliseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -150,8 +278,15 @@ def _with_timestamps(kind: pa.DataType, instead: pa.DataType) -> pa.DataType:
 
 
 def _json(value: Any) -> Json:
-    made = _MADE.get(type(value))
-    return value if made is None else made(value)
+    kind = type(value)
+    if kind in _KEPT:
+        return value
+    if kind not in _MADE:
+        raise Fault(f"values of the type {kind.__name__} have no form in JSON", "the schema")
+    return _MADE[kind](value)
+
+
+_KEPT = (str, int, bool, type(None))
 
 
 _MADE: Mapping[type, Callable[[Any], Json]] = {
@@ -159,6 +294,7 @@ _MADE: Mapping[type, Callable[[Any], Json]] = {
     Decimal: str,
     date: str,
     time: str,
+    UUID: str,
     timedelta: lambda value: value // timedelta(milliseconds=1),
     bytes: lambda value: b64encode(value).decode(),
     dict: lambda value: {str(_json(key)): _json(each) for key, each in value.items()},
