@@ -175,7 +175,9 @@ def _concerns(expression: Expression, parsed: Parsed) -> Iterator[Finding]:
             )
 
 
-def _remarks(expression: Expression, call: intrinsics.Call, profile: Profile) -> Iterator[Finding]:
+def _remarks(
+    expression: Expression, call: intrinsics.IntrinsicCall, profile: Profile
+) -> Iterator[Finding]:
     for remark in intrinsics.check(call, profile):
         message = f"{remark.message}{_position(expression.text, remark.offset)}"
         wording = _wording(expression)

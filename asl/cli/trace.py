@@ -20,7 +20,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.core.work import WorkMeter
 from asl.engine.events import Event
-from asl.expr.frame import StateView, Usage
+from asl.expr.frame import StateView, UsageView
 from asl.expr.times import format_timestamp
 
 __all__ = ["Trace"]
@@ -223,7 +223,7 @@ class _Seen:
         return WorkMeter()
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> UsageView:
         raise _untold("usage")
 
     def entropy(self) -> int:

@@ -36,9 +36,9 @@ class JsonataCompiler(StateCompiler):
             return None
         return templates.compile_template(self.state[field], self._site(field))
 
-    def _site(self, field: str) -> templates.Site:
+    def _site(self, field: str) -> templates.ExpressionSite:
         place = self.place + field
-        return templates.Site(place, self.name, self.effect, self.token, self.profile.aws)
+        return templates.ExpressionSite(place, self.name, self.effect, self.token, self.profile.aws)
 
     def input(self) -> Evaluate:
         return identity

@@ -8,7 +8,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr import interpolation
 from asl.expr.intrinsics import grammar
-from asl.expr.intrinsics.strings import Placeholder, template
+from asl.expr.intrinsics.strings import FormatPlaceholder, template
 
 __all__ = ["Path", "computes", "inserted", "parts_of", "said", "texted"]
 
@@ -66,13 +66,15 @@ def parts_of(text: Json) -> list[str] | None:
         call = grammar.parse(text) if isinstance(text, str) and text[:1] != "$" else None
     except ExpressionFault:
         return None
-    if not isinstance(call, grammar.Call) or call.name != "States.Format":
+    if not isinstance(call, grammar.IntrinsicCall) or call.name != "States.Format":
         return None
     first, *given = call.arguments
-    if not isinstance(first, grammar.Text) or not all(isinstance(e, grammar.Path) for e in given):
+    if not isinstance(first, grammar.TextArgument) or not all(
+        isinstance(e, grammar.PathArgument) for e in given
+    ):
         return None
     parts = template(first.raw)
-    places = [each for each in parts if isinstance(each, Placeholder)]
+    places = [each for each in parts if isinstance(each, FormatPlaceholder)]
     if len(places) != len(given) or any(each.decimals is not None for each in places):
         return None
     paths = iter(given)

@@ -18,7 +18,7 @@ from asl.engine.agent import Agent, Call
 from asl.engine.document_blocks import document_block
 from asl.engine.frame import Frame
 from asl.engine.memory import Memory, MemoryEntry, ProcessMemory, Searchable
-from asl.expr.intrinsics.containers import merged
+from asl.expr.intrinsics.containers import merge_deep
 from asl.expr.text_matching import similarity, words
 from asl.expr.times import format_timestamp, parse_duration
 
@@ -160,7 +160,7 @@ def _write(memory: Memory, namespace: str, request: Json, ttl: Json, now: float)
         new = value
         if known is not None and request["merge"]:
             with fail_beyond_limits():
-                new = merged(known.value, value, WorkMeter())
+                new = merge_deep(known.value, value, WorkMeter())
         elif known is not None and not request["overwrite"]:
             return None
         return MemoryEntry(key, new, now, _expiry(ttl, now))

@@ -11,7 +11,7 @@ __all__ = [
     "Evaluate",
     "Frame",
     "StateView",
-    "Usage",
+    "UsageView",
     "Variables",
     "assign_variables",
     "constant",
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-class Usage(Protocol):
+class UsageView(Protocol):
     """The usage of the execution so far, and its limit."""
 
     @property
@@ -70,7 +70,7 @@ class Frame(Protocol):
         ...
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> UsageView:
         """Totals of the whole execution."""
         ...
 

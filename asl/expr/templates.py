@@ -9,7 +9,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.expr import intrinsics
 from asl.expr.frame import Evaluate, Frame, constant
-from asl.expr.intrinsics import Call
+from asl.expr.intrinsics import IntrinsicCall
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.jayway import JAVA_BLANKS
 
@@ -145,7 +145,7 @@ def _argument(value: Json) -> str:
     return "'" + re.sub(r"([\\'{}])", r"\\\1", value) + "'"
 
 
-Parsed: TypeAlias = Path | Call
+Parsed: TypeAlias = Path | IntrinsicCall
 
 
 def parse_expression(text: str, aws: bool = False) -> Parsed:
@@ -176,9 +176,9 @@ def paths_in(parsed: Parsed, aws: bool = False) -> Iterator[Path]:
         yield parsed
         return
     for argument in parsed.arguments:
-        if isinstance(argument, Call):
+        if isinstance(argument, IntrinsicCall):
             yield from paths_in(argument, aws)
-        elif isinstance(argument, intrinsics.Path):
+        elif isinstance(argument, intrinsics.PathArgument):
             try:
                 yield parse_path(argument.text, aws)
             except ExpressionFault as fault:

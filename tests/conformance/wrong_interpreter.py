@@ -138,7 +138,7 @@ def unrounded(function: str, position: int, value: Any) -> Any:
 ENGINE_BUGS: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "shared-retry-count": lambda: patch.object(interpreter, "_retry_delay", shared_retry_count),
     "results-backwards": lambda: patch.object(LocalEffects, "fan_out", backwards),
-    "math-add-unrounded": lambda: patch.object(numeric, "rounded", unrounded),
+    "math-add-unrounded": lambda: patch.object(numeric, "round_argument", unrounded),
 }
 
 UNCHECKED = "accepts-everything"

@@ -15,7 +15,7 @@ import asl
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import compact, json_equal
-from asl.expr.contenox.texts import shown
+from asl.expr.contenox.texts import template_text
 from asl.states.machines import machines_of
 
 Json = Any
@@ -338,7 +338,7 @@ def _is_said(value: Json, said: str) -> bool:
     if within is not None and all(_is_said(each, said) for each in within):
         return True
     text = value if isinstance(value, str) else compact(value)
-    ways = (text, json.dumps(text)[1:-1], shown(value, nested=True))
+    ways = (text, json.dumps(text)[1:-1], template_text(value, nested=True))
     return any(_close(way) in said for way in ways)
 
 

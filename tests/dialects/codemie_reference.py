@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any
 
 from asl.expr.codemie.conditions import holds
-from asl.expr.codemie.outputs import NOTHING, coerced, parsed
+from asl.expr.codemie.outputs import NOTHING, coerce_literals, parse_output
 
 Actor = Callable[[str, tuple[int, ...]], str]
 """Gives the answer of a state; the numbers say in which branches of branches it stands."""
@@ -102,7 +102,7 @@ class Reference:
 
     def store(self, state: Any, raw: str, data: dict[str, Any]) -> None:
         """Write an answer into the context and the history."""
-        to, value = state["next"], parsed(raw)
+        to, value = state["next"], parse_output(raw)
         kept = to.get("store_in_context", True)
         append = "append" if to.get("append_to_context") else "set"
         writes: list[Any] = []
@@ -218,8 +218,8 @@ class Reference:
 
 def decided(to: dict[str, Any], raw: str) -> str:
     """Return the target of a condition or a switch."""
-    value = parsed(raw)
-    names = coerced(value) if isinstance(value, dict) else None
+    value = parse_output(raw)
+    names = coerce_literals(value) if isinstance(value, dict) else None
     if "condition" in to:
         condition = to["condition"]
         met = names is not None and holds(condition["expression"], names)
@@ -232,7 +232,7 @@ def decided(to: dict[str, Any], raw: str) -> str:
 
 def listed(raw: str, key: str) -> list[Any]:
     """Return the items of an output."""
-    value = parsed(raw)
+    value = parse_output(raw)
     if isinstance(value, list):
         return value
     if isinstance(value, dict) and key != ".":

@@ -24,8 +24,8 @@ from asl.dialects.codemie.writing.reads import Output
 from asl.dialects.codemie.writing.results import Result
 from asl.dialects.yaml_writer import written
 from asl.expr.codemie.conditions import holds
-from asl.expr.codemie.outputs import NOTHING, coerced, parsed
-from asl.expr.codemie.placeholders import filled
+from asl.expr.codemie.outputs import NOTHING, coerce_literals, parse_output
+from asl.expr.codemie.placeholders import fill
 from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.codemie_reference import Failed, Reference
 from tests.examples import examples
@@ -71,7 +71,7 @@ def _conditions() -> st.SearchStrategy[str]:
 @settings(deadline=None, max_examples=examples(50))
 def test_a_translated_condition_decides_like_the_original(condition: str, output: Any) -> None:
     """In JSONata a condition holds for the same outputs, whatever is missing or of another type."""
-    seen = coerced(output)
+    seen = coerce_literals(output)
     # A boolean is not ordered among numbers in JSONata (docs/dialects/codemie.md).
     ordered = any(sign in condition for sign in "<>")
     assume(not (ordered and any(type(each) is bool for each in seen.values())))
@@ -84,7 +84,7 @@ def test_a_translated_condition_decides_like_the_original(condition: str, output
 @settings(deadline=None, max_examples=examples(50))
 def test_a_condition_as_a_plain_rule_decides_like_the_original(condition: str, output: Any) -> None:
     """What fails in it makes all of it false; L-COERCE tells of texts that say values."""
-    assume(coerced(output) == output)
+    assume(coerce_literals(output) == output)
     ordered = any(sign in condition for sign in "<>")
     assume(not (ordered and any(type(each) is bool for each in output.values())))
     try:
@@ -122,7 +122,7 @@ def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("start", "becomes"), [("", ""), ("{{a}}", "x")])
 def test_a_text_full_of_braces_is_filled_in_bearable_time(start: str, becomes: str) -> None:
     """It would take hours, were the rest looked through for an end at each of them."""
-    assert filled(start + "{{" * 300_000, {"a": "x"}) == becomes + "{{" * 300_000
+    assert fill(start + "{{" * 300_000, {"a": "x"}) == becomes + "{{" * 300_000
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_text_full_of_braces_is_filled_in_bearable_time(start: str, becomes: s
 )
 def test_a_long_output_is_parsed_in_bearable_time(text: str, found: Any) -> None:
     """It would take hours, were the rest looked through at each blank or quote."""
-    assert parsed(text) == found
+    assert parse_output(text) == found
 
 
 JSON = st.recursive(
@@ -153,14 +153,14 @@ def test_an_output_in_json_is_read_as_it_is(value: Any) -> None:
     """JSON says what it says; but null says nothing."""
     text = json.dumps(value)
     assume(value is not None)
-    assert parsed(text) == value
+    assert parse_output(text) == value
 
 
 @given(JSON)
 def test_an_output_as_python_writes_it_is_read(value: Any) -> None:
     """So do Python's literals, unless they are JSON that says something else."""
     assume(value is not None)
-    assert parsed(repr(value)) == value
+    assert parse_output(repr(value)) == value
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=6), JSON, min_size=1, max_size=4))

@@ -14,7 +14,7 @@ from asl.dialects.contenox.chain import Branch, Chain
 from asl.dialects.contenox.reading import read
 from asl.dialects.contenox.restoring import restored
 from asl.dialects.contenox.tokens import aliases, holds
-from asl.expr.contenox.rendering import MAX_LENGTH, filled
+from asl.expr.contenox.rendering import MAX_LENGTH, render
 from asl.expr.contenox.templates import parse
 from tests.dialects.spoilt import read_or_refused, spoilt
 from tests.examples import examples
@@ -47,7 +47,7 @@ def test_a_template_is_filled_in_refused_or_ends_the_run(text: str, value: Any) 
         assert 0 <= fault.offset <= len(text)
         return
     try:
-        assert len(filled(value, text, "2024-01-01T00:00:00Z")) <= MAX_LENGTH
+        assert len(render(value, text, "2024-01-01T00:00:00Z")) <= MAX_LENGTH
     except StateError as error:
         assert error.name == "States.Runtime"
         assert error.cause
@@ -63,7 +63,7 @@ def test_a_template_is_filled_in_refused_or_ends_the_run(text: str, value: Any) 
 def test_a_template_that_grows_is_stopped(text: str) -> None:
     """Loops within each other do not go on for ever."""
     with pytest.raises(StateError) as stopped:
-        filled(list(range(2000)), text)
+        render(list(range(2000)), text)
     assert stopped.value.name == "States.Runtime"
 
 

@@ -15,8 +15,8 @@ from asl.dialects.flujo.reading import read
 from asl.dialects.flujo.restoring import restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition
-from asl.expr.flujo.conditions import MODES, Failure, Names, expression
-from asl.expr.flujo.templates import MAX_LENGTH, Scope, parse, rendered
+from asl.expr.flujo.conditions import MODES, FlujoConditionError, FlujoNames, compile_expression
+from asl.expr.flujo.templates import MAX_LENGTH, TemplateScope, parse, render
 from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.spoilt import read_or_refused, spoilt
 from tests.examples import examples
@@ -40,8 +40,8 @@ def test_a_rule_as_a_condition_without_loss_decides_like_the_original(data: st.D
     assume(not losses.found)
     names = {"r": {"a": a, "b": b, "c": {"d": d}}}
     try:
-        found = bool(expression(said).value(Names(None, names, {})))
-    except Failure:
+        found = bool(compile_expression(said).value(FlujoNames(None, names, {})))
+    except FlujoConditionError:
         found = False
     assert found == decided(rule, names), said
 
@@ -85,15 +85,15 @@ WORDS = st.sampled_from(
 def test_a_condition_has_a_value_or_fails(text: str, value: Any, mode: str) -> None:
     """Or it is none; nothing else happens, whatever there is to be compared."""
     try:
-        found = expression(text, mode)
+        found = compile_expression(text, mode)
     except ExpressionFault as fault:
         assert fault.code == "FL-EXPRESSION"
         assert 0 <= fault.offset <= len(text)
         return
     assert all(0 <= offset <= len(text) and reason for offset, reason, _ in found.doomed)
     try:
-        found.value(Names(value, {"a": value}, {"a": value, "b": 1}))
-    except Failure as failure:
+        found.value(FlujoNames(value, {"a": value}, {"a": value, "b": 1}))
+    except FlujoConditionError as failure:
         assert str(failure)
 
 
@@ -103,7 +103,7 @@ def test_a_condition_has_a_value_or_fails(text: str, value: Any, mode: str) -> N
 def test_a_condition_that_is_too_deep_is_refused(text: str) -> None:
     """Before the stack ends."""
     with pytest.raises(ExpressionFault):
-        expression(text)
+        compile_expression(text)
 
 
 PLAIN = st.recursive(
@@ -283,15 +283,15 @@ PARTS = st.sampled_from(
 @settings(deadline=None, max_examples=examples(85))
 def test_a_template_is_filled_in_or_given_up(text: str, value: Any) -> None:
     """Whatever it holds, and whatever there is to be filled in."""
-    scope = Scope({"a": value}, value, {"b": value})
+    scope = TemplateScope({"a": value}, value, {"b": value})
     try:
         parse(text)
     except ExpressionFault as fault:
         assert fault.code == "FL-TEMPLATE"
         assert 0 <= fault.offset <= len(text)
-        assert rendered(text, scope) is None
+        assert render(text, scope) is None
         return
-    found = rendered(text, scope)
+    found = render(text, scope)
     assert found is not None
     assert len(found) <= MAX_LENGTH
 
@@ -307,14 +307,14 @@ def test_a_template_is_filled_in_or_given_up(text: str, value: Any) -> None:
 )
 def test_a_long_template_is_read_in_bearable_time(text: str) -> None:
     """It would take hours, where blanks or braces were looked through again and again."""
-    assert rendered(text, Scope({}, None, {})) in (None, "{{" * 50_000)
+    assert render(text, TemplateScope({}, None, {})) in (None, "{{" * 50_000)
 
 
 def test_a_template_that_grows_is_stopped() -> None:
     """Rounds within rounds do not go on for ever."""
     text = "{{#each context.a}}" * 3 + "x" + "{{/each}}" * 3
     with pytest.raises(StateError) as stopped:
-        rendered(text, Scope({"a": list(range(2000))}, None, {}))
+        render(text, TemplateScope({"a": list(range(2000))}, None, {}))
     assert stopped.value.name == "States.Runtime"
 
 

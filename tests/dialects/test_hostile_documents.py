@@ -8,8 +8,8 @@ import asl
 from asl.core.json_text import read_data
 from asl.core.work import WorkExceeded, WorkMeter
 from asl.dialects.flujo.rules import MAX_TRIALS
-from asl.expr.codemie.outputs import parsed
-from asl.expr.codemie.placeholders import MAX_LENGTH, filled
+from asl.expr.codemie.outputs import parse_output
+from asl.expr.codemie.placeholders import MAX_LENGTH, fill
 
 Made = dict[str, Any]
 
@@ -134,7 +134,7 @@ def test_placeholders_within_placeholders_are_bounded(scope: Made) -> None:
     """Values that refer to each other's placeholders grow up to a length, and no further."""
     meter = WorkMeter()
     try:
-        length = len(filled("{{p0}}", scope, deep=True, meter=meter))
+        length = len(fill("{{p0}}", scope, deep=True, meter=meter))
     except WorkExceeded:
         return
     assert length < 2 * MAX_LENGTH
@@ -143,7 +143,7 @@ def test_placeholders_within_placeholders_are_bounded(scope: Made) -> None:
 @pytest.mark.parametrize("scope", [DOUBLED, ALL, SELF], ids=["doubled", "all", "self"])
 def test_placeholders_in_values_are_not_resolved(scope: Made) -> None:
     """What is put in is text, whatever it holds."""
-    assert filled("{{p0}}", scope) == scope["p0"]
+    assert fill("{{p0}}", scope) == scope["p0"]
 
 
 BRACES = ("{", '{"', '{"a":', "[", "{}{", "{'a':", '"{', "{{", "```json\n{", '{\\"')
@@ -164,7 +164,7 @@ def test_answers_of_braces_alone_are_texts(piece: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("asl.expr.codemie.outputs.WorkMeter", Counting)
         patch.setattr("asl.expr.codemie.outputs.MAX_MARKS", most)
-        parsed(answer)
+        parse_output(answer)
     assert scanned <= most + 1
     with pytest.raises(ValueError):  # noqa: PT011
         read_data(answer)

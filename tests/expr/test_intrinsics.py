@@ -17,8 +17,15 @@ from asl.core.profile import AWS, DEFAULT, Profile
 from asl.core.values import compact, json_equal
 from asl.core.work import WorkMeter
 from asl.expr.frame import Evaluate
-from asl.expr.intrinsics import ALLOWED_IN_ERROR_PATH, FUNCTIONS, Call, check, compile, parse
-from asl.expr.intrinsics import Path as PathArgument
+from asl.expr.intrinsics import (
+    ALLOWED_IN_ERROR_PATH,
+    FUNCTIONS,
+    IntrinsicCall,
+    PathArgument,
+    check,
+    compile,
+    parse,
+)
 
 Json = Any
 
@@ -622,7 +629,7 @@ def test_usual_slips_have_a_hint(text: str, hint: str) -> None:
 def test_calls_nest_ten_deep() -> None:
     """Specification 1.2: the eleventh level is a fault at its place."""
     deepest = "States.Array(" * 10 + ")" * 10
-    assert isinstance(parse(deepest), Call)
+    assert isinstance(parse(deepest), IntrinsicCall)
     with pytest.raises(ExpressionFault) as caught:
         parse(f"States.Array({deepest})")
     assert (caught.value.code, caught.value.offset) == ("V-INTR-04", 130)

@@ -13,7 +13,7 @@ from asl.dialects.codemie.config import ACTORS, END, FORMS, Config, State
 from asl.dialects.codemie.options import DEFAULT, Options
 from asl.dialects.codemie.transforms import misfits
 from asl.expr.codemie.conditions import parse
-from asl.expr.codemie.placeholders import placeholders
+from asl.expr.codemie.placeholders import find_placeholders
 
 __all__ = ["of_shape", "of_states"]
 
@@ -345,7 +345,7 @@ def _templates(value: Json, pointer: str) -> Iterator[Finding]:
 
 def _template(text: str, pointer: str) -> Iterator[Finding]:
     told = False
-    for each in placeholders(text):
+    for each in find_placeholders(text):
         if each.steps is None:
             yield Finding(
                 "CM-TEMPLATE",

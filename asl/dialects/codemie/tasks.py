@@ -10,8 +10,8 @@ from asl.dialects.codemie.config import END, Config, State
 from asl.dialects.codemie.options import Options
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.queries import query
-from asl.expr.codemie.outputs import usable
-from asl.expr.codemie.placeholders import placeholders
+from asl.expr.codemie.outputs import parse_schema
+from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["INPUT", "RETRIED", "Tasks"]
@@ -95,7 +95,7 @@ class Tasks:
         text = state.value.get("output_schema")
         if text is None or "assistant_id" not in state.value:
             return None
-        schema = usable(text)
+        schema = parse_schema(text)
         if schema is None:
             self.findings.append(
                 Finding(
@@ -121,7 +121,7 @@ class Tasks:
         else:
             made["task"] = self.text(state)
             if "output_schema" in state.value:
-                schema = usable(state.value["output_schema"])
+                schema = parse_schema(state.value["output_schema"])
                 made["output_schema"] = state.value["output_schema"] if schema is None else schema
                 if schema is not None:
                     made["errors"] = query(f"$codemie_errors({INPUT})")
@@ -134,7 +134,7 @@ class Tasks:
         """Return the task text of an assistant: an expression if there is something to resolve."""
         task: str = state.value.get("task", "")
         resolves = state.value.get("resolve_dynamic_values_in_prompt") is not False
-        if resolves and any(each.steps for each in placeholders(task)):
+        if resolves and any(each.steps for each in find_placeholders(task)):
             return query(self.filled(literal(task)))
         if task.startswith("{%") or task.endswith("%}"):
             return query(literal(task))

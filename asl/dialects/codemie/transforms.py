@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.dialects import shapes
 from asl.dialects.codemie.shape import CODES
 from asl.dialects.shapes import OBJECT, TEXT, TEXTS, Items, Shape, anything
-from asl.expr.codemie.placeholders import placeholders
+from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.codemie.transforms import MAPPINGS
 
 __all__ = ["misfits", "sayable"]
@@ -34,7 +34,7 @@ def _type(value: Json) -> str | None:
 def _template(value: Json) -> str | None:
     if type(value) is not str:
         return "must be a string"
-    known = all(each.steps for each in placeholders(value))
+    known = all(each.steps for each in find_placeholders(value))
     return None if known else "has a placeholder that is not understood"
 
 

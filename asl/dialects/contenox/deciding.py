@@ -12,16 +12,16 @@ from asl.core.values import Json
 from asl.dialects.contenox.chain import Branch, Chain, Task
 from asl.expr.contenox import handlers
 from asl.expr.contenox.templates import (
-    Block,
-    Call,
-    Constant,
     Expression,
-    Field,
     Node,
     Show,
+    TemplateBlock,
+    TemplateCall,
+    TemplateConstant,
+    TemplateField,
     parse,
 )
-from asl.expr.contenox.texts import shown
+from asl.expr.contenox.texts import template_text
 from asl.expr.text_matching import escape_glob
 
 __all__ = ["Beyond", "Case", "cases", "rule"]
@@ -57,7 +57,10 @@ def cases(chain: Chain, task: Task) -> list[Case] | None:
         return None
     try:
         listed = _listed(parse(task.template))
-        words = [(test, text, str(handlers.command(text)["eval"])) for test, text in listed or ()]
+        words = [
+            (test, text, str(handlers.parse_transition(text)["eval"]))
+            for test, text in listed or ()
+        ]
     except (ExpressionFault, StateError):
         return None
     found = (
@@ -69,13 +72,18 @@ def cases(chain: Chain, task: Task) -> list[Case] | None:
 
 def _listed(nodes: Sequence[Node]) -> list[tuple[Expression | None, str]] | None:
     """Return the texts of a template with one `if`, None for any other."""
-    blocks = [index for index, each in enumerate(nodes) if isinstance(each, Block)]
+    blocks = [index for index, each in enumerate(nodes) if isinstance(each, TemplateBlock)]
     if not blocks:
         text = _text(nodes)
         return None if text is None else [(None, text)]
     block = nodes[blocks[0]]
     before, after = _text(nodes[: blocks[0]]), _text(nodes[blocks[0] + 1 :])
-    if not isinstance(block, Block) or block.kind != "if" or before is None or after is None:
+    if (
+        not isinstance(block, TemplateBlock)
+        or block.kind != "if"
+        or before is None
+        or after is None
+    ):
         return None
     body, others = _text(block.body), _listed(block.otherwise)
     if body is None or others is None:
@@ -91,8 +99,8 @@ def _text(nodes: Sequence[Node]) -> str | None:
         match node:
             case str():
                 parts.append(node)
-            case Show(Constant(value)):
-                parts.append(shown(value))
+            case Show(TemplateConstant(value)):
+                parts.append(template_text(value))
             case _:
                 return None
     return "".join(parts)
@@ -118,21 +126,27 @@ _PATTERNS: Final[Mapping[str, str]] = {
 def rule(test: Expression, find: Find) -> Rule | bool:
     """Return a condition as a rule, or its truth where it is known; raises Beyond."""
     match test:
-        case Constant(value):
+        case TemplateConstant(value):
             return bool(value)
-        case Call("and" | "or" as word, given):
+        case TemplateCall("and" | "or" as word, given):
             return _joined(word == "and", [rule(each, find) for each in given])
-        case Call("not", (inner,)):
+        case TemplateCall("not", (inner,)):
             return _not(rule(inner, find))
-        case Call("eq", (first, *others)):
+        case TemplateCall("eq", (first, *others)):
             return _joined(False, [_equal(first, each, find) for each in others])
-        case Call("ne", (first, other)):
+        case TemplateCall("ne", (first, other)):
             return _not(_equal(first, other, find))
-        case Call(word, (Constant() as first, Field() as second)) if word in _TURNED:
-            return rule(Call(_TURNED[word], (second, first)), find)
-        case Call(word, (Field(names), Constant(value))) if word in _ORDERED:
+        case TemplateCall(word, (TemplateConstant() as first, TemplateField() as second)) if (
+            word in _TURNED
+        ):
+            return rule(TemplateCall(_TURNED[word], (second, first)), find)
+        case TemplateCall(word, (TemplateField(names), TemplateConstant(value))) if (
+            word in _ORDERED
+        ):
             return {"Variable": _path(names, find), f"{_kind(value)}{_ORDERED[word]}": value}
-        case Call(word, (Constant(str() as part), Field(names))) if word in _PATTERNS:
+        case TemplateCall(word, (TemplateConstant(str() as part), TemplateField(names))) if (
+            word in _PATTERNS
+        ):
             pattern = _PATTERNS[word].format(escape_glob(part))
             return {"Variable": _path(names, find), "StringMatches": pattern}
     raise Beyond
@@ -156,16 +170,16 @@ def _not(found: Rule | bool) -> Rule | bool:
 
 def _equal(one: Expression, other: Expression, find: Find) -> Rule | bool:
     match one, other:
-        case Constant(left), Constant(right):
+        case TemplateConstant(left), TemplateConstant(right):
             return type(left) is type(right) and left == right
-        case Constant(), Field():
+        case TemplateConstant(), TemplateField():
             return _equal(other, one, find)
-        case Field(names), Constant(None):
+        case TemplateField(names), TemplateConstant(None):
             path = _path(names, find)
             return {
                 "Or": [{"Variable": path, "IsPresent": False}, {"Variable": path, "IsNull": True}]
             }
-        case Field(names), Constant(value):
+        case TemplateField(names), TemplateConstant(value):
             return {"Variable": _path(names, find), f"{_kind(value)}Equals": value}
     raise Beyond
 

@@ -16,7 +16,7 @@ from asl.dialects.contenox.rules import exits
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
 from asl.dialects.queries import handed, query
-from asl.expr.contenox.templates import Macro, macros_in
+from asl.expr.contenox.templates import Macro, find_macros
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["Built", "built"]
@@ -212,7 +212,7 @@ class _Machine:
         """Return a text that is filled in as an expression."""
         chain_id = str(self.chain.value.get("id") or "")
         parts, at, timed = [], 0, False
-        for start, end, macro in macros_in(written):
+        for start, end, macro in find_macros(written):
             if _is_chain_id(macro):
                 parts += [written[at:start], chain_id]
                 at = end
@@ -229,7 +229,7 @@ class _Machine:
             return {key: self.plain(each) for key, each in value.items()}
         if isinstance(value, list):
             return [self.plain(each) for each in value]
-        if isinstance(value, str) and (macros_in(value) or "{%" in value or "%}" in value):
+        if isinstance(value, str) and (find_macros(value) or "{%" in value or "%}" in value):
             return query(self.text(value, "expanded"))
         return value
 
@@ -482,7 +482,7 @@ def _edges_read(chain: Chain) -> set[tuple[str, str]]:
             if branch.operator == "edge_traversed_at_least":
                 found.add(edge(branch.value["edge"]))
         for key in ("prompt_template", "system_instruction"):
-            for _, _, macro in macros_in(task.value.get(key) or ""):
+            for _, _, macro in find_macros(task.value.get(key) or ""):
                 if macro.name == "edge_count" and "->" in macro.payload:
                     source, _, target = macro.payload.partition("->")
                     found.add((source.strip(), target.strip()))
@@ -496,7 +496,7 @@ def _needed(chain: Chain) -> list[Json]:
         value = task.value
         texts = [value.get("prompt_template"), value.get("system_instruction"), task.config]
         for text in _texts([*texts, task.tool.get("args")]):
-            for _, _, macro in macros_in(text):
+            for _, _, macro in find_macros(text):
                 if macro.needed:
                     found[macro.payload] = None
     return [*found]

@@ -13,8 +13,8 @@ from asl.dialects.contenox.tokens import aliases, evaluations, holds
 from asl.dialects.contenox.whens import edge, number, range_of, seconds
 from asl.dialects.names import computed
 from asl.expr.contenox.chain_data import JSON_PATH, STRATEGIES
-from asl.expr.contenox.templates import Block as TemplateBlock
-from asl.expr.contenox.templates import Macro, Node, macros_in, names_in, parse
+from asl.expr.contenox.templates import Macro, Node, find_macros, parse, variable_names
+from asl.expr.contenox.templates import TemplateBlock as TemplateBlock
 from asl.expr.paths.syntax import parse_path
 
 __all__ = ["of_names", "of_tasks"]
@@ -372,10 +372,10 @@ def _templates(chain: Chain, task: Task) -> Iterator[Finding]:
         for macro in _macros(nodes):
             yield from _macro(macro, place, written.find(macro.written))
     for key, written in _plain(task.value.get("execute_config"), f"{task.pointer}/execute_config"):
-        for start, _, macro in macros_in(written):
+        for start, _, macro in find_macros(written):
             yield from _macro(macro, key, start)
     written = task.value.get("system_instruction", "")
-    for start, _, macro in macros_in(written):
+    for start, _, macro in find_macros(written):
         yield from _macro(macro, f"{task.pointer}/system_instruction", start)
 
 
@@ -429,7 +429,7 @@ def _variables(chain: Chain) -> Iterator[Finding]:
         if task.input_var and task.input_var not in known:
             yield _unknown(task.input_var, known, f"{task.pointer}/input_var", None)
         try:
-            names = dict.fromkeys(names_in(parse(task.template)))
+            names = dict.fromkeys(variable_names(parse(task.template)))
         except ExpressionFault:
             continue  # another rule tells
         for name in names:

@@ -6,7 +6,7 @@ from typing import Final
 from asl.dialects.contenox.chain import Branch, Chain, Task
 from asl.dialects.contenox.whens import number, range_of
 from asl.expr.contenox.handlers import TOKENS
-from asl.expr.contenox.texts import between, greater, less
+from asl.expr.contenox.texts import is_between, is_greater, is_less
 
 __all__ = ["ALIASING", "aliases", "evaluations", "holds", "tool_token"]
 
@@ -82,9 +82,9 @@ def holds(branch: Branch, said: str, words: Iterable[str]) -> bool:
         case "ends_with":
             return said.endswith(when)
         case "gt":
-            return bool(greater(said, number(when)))
+            return bool(is_greater(said, number(when)))
         case "lt":
-            return bool(less(said, number(when)))
+            return bool(is_less(said, number(when)))
         case "in_range" | "range":
-            return bool(between(said, *range_of(branch.operator, when)))
+            return bool(is_between(said, *range_of(branch.operator, when)))
     return True

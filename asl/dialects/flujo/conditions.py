@@ -9,7 +9,7 @@ import ast
 from typing import Final
 
 from asl.core.errors import ExpressionFault
-from asl.expr.flujo.conditions import expression, numeric
+from asl.expr.flujo.conditions import compile_expression, parse_number
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["fails", "plain", "yields_boolean"]
@@ -23,7 +23,7 @@ def plain(text: str, output: str) -> str | None:
     *output* is where `output` and `previous_step` are in the data.
     """
     try:
-        return _said(expression(text).tree, output)
+        return _said(compile_expression(text).tree, output)
     except (ExpressionFault, _Beyond):
         return None
 
@@ -56,7 +56,7 @@ def _grouped(node: ast.expr, output: str) -> str:
 
 def _text(node: ast.expr) -> str:
     match node:
-        case ast.Constant(value=str() as text) if numeric(text) is None:
+        case ast.Constant(value=str() as text) if parse_number(text) is None:
             return literal(text)
     raise _Beyond
 
@@ -99,7 +99,7 @@ _WORDS: Final = frozenset(("and", "or", "in", "function", "true", "false", "null
 
 def yields_boolean(text: str) -> bool:
     """Whether a condition has the value true or false, or fails."""
-    tree = expression(text).tree
+    tree = compile_expression(text).tree
     return isinstance(tree, ast.BoolOp | ast.Compare) or (
         isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
     )
@@ -107,7 +107,7 @@ def yields_boolean(text: str) -> bool:
 
 def fails(text: str, mode: str = "") -> bool:
     """Whether a condition may fail."""
-    found = expression(text, mode)
+    found = compile_expression(text, mode)
     if found.doomed or mode == "strict":
         return True
     return any(

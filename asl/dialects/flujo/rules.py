@@ -12,9 +12,9 @@ from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, Machine, Rule, St
 from asl.dialects.flujo.options import Options
 from asl.dialects.flujo.rounds import rounds_of
 from asl.dialects.names import computed
-from asl.expr.flujo.conditions import expression
+from asl.expr.flujo.conditions import compile_expression
 from asl.expr.flujo.control_flow import MERGES
-from asl.expr.flujo.templates import names_in, parse
+from asl.expr.flujo.templates import parse, paths_in
 
 __all__ = ["of_blueprint"]
 
@@ -207,7 +207,7 @@ def _condition(text: Json, step: Step, options: Options, loop: bool) -> Iterator
 
 def _expression(text: str, place: str, options: Options, effect: str) -> Iterator[Finding]:
     try:
-        found = expression(text, options.expressions)
+        found = compile_expression(text, options.expressions)
     except ExpressionFault as fault:
         yield Finding(fault.code, fault.message, place, fault.hint, inside=fault.offset)
         return
@@ -234,7 +234,7 @@ def _texts(step: Step) -> Iterator[Finding]:
         if "}}" not in text[last:] and text[last - 1 : last] != "\\":
             message = "this is not closed, so it stays in the text as it is"
             yield Finding("FL-TEMPLATE", message, step.at(key), "close it with }}", inside=last)
-        for steps, offset in names_in(parts):
+        for steps, offset in paths_in(parts):
             if steps == ("context",) or steps == ("steps",):
                 yield Finding(
                     "FL-MISSING",

@@ -16,7 +16,7 @@ from asl.core.values import Json
 from asl.core.work import WorkExceeded, WorkLimits, WorkMeter, count_values
 from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parse_python
 
-__all__ = ["COMPARISONS", "Failure", "holds", "parse", "value_of"]
+__all__ = ["COMPARISONS", "CodemieConditionError", "evaluate", "holds", "parse"]
 
 LIMITS: Final = WorkLimits(steps=500_000, bytes=8 * 1024 * 1024)
 """What one condition may do."""
@@ -30,7 +30,7 @@ INSTEAD: Final = "it is false as it stands: let the actor put what it tells into
 Names: TypeAlias = Mapping[str, Json]
 
 
-class Failure(Exception):
+class CodemieConditionError(Exception):
     """An evaluation failed: whatever it was part of is false."""
 
 
@@ -183,7 +183,7 @@ _NAMED: Mapping[type[ast.AST], str] = {
 
 
 @lru_cache(maxsize=512)
-def _known(text: str, members: bool) -> ast.expr | None:
+def _parse_cached(text: str, members: bool) -> ast.expr | None:
     try:
         return parse(text, members=members)
     except ExpressionFault:
@@ -194,16 +194,16 @@ def holds(
     text: str, names: Names, *, members: bool = False, meter: WorkMeter | None = None
 ) -> bool:
     """Whether a condition is true of these names; a failure makes it false."""
-    tree = _known(text, members)
+    tree = _parse_cached(text, members)
     if tree is None:
         return False
     try:
-        return bool(value_of(tree, names, meter))
-    except Failure:
+        return bool(evaluate(tree, names, meter))
+    except CodemieConditionError:
         return False
 
 
-def value_of(tree: ast.expr, names: Names, meter: WorkMeter | None = None) -> Any:
+def evaluate(tree: ast.expr, names: Names, meter: WorkMeter | None = None) -> Any:
     """Return the value of an expression that was read here; raises Failure.
 
     A *meter* counts the work of several expressions.
@@ -214,11 +214,11 @@ def value_of(tree: ast.expr, names: Names, meter: WorkMeter | None = None) -> An
         count_values(value, meter)
         return value
     except WorkExceeded:
-        raise Failure("too much work") from None
+        raise CodemieConditionError("too much work") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        raise Failure(str(error)) from None
+        raise CodemieConditionError(str(error)) from None
     except RecursionError:
-        raise Failure("too deep") from None
+        raise CodemieConditionError("too deep") from None
 
 
 class _Evaluation:
@@ -262,7 +262,7 @@ class _Evaluation:
                 return self.item(self.value(held), index)
             case ast.Call():
                 return self.called(node)
-        raise Failure("beyond the grammar")
+        raise CodemieConditionError("beyond the grammar")
 
     def counted(self, value: Any) -> Any:
         """Count what it takes to look through a value."""
@@ -275,7 +275,7 @@ class _Evaluation:
         if name in ("true", "false"):
             return name == "true"
         if name not in self.names:
-            raise Failure(f"there is no {name}")
+            raise CodemieConditionError(f"there is no {name}")
         return self.names[name]
 
     def joined(self, every: bool, parts: list[ast.expr]) -> Any:
@@ -295,21 +295,21 @@ class _Evaluation:
         for one, other in ((left, right), (right, left)):
             if isinstance(one, str | list | tuple):
                 if isinstance(op, ast.Mod):
-                    raise Failure("% takes numbers")
+                    raise CodemieConditionError("% takes numbers")
                 times = other if type(other) is int else 1
                 more = len(other) if isinstance(other, str | list | tuple) else 0
                 length = len(one) * max(times, 1) + more
                 if length > MAX_ITEMS:
-                    raise Failure("too long")
+                    raise CodemieConditionError("too long")
                 self.spend(length >> 4)
                 self.meter.spend_bytes(8 * length)
         return self.bounded(_BINARIES[type(op)](left, right))
 
     def bounded(self, value: Any) -> Any:
         if type(value) is int and value.bit_length() > MAX_BITS:
-            raise Failure("too large")
+            raise CodemieConditionError("too large")
         if type(value) is float and not -MAX_FLOAT <= value <= MAX_FLOAT:
-            raise Failure("not a finite number")
+            raise CodemieConditionError("not a finite number")
         return value
 
     def compared(self, node: ast.Compare) -> bool:
@@ -319,7 +319,7 @@ class _Evaluation:
             if isinstance(op, ast.Is | ast.IsNot) and not (
                 isinstance(each, ast.Constant | ast.Name) and (right is None or type(right) is bool)
             ):
-                raise Failure("is only takes None, True and False")
+                raise CodemieConditionError("is only takes None, True and False")
             if not isinstance(op, ast.Is | ast.IsNot):
                 self.counted(left)
                 self.counted(right)
@@ -339,7 +339,7 @@ class _Evaluation:
 
     def member(self, held: Any, name: str) -> Any:
         if not isinstance(held, dict):
-            raise Failure(f"no member {name}")
+            raise CodemieConditionError(f"no member {name}")
         return held[name]
 
     def called(self, node: ast.Call) -> Any:
@@ -348,7 +348,7 @@ class _Evaluation:
             arguments = [self.value(each) for each in node.args]
             method = METHODS[node.func.attr].get(_kind(held))
             if method is None:
-                raise Failure(f"no method {node.func.attr}")
+                raise CodemieConditionError(f"no method {node.func.attr}")
             self.counted(held)
             for argument in arguments:
                 self.counted(argument)
@@ -391,9 +391,9 @@ def _kind(value: Any) -> str:
     return "object" if isinstance(value, dict) else "list" if isinstance(value, list) else ""
 
 
-def _replaced(text: str, old: str, new: str, *count: int) -> str:
+def _replace(text: str, old: str, new: str, *count: int) -> str:
     if len(text) + (text.count(old) + 1) * len(new) > max(MAX_ITEMS, len(text)):
-        raise Failure("too long")
+        raise CodemieConditionError("too long")
     return text.replace(old, new, *count)
 
 
@@ -434,7 +434,7 @@ METHODS: Final[Mapping[str, Mapping[str, Callable[..., Any]]]] = {
     "startswith": {"text": str.startswith},
     "endswith": {"text": str.endswith},
     "split": {"text": str.split},
-    "replace": {"text": _replaced},
+    "replace": {"text": _replace},
     "find": {"text": str.find},
     "count": {"text": str.count, "list": list.count},
     "isdigit": {"text": str.isdigit},

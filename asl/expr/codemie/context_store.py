@@ -1,8 +1,8 @@
-"""The data of an execution: the context, and beside it under `cm` what the platform keeps.
+"""The data of an execution: the context at the root, and the platform's own data under `cm`.
 
-The context's keys stand at the root. `cm` has `last` (the text of the last output), `history` (the
-messages, in documents with assistants), in an iteration `item`, and in a branch `writes` (what it
-has written so far) and `inherited` (how many messages it began with). `steps` counts the states.
+`cm` has `last` (the text of the last output), `steps` (the number of states so far), `history` (the
+messages, in documents with assistants), in an iteration `item`, and in a branch `writes` (its
+writes to the context so far) and `inherited` (the number of messages that it began with).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,29 +11,29 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import StateError
 from asl.core.pointers import unescape
 from asl.core.values import Json, index_of
-from asl.expr.codemie.outputs import NOTHING, as_text, coerced, parsed, values
+from asl.expr.codemie.outputs import NOTHING, as_text, coerce_literals, context_values, parse_output
 from asl.expr.codemie.placeholders import Scope
 
 __all__ = [
     "RESERVED",
     "Write",
-    "applied",
-    "begun",
-    "closed",
+    "apply_write",
+    "check_recursion_limit",
+    "close_data",
     "context_of",
     "history",
-    "in_scope",
-    "items",
-    "joined",
+    "join_branches",
     "last_object",
+    "list_items",
     "message",
-    "opened",
-    "picked",
-    "refused",
-    "resumed",
-    "stepping",
-    "stored",
-    "unreserved",
+    "open_data",
+    "pick_part",
+    "refuse_answer",
+    "resume_data",
+    "scope_of",
+    "start_branch",
+    "store_result",
+    "without_reserved",
 ]
 
 RESERVED: Final = "cm"
@@ -45,38 +45,38 @@ Write: TypeAlias = Mapping[str, Json]
 Flags: TypeAlias = Mapping[str, Any]
 
 
-def opened(data: Json) -> tuple[Context, dict[str, Json]]:
+def open_data(data: Json) -> tuple[Context, dict[str, Json]]:
     """Return the context and what stands under `cm`; a raw input is taken as the platform does."""
     if isinstance(data, dict):
         kept = data.get(RESERVED)
-        return unreserved(data), dict(kept) if isinstance(kept, dict) else {}
+        return without_reserved(data), dict(kept) if isinstance(kept, dict) else {}
     text = as_text(data)
-    found = parsed(text)
-    context = unreserved(found) if isinstance(found, dict) else {}
+    found = parse_output(text)
+    context = without_reserved(found) if isinstance(found, dict) else {}
     return context, {"last": text, "history": [message("human", text)]}
 
 
-def unreserved(found: Mapping[str, Json]) -> Context:
+def without_reserved(found: Mapping[str, Json]) -> Context:
     """Return the keys that may stand in the context."""
     return {key: value for key, value in found.items() if key != RESERVED}
 
 
-def closed(context: Context, kept: Mapping[str, Json]) -> dict[str, Json]:
+def close_data(context: Context, kept: Mapping[str, Json]) -> dict[str, Json]:
     """Return the data of an execution."""
     return {**context, RESERVED: kept}
 
 
 def context_of(data: Json) -> Context:
     """Return the context alone."""
-    return opened(data)[0]
+    return open_data(data)[0]
 
 
-def in_scope(data: Json) -> Scope:
+def scope_of(data: Json) -> Scope:
     """Return what placeholders may name: the context, and `task`.
 
     `task` is the item of an iteration, else the last output; a key of the context comes first.
     """
-    context, kept = opened(data)
+    context, kept = open_data(data)
     for implicit in ("item", "last"):
         if implicit in kept:
             return {"task": kept[implicit], **context}
@@ -85,7 +85,7 @@ def in_scope(data: Json) -> Scope:
 
 def history(data: Json) -> Json:
     """Return the messages so far."""
-    return opened(data)[1].get("history", [])
+    return open_data(data)[1].get("history", [])
 
 
 def message(role: str, content: str, state: str | None = None) -> dict[str, Json]:
@@ -96,15 +96,15 @@ def message(role: str, content: str, state: str | None = None) -> dict[str, Json
 
 def last_object(data: Json) -> dict[str, Json]:
     """Return the last output as conditions see it: without keys if it is no object."""
-    found = parsed(opened(data)[1].get("last", ""))
-    return coerced(found) if isinstance(found, dict) else {}
+    found = parse_output(open_data(data)[1].get("last", ""))
+    return coerce_literals(found) if isinstance(found, dict) else {}
 
 
 # --------------------------------------------------------------------------------------------
 # Writes
 
 
-def applied(context: Context, write: Write) -> Context:
+def apply_write(context: Context, write: Write) -> Context:
     """Return the context after a write."""
     if "clear" in write:
         return {}
@@ -112,15 +112,18 @@ def applied(context: Context, write: Write) -> Context:
         return {key: value for key, value in context.items() if key not in write["remove"]}
     if "set" in write:
         return {**context, **write["set"]}
-    return {**context, **{key: _appended(context, key, each) for key, each in _appends(write)}}
+    return {
+        **context,
+        **{key: _append_value(context, key, each) for key, each in _append_items(write)},
+    }
 
 
-def _appends(write: Write) -> Iterable[tuple[str, Json]]:
+def _append_items(write: Write) -> Iterable[tuple[str, Json]]:
     found: Mapping[str, Json] = write["append"]
     return found.items()
 
 
-def _appended(context: Context, key: str, value: Json) -> Json:
+def _append_value(context: Context, key: str, value: Json) -> Json:
     old = context.get(key)
     if old is None:
         return [value]
@@ -139,59 +142,61 @@ def _writes(output: Json, raw: str, flags: Flags) -> Iterator[Write]:
     if flags.get("store_in_context") is False:
         return
     how = "append" if flags.get("append_to_context") else "set"
-    if found := unreserved(values(output)):
+    if found := without_reserved(context_values(output)):
         yield {how: found}
     if flags.get("output_key") is not None:
         yield {how: {flags["output_key"]: raw}}
 
 
-def stored(data: Json, result: Json, state: str | None, flags: Flags) -> Json:
+def store_result(data: Json, result: Json, state: str | None, flags: Flags) -> Json:
     """Return the data after a state: its answer is written, and becomes a message of *state*.
 
     Without a state there is no history. *flags* are those of the state's `next`.
     """
-    context, kept = opened(data)
+    context, kept = open_data(data)
     raw = as_text(result)
-    writes = list(_writes(parsed(raw), raw, flags))
+    writes = list(_writes(parse_output(raw), raw, flags))
     for write in writes:
-        context = applied(context, write)
+        context = apply_write(context, write)
     first = kept.pop("entered", False)
     if first:
-        writes = [*_promoted(kept, flags), *writes]
+        writes = [*_item_writes(kept, flags), *writes]
     if "writes" in kept:
         kept["writes"] = [*kept["writes"], *writes]
     if state is None:
         kept.pop("history", None)
     else:
-        _told(kept, raw, state, flags, first=first)
+        _add_messages(kept, raw, state, flags, first=first)
     kept["last"] = raw
     kept.pop("refused", None)
     if flags.get("override_task"):
         kept["item"] = raw
     kept["steps"] = kept.get("steps", 0) + 1
-    return stepping(closed(context, kept), flags.get("recursion_limit"))
+    return check_recursion_limit(close_data(context, kept), flags.get("recursion_limit"))
 
 
-def stepping(data: Json, limit: float | None) -> Json:
+def check_recursion_limit(data: Json, limit: float | None) -> Json:
     """Return the data of a run that goes on to another state.
 
     Raises StateError("CM.RecursionLimit") where that would be one too many.
     """
-    if limit is not None and opened(data)[1].get("steps", 0) >= limit:
+    if limit is not None and open_data(data)[1].get("steps", 0) >= limit:
         raise StateError(
             "CM.RecursionLimit", f"the run has reached its recursion_limit of {limit:g} states"
         )
     return data
 
 
-def _promoted(kept: Mapping[str, Json], flags: Flags) -> Iterator[Write]:
+def _item_writes(kept: Mapping[str, Json], flags: Flags) -> Iterator[Write]:
     """Yield the keys of an item as the first write of its branch."""
     item = kept.get("item")
     if isinstance(item, dict) and flags.get("store_in_context") is not False:
-        yield {"append" if flags.get("append_to_context") else "set": unreserved(item)}
+        yield {"append" if flags.get("append_to_context") else "set": without_reserved(item)}
 
 
-def _told(kept: dict[str, Json], raw: str, state: str, flags: Flags, *, first: bool) -> None:
+def _add_messages(
+    kept: dict[str, Json], raw: str, state: str, flags: Flags, *, first: bool
+) -> None:
     """Add what a state said to the messages."""
     messages = kept.get("history", [])
     if flags.get("clear_prior_messages"):
@@ -209,84 +214,84 @@ def _told(kept: dict[str, Json], raw: str, state: str, flags: Flags, *, first: b
 # Gates and refusals
 
 
-def resumed(data: Json, record: Mapping[str, Json], state: str | None) -> Json:
+def resume_data(data: Json, record: Mapping[str, Json], state: str | None) -> Json:
     """Return the data after a gate: what was entered there is a message and, if it is an object,
     written into the context.
     """
-    context, kept = opened(data)
+    context, kept = open_data(data)
     given = record.get("input")
     if given is None or given == "":
-        return closed(context, kept)
+        return close_data(context, kept)
     text = as_text(given)
-    found = parsed(text)
+    found = parse_output(text)
     if isinstance(found, dict):
-        write = {"set": unreserved(found)}
-        context = applied(context, write)
+        write = {"set": without_reserved(found)}
+        context = apply_write(context, write)
         if "writes" in kept:
             kept["writes"] = [*kept["writes"], write]
     if state is not None:
         kept["history"] = [*kept.get("history", []), message("human", text, state)]
-    return closed(context, kept)
+    return close_data(context, kept)
 
 
-def refused(data: Json, error: Mapping[str, Json], limit: int) -> Json:
+def refuse_answer(data: Json, error: Mapping[str, Json], limit: int) -> Json:
     """Return the data after an answer that did not fit its schema: the agent is to be told.
 
     Raises StateError("CM.OutputSchema") for the answer that exhausts the limit.
     """
-    context, kept = opened(data)
+    context, kept = open_data(data)
     faults = [*kept.get("refused", []), error["Cause"]]
     if len(faults) >= limit:
         raise StateError("CM.OutputSchema", error["Cause"])
-    return closed(context, {**kept, "refused": faults})
+    return close_data(context, {**kept, "refused": faults})
 
 
-def errors(data: Json) -> Json:
+def refusal_causes(data: Json) -> Json:
     """Return what was wrong with the answers that this state has refused so far."""
-    return opened(data)[1].get("refused", [])
+    return open_data(data)[1].get("refused", [])
 
 
-def last(data: Json) -> Json:
+def last_output(data: Json) -> Json:
     """Return the last output as it was parsed, else its text."""
-    text = opened(data)[1].get("last", "")
-    found = parsed(text)
+    text = open_data(data)[1].get("last", "")
+    found = parse_output(text)
     return text if found is NOTHING else found
 
 
 EVERYTHING: Final = ["*"]
 
 
-def begun(data: Json) -> Json:
+def start_branch(data: Json) -> Json:
     """Return what a branch of a fork begins with: a copy of the data, and nothing written yet."""
-    context, kept = opened(data)
-    return closed(context, _beginning(kept))
+    context, kept = open_data(data)
+    return close_data(context, _branch_data(kept))
 
 
-def entered(data: Json, item: Json, include: list[str]) -> Json:
+def start_item(data: Json, item: Json, include: list[str]) -> Json:
     """Return what an item's branch begins with; the keys of an object are in its context.
 
     *include* lists the keys of the context that it may see, `*` for all.
     """
-    context, kept = opened(data)
+    context, kept = open_data(data)
     if "*" not in include:
         context = {key: value for key, value in context.items() if key in include}
     if isinstance(item, dict):
-        context = {**context, **unreserved(item)}
-    return closed(context, {**_beginning(kept), "item": item, "entered": True})
+        context = {**context, **without_reserved(item)}
+    return close_data(context, {**_branch_data(kept), "item": item, "entered": True})
 
 
-def _beginning(kept: Mapping[str, Json]) -> dict[str, Json]:
+def _branch_data(kept: Mapping[str, Json]) -> dict[str, Json]:
     begun = {key: kept[key] for key in ("last", "history", "item", "steps") if key in kept}
     return {**begun, "inherited": len(kept.get("history", ())), "writes": []}
 
 
-def joined(data: Json, branches: Iterable[Mapping[str, Json]]) -> Json:
+def join_branches(data: Json, branches: Iterable[Mapping[str, Json]]) -> Json:
     """Return the data after a fork: the writes of its branches, one branch after the other.
 
     What they have said follows the messages from before, and the last output is the array of their
     last outputs.
     """
-    context, kept = opened(data)
+    context, kept = open_data(data)
     writes: list[Json] = []
     messages = list(kept.get("history", ()))
     outputs, steps = [], kept.get("steps", 0)
@@ -297,27 +302,27 @@ def joined(data: Json, branches: Iterable[Mapping[str, Json]]) -> Json:
         messages += own.get("history", [])[own["inherited"] :]
         outputs.append(own.get("last", ""))
     for write in writes:
-        context = applied(context, write)
+        context = apply_write(context, write)
     if "writes" in kept:
         kept["writes"] = [*kept["writes"], *writes]
     if messages:
         kept["history"] = messages
-    return closed(context, {**kept, "last": as_text(outputs), "steps": steps})
+    return close_data(context, {**kept, "last": as_text(outputs), "steps": steps})
 
 
 # --------------------------------------------------------------------------------------------
 # Items
 
 
-def items(data: Json, key: str) -> list[Json]:
+def list_items(data: Json, key: str) -> list[Json]:
     """Return the items that the last output has under a key, or at a JSON Pointer.
 
     A list is itself the items, whatever the key; what is no list is one item. Raises
     StateError("CM.IterKey") where nothing is there.
     """
-    output = last(data)
+    output = last_output(data)
     if key.startswith("/"):
-        found = _at(output, key)
+        found = _follow_pointer(output, key)
         if found is NOTHING:
             raise StateError("CM.IterKey", f"the output has nothing at {key!r}")
         return found if isinstance(found, list) else [found]
@@ -331,23 +336,23 @@ def items(data: Json, key: str) -> list[Json]:
     return found if isinstance(found, list) else [found]
 
 
-def picked(result: Json, pointer: str) -> Json:
+def pick_part(result: Json, pointer: str) -> Json:
     """Return the part of a tool's result at a JSON Pointer.
 
     Raises StateError("CM.ResultPointer") where nothing is there.
     """
-    found = _at(result, pointer)
+    found = _follow_pointer(result, pointer)
     if found is NOTHING:
         raise StateError("CM.ResultPointer", f"the result has nothing at {pointer!r}")
     return found
 
 
-def _at(value: Json, pointer: str) -> Json:
+def _follow_pointer(value: Json, pointer: str) -> Json:
     """Return what a pointer leads to, else NOTHING; texts on the way are parsed."""
     inner = pointer.strip("/")
     for segment in inner.split("/") if inner else ():
         if isinstance(value, str):
-            value = parsed(value)
+            value = parse_output(value)
         if isinstance(value, dict):
             decoded = unescape(segment)
             value = value.get(segment, value.get(decoded, NOTHING))
@@ -360,6 +365,6 @@ def _at(value: Json, pointer: str) -> Json:
     if not inner and not isinstance(value, dict | list):
         return NOTHING
     if pointer.endswith("/") and isinstance(value, str):
-        found = parsed(value)
+        found = parse_output(value)
         return value if found is NOTHING else found
     return value

@@ -15,15 +15,15 @@ from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 
 __all__ = [
     "NOTHING",
+    "as_bounded_text",
     "as_text",
-    "coerced",
-    "parsed",
-    "read_as",
-    "shown_as_text",
-    "usable",
-    "valid",
-    "values",
-    "walked",
+    "coerce_literals",
+    "context_values",
+    "follow_steps",
+    "parse_output",
+    "parse_schema",
+    "read_literal",
+    "validate_output",
 ]
 
 NOTHING: Final[Any] = object()
@@ -50,27 +50,27 @@ def as_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def parsed(text: str) -> Json:
+def parse_output(text: str) -> Json:
     """Return the value that a text holds, else NOTHING.
 
     The whole text counts first, then the first fenced block of JSON, then the first object that
     stands anywhere. A text that says `null` or `None` holds no value.
     """
-    found = _whole(text)
+    found = _parse_whole(text)
     if found is not NOTHING:
         return found
     for fence in _FENCES:
         if match := fence.search(text):
-            found = _whole(match[1].strip())
+            found = _parse_whole(match[1].strip())
             if found is not NOTHING:
                 return found
     for part in _braced(text):
-        found = _whole(part)
+        found = _parse_whole(part)
         return found if isinstance(found, dict) else NOTHING
     return NOTHING
 
 
-def shown_as_text(value: Json, meter: WorkMeter) -> str:
+def as_bounded_text(value: Json, meter: WorkMeter) -> str:
     """Return the same, and count it; raises WorkExceeded for a value that is too large."""
     if isinstance(value, dict | list) and not fits(value, MAX_SHOWN):
         meter.exceed("bytes")
@@ -79,12 +79,12 @@ def shown_as_text(value: Json, meter: WorkMeter) -> str:
     return text
 
 
-def walked(value: Json, steps: Iterable[str], meter: WorkMeter) -> Json:
+def follow_steps(value: Json, steps: Iterable[str], meter: WorkMeter) -> Json:
     """Return what steps lead to from a value, else NOTHING; a text on the way is parsed."""
     for step in steps:
         if isinstance(value, str):
             meter.spend(len(value))
-            value = parsed(value)
+            value = parse_output(value)
         if isinstance(value, dict) and step in value:
             value = value[step]
         elif isinstance(value, list) and (index := index_of(step, value)) is not None:
@@ -94,7 +94,7 @@ def walked(value: Json, steps: Iterable[str], meter: WorkMeter) -> Json:
     return value
 
 
-def values(output: Json) -> dict[str, Json]:
+def context_values(output: Json) -> dict[str, Json]:
     """Return what an output writes into the context: root keys of an object or of a list's."""
     if isinstance(output, dict):
         return output
@@ -105,23 +105,23 @@ def values(output: Json) -> dict[str, Json]:
     return merged
 
 
-def coerced(output: dict[str, Json]) -> dict[str, Json]:
+def coerce_literals(output: dict[str, Json]) -> dict[str, Json]:
     """Return an output as conditions see it: texts at its root that say a literal are that."""
-    return {key: read_as(each) if type(each) is str else each for key, each in output.items()}
+    return {key: read_literal(each) if type(each) is str else each for key, each in output.items()}
 
 
-def read_as(text: str) -> Json:
+def read_literal(text: str) -> Json:
     """Return what a condition sees where this text stands at the root of an output."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.strip() == "None":
         return None
-    found = _whole(text)
+    found = _parse_whole(text)
     # With blanks around it the word is a text, as on the platform.
     return text if found is NOTHING or type(found) is bool else found
 
 
-def _whole(text: str) -> Json:
+def _parse_whole(text: str) -> Json:
     stripped = text.strip()
     if stripped in ("", "null", "None"):
         return NOTHING
@@ -133,7 +133,7 @@ def _whole(text: str) -> Json:
         return NOTHING
     try:
         return copy_foreign(_Literal(stripped).value())
-    except (_NoLiteral, NotJson, ValueError):
+    except (_NotLiteral, NotJson, ValueError):
         return NOTHING
 
 
@@ -192,7 +192,7 @@ def _closing(text: str, start: int, meter: WorkMeter) -> int | None:
     return None
 
 
-class _NoLiteral(Exception):
+class _NotLiteral(Exception):
     """The text is no literal of the subset."""
 
 
@@ -231,14 +231,14 @@ class _Literal:
         """Return the value of the whole text; raises _NoLiteral."""
         found = self.read(0)
         if self.kind:
-            raise _NoLiteral
+            raise _NotLiteral
         return found
 
     def advance(self) -> None:
         match = _TOKEN.match(self.text, self.at)
         if match is None:
             if self.text[self.at :].strip():
-                raise _NoLiteral
+                raise _NotLiteral
             self.kind, self.token = "", ""
             return
         self.at = match.end()
@@ -253,7 +253,7 @@ class _Literal:
 
     def read(self, depth: int) -> Json:
         if depth > MAX_DEPTH:
-            raise _NoLiteral
+            raise _NotLiteral
         kind, token = self.kind, self.token
         self.advance_or_fail()
         if kind == "mark":
@@ -261,19 +261,19 @@ class _Literal:
                 return self.mapping(depth)
             if token in "[(":
                 return self.items("]" if token == "[" else ")", depth)
-            raise _NoLiteral
+            raise _NotLiteral
         if kind == "name":
             return _NAMES[token]
         if kind == "text":
-            return unescaped(token[1:-1])
+            return unescape(token[1:-1])
         digits = "".join(token.split())
         if len(digits) > _DIGITS:
-            raise _NoLiteral
+            raise _NotLiteral
         return int(digits) if kind == "int" else _finite(digits)
 
     def advance_or_fail(self) -> None:
         if not self.kind:
-            raise _NoLiteral
+            raise _NotLiteral
         self.advance()
 
     def items(self, end: str, depth: int) -> Json:
@@ -283,7 +283,7 @@ class _Literal:
             found.append(self.read(depth + 1))
             if not self.took(","):
                 if not self.took(end):
-                    raise _NoLiteral
+                    raise _NotLiteral
                 break
             comma = True
         if end == ")" and len(found) == 1 and not comma:
@@ -295,16 +295,16 @@ class _Literal:
         while not self.took("}"):
             key = self.read(depth + 1)
             if type(key) is not str or not self.took(":"):
-                raise _NoLiteral
+                raise _NotLiteral
             found[key] = self.read(depth + 1)
             if not self.took(","):
                 if not self.took("}"):
-                    raise _NoLiteral
+                    raise _NotLiteral
                 break
         return found
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return what the characters of a Python text stand for."""
     return _ESCAPE.sub(_character, text) if "\\" in text else text
 
@@ -324,7 +324,7 @@ SHOWN: Final = 20
 """How many faults of one answer are told."""
 
 
-def usable(text: str) -> dict[str, Json] | None:
+def parse_schema(text: str) -> dict[str, Json] | None:
     """Return the JSON Schema that a text is, None for one that only hints at a shape."""
     try:
         schema = orjson.loads(text)
@@ -349,12 +349,12 @@ def _local(schema: Json) -> bool:
     return all(map(_local, schema.values()))
 
 
-def valid(result: Json, schema: Mapping[str, Json]) -> Json:
+def validate_output(result: Json, schema: Mapping[str, Json]) -> Json:
     """Return an answer that fits a schema; raises StateError("CM.OutputSchema") for another.
 
     Its cause tells every fault, for the agent that is asked again.
     """
-    output = parsed(as_text(result))
+    output = parse_output(as_text(result))
     value = as_text(result) if output is NOTHING else output
     faults = sorted(_faults(value, compact(schema)))
     if faults:
@@ -364,11 +364,11 @@ def valid(result: Json, schema: Mapping[str, Json]) -> Json:
 
 def _faults(value: Json, schema: str) -> set[str]:
     try:
-        return {_told(error) for error in judge(schema, "Draft7Validator", value)}
+        return {_error_text(error) for error in judge(schema, "Draft7Validator", value)}
     except WorkExceeded as error:
         return {f"the answer cannot be judged: {error}"}
 
 
-def _told(error: Any) -> str:
+def _error_text(error: Any) -> str:
     place = "".join(f"/{step}" for step in error.absolute_path)
     return f"{place or 'the answer'}: {excerpt(error.message, 200)}"

@@ -7,9 +7,9 @@ from typing import Final, TypeAlias
 
 from asl.core.values import Json
 from asl.core.work import WorkMeter
-from asl.expr.codemie.outputs import NOTHING, shown_as_text, walked
+from asl.expr.codemie.outputs import NOTHING, as_bounded_text, follow_steps
 
-__all__ = ["Placeholder", "argument", "filled", "looked_up", "placeholders"]
+__all__ = ["Placeholder", "fill", "find_placeholders", "look_up", "resolve_argument"]
 
 MAX_DEPTH: Final = 10
 """How often what a placeholder stands for may hold further ones."""
@@ -43,7 +43,7 @@ class Placeholder:
         return None if self.steps is None else self.steps[0]
 
 
-def placeholders(text: str) -> Iterator[Placeholder]:
+def find_placeholders(text: str) -> Iterator[Placeholder]:
     """Yield the placeholders of a text."""
     for match in _BRACES.finditer(text, 0, text.rfind("}}") + 2):  # none is closed behind that
         yield Placeholder(match.start(), match.end(), _steps(match[1].strip()))
@@ -63,14 +63,14 @@ def _steps(text: str) -> Steps | None:
     return tuple(steps)
 
 
-def looked_up(steps: Steps, scope: Scope, meter: WorkMeter) -> Json:
+def look_up(steps: Steps, scope: Scope, meter: WorkMeter) -> Json:
     """Return what steps lead to, else NOTHING; a text on the way is parsed."""
     if steps[0] not in scope:
         return NOTHING
-    return walked(scope[steps[0]], steps[1:], meter)
+    return follow_steps(scope[steps[0]], steps[1:], meter)
 
 
-def filled(text: str, scope: Scope, *, deep: bool = False, meter: WorkMeter | None = None) -> str:
+def fill(text: str, scope: Scope, *, deep: bool = False, meter: WorkMeter | None = None) -> str:
     """Return a text with its placeholders resolved; what leads nowhere stays as it is.
 
     What is put in is text, whatever it holds; only with *deep* placeholders within it are resolved.
@@ -94,7 +94,7 @@ class _Filling:
             return text
         self.meter.spend(len(text) >> 3)
         parts, at = [], 0
-        for each in placeholders(text):
+        for each in find_placeholders(text):
             self.meter.spend(PLACEHOLDER)
             parts.append(text[at : each.start])
             parts.append(self.resolved(text[each.start : each.end], each, within))
@@ -105,34 +105,34 @@ class _Filling:
     def resolved(self, written: str, place: Placeholder, within: frozenset[str]) -> str:
         if place.steps is None or self.left <= 0:
             return written
-        value = looked_up(place.steps, self.scope, self.meter)
+        value = look_up(place.steps, self.scope, self.meter)
         if value is NOTHING:
             return written
         name = place.steps[0]
         if isinstance(value, str) and name not in within and len(within) < self.depth:
             shown = self.text(value, within | {name})
         else:
-            shown = shown_as_text(value, self.meter)
+            shown = as_bounded_text(value, self.meter)
         self.left -= len(shown)
         self.meter.spend_bytes(len(shown))
         return shown
 
 
-def argument(value: Json, scope: Scope, meter: WorkMeter, *, deep: bool = False) -> Json:
+def resolve_argument(value: Json, scope: Scope, meter: WorkMeter, *, deep: bool = False) -> Json:
     """Return an argument with its placeholders resolved, at any depth.
 
     A text that is one placeholder becomes what that stands for, of whatever type.
     """
     meter.spend()
     if isinstance(value, dict):
-        return {key: argument(each, scope, meter, deep=deep) for key, each in value.items()}
+        return {key: resolve_argument(each, scope, meter, deep=deep) for key, each in value.items()}
     if isinstance(value, list):
-        return [argument(each, scope, meter, deep=deep) for each in value]
+        return [resolve_argument(each, scope, meter, deep=deep) for each in value]
     if not isinstance(value, str):
         return value
-    found = list(placeholders(value))
+    found = list(find_placeholders(value))
     if len(found) == 1 and found[0].steps and value.strip() == value[found[0].start : found[0].end]:
-        meant = looked_up(found[0].steps, scope, meter)
+        meant = look_up(found[0].steps, scope, meter)
         if meant is not NOTHING and not isinstance(meant, str):
             return meant
-    return filled(value, scope, deep=deep, meter=meter)
+    return fill(value, scope, deep=deep, meter=meter)

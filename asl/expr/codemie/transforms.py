@@ -7,12 +7,12 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
 from asl.core.work import WorkMeter, fail_beyond_limits
-from asl.expr.codemie.conditions import Failure, holds, parse, value_of
-from asl.expr.codemie.context_store import context_of, history, last
-from asl.expr.codemie.outputs import NOTHING, parsed, walked
-from asl.expr.codemie.placeholders import filled
+from asl.expr.codemie.conditions import CodemieConditionError, evaluate, holds, parse
+from asl.expr.codemie.context_store import context_of, history, last_output
+from asl.expr.codemie.outputs import NOTHING, follow_steps, parse_output
+from asl.expr.codemie.placeholders import fill
 
-__all__ = ["MAPPINGS", "transformed"]
+__all__ = ["MAPPINGS", "transform"]
 
 FAILED: Final = "CM.TransformFailed"
 
@@ -21,13 +21,13 @@ class _Missing(Exception):
     """A mapping has no value."""
 
 
-def transformed(data: Json, config: Mapping[str, Any]) -> Json:
+def transform(data: Json, config: Mapping[str, Any]) -> Json:
     """Return what a transform node gives; raises StateError("CM.TransformFailed")."""
     with fail_beyond_limits():
-        return _transformed(data, config, WorkMeter())
+        return _transform(data, config, WorkMeter())
 
 
-def _transformed(data: Json, config: Mapping[str, Any], meter: WorkMeter) -> Json:
+def _transform(data: Json, config: Mapping[str, Any], meter: WorkMeter) -> Json:
     policy = config.get("on_error", "fail")
     found: dict[str, Json] = {}
     try:
@@ -38,10 +38,10 @@ def _transformed(data: Json, config: Mapping[str, Any], meter: WorkMeter) -> Jso
                 found[mapping["output_field"]] = MAPPINGS[mapping["type"]](
                     mapping, {**source, **found}, meter
                 )
-            except (_Missing, Failure) as fault:
+            except (_Missing, CodemieConditionError) as fault:
                 if policy != "partial":
                     raise _Missing(f"{mapping['output_field']}: {fault}") from None
-        return _shaped(found, config.get("output_schema"))
+        return _apply_schema(found, config.get("output_schema"))
     except _Missing as fault:
         if policy == "skip":
             return {}
@@ -56,17 +56,17 @@ def _source(data: Json, config: Mapping[str, Any], meter: WorkMeter) -> dict[str
     if kind == "messages":
         source = {"messages": history(data)}
     elif kind == "user_input":
-        source = last(data)
+        source = last_output(data)
     elif kind == "state_schema":
         source = {"context_store": source, "messages": history(data)}
     if "input_key" in config:
-        source = _walked(source, config["input_key"], meter)
-        source = parsed(source) if isinstance(source, str) else source
+        source = _follow_path(source, config["input_key"], meter)
+        source = parse_output(source) if isinstance(source, str) else source
     return source if isinstance(source, dict) else {"value": source}
 
 
-def _walked(source: Json, path: str, meter: WorkMeter) -> Json:
-    found = walked(source, path.split("."), meter)
+def _follow_path(source: Json, path: str, meter: WorkMeter) -> Json:
+    found = follow_steps(source, path.split("."), meter)
     if found is NOTHING:
         raise _Missing(f"there is nothing at {path!r}")
     return found
@@ -74,13 +74,13 @@ def _walked(source: Json, path: str, meter: WorkMeter) -> Json:
 
 def _extract(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
     try:
-        return _walked(source, mapping["source_path"], meter)
+        return _follow_path(source, mapping["source_path"], meter)
     except _Missing:
         return mapping.get("default")
 
 
 def _array_map(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
-    values = _walked(source, mapping["source_path"], meter)
+    values = _follow_path(source, mapping["source_path"], meter)
     if not isinstance(values, list):
         raise _Missing(f"{mapping['source_path']!r} is no list")
     found = []
@@ -93,7 +93,7 @@ def _array_map(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: Wo
         value = item
         if "item_field" in mapping:
             try:
-                value = _walked(item, mapping["item_field"], meter)
+                value = _follow_path(item, mapping["item_field"], meter)
             except _Missing:
                 value = None
         if value is not None:
@@ -111,9 +111,9 @@ def _condition(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: Wo
 
 def _script(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
     try:
-        return _as_json(value_of(parse(mapping["script"], members=True), source, meter))
+        return _as_json(evaluate(parse(mapping["script"], members=True), source, meter))
     except ExpressionFault as fault:
-        raise Failure(fault.message) from None
+        raise CodemieConditionError(fault.message) from None
 
 
 def _as_json(value: Any) -> Json:
@@ -125,7 +125,7 @@ def _as_json(value: Any) -> Json:
 
 
 def _template(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
-    return filled(mapping["template"], source, meter=meter)
+    return fill(mapping["template"], source, meter=meter)
 
 
 Mapped: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Json], WorkMeter], Json]
@@ -149,7 +149,7 @@ _COERCED: Final[Mapping[str, Callable[[Any], Json]]] = {
 }
 
 
-def _shaped(found: dict[str, Json], schema: Json) -> Json:
+def _apply_schema(found: dict[str, Json], schema: Json) -> Json:
     """Return the values with their simple types, once all that are required are there."""
     if not isinstance(schema, dict):
         return found

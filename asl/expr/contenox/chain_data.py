@@ -21,28 +21,28 @@ __all__ = [
     "JSON_PATH",
     "STRATEGIES",
     "Data",
-    "after",
-    "composed",
-    "counted",
-    "done",
-    "failed",
+    "complete_task",
+    "compose_output",
+    "count_transition",
+    "fail_task",
+    "final_error",
+    "get_variable",
     "input_of",
-    "opened",
-    "refusal",
-    "traversals",
-    "variable",
+    "open_data",
+    "runtime_error",
+    "transition_count",
     "variables",
 ]
 
 Data: TypeAlias = dict[str, Any]
 
 
-def refusal(cause: str) -> StateError:
+def runtime_error(cause: str) -> StateError:
     """The error of what is no failure of a task: nobody tries it again or catches it."""
     return StateError("States.Runtime", cause)
 
 
-def opened(data: Json) -> Data:
+def open_data(data: Json) -> Data:
     """Return the data of an execution; an input becomes what a chain begins with."""
     if isinstance(data, dict):
         if "input" in data and "output" in data and isinstance(data.get("variables"), dict):
@@ -55,48 +55,48 @@ def opened(data: Json) -> Data:
 
 def input_of(data: Json) -> Json:
     """Return what moves along."""
-    found: Json = opened(data)["output"]
+    found: Json = open_data(data)["output"]
     return found
 
 
 def variables(data: Json) -> dict[str, Json]:
     """Return all variables that templates may name."""
-    found = opened(data)
+    found = open_data(data)
     named = {"input": found["input"], **found["variables"]}
     if found["variables"]:
         named["previous_output"] = found["output"]
     return named
 
 
-def variable(data: Json, name: str) -> Json:
+def get_variable(data: Json, name: str) -> Json:
     """Return a variable; one that is not there ends the run."""
     named = variables(data)
     if name not in named:
-        raise refusal(f"there is no variable {name!r} yet")
+        raise runtime_error(f"there is no variable {name!r} yet")
     return named[name]
 
 
-def done(data: Json, task: str, handled: Mapping[str, Json]) -> Data:
+def complete_task(data: Json, task: str, handled: Mapping[str, Json]) -> Data:
     """Return the data after a task: *handled* is its `output` and what it evaluates to, `eval`."""
-    found = opened(data)
+    found = open_data(data)
     named = {**found["variables"], task: handled["output"]}
     new = {**found, "output": handled["output"], "eval": handled["eval"], "variables": named}
     new.pop("failure", None)  # a success forgets it
     return new
 
 
-def failed(data: Json, task: str, error: Json, given: Json) -> Data:
+def fail_task(data: Json, task: str, error: Json, given: Json) -> Data:
     """Return the data behind a task that failed: its input moves on, and the message is kept."""
     message = _message(task, error)
-    found = {key: value for key, value in opened(data).items() if key != "eval"}
+    found = {key: value for key, value in open_data(data).items() if key != "eval"}
     found.setdefault("failure", message)
     errors = {"last_error": message, f"{task}_error": message}
     return {**found, "output": given, "variables": {**found["variables"], task: given, **errors}}
 
 
-def after(data: Json, task: str, error: Json) -> Json:
+def final_error(data: Json, task: str, error: Json) -> Json:
     """Return the error that ends a run; behind a failure its cause leads with the first one."""
-    first = opened(data).get("failure")
+    first = open_data(data).get("failure")
     if first is None or not isinstance(error, dict):
         return error
     return {**error, "Cause": f"{first}; then {_message(task, error)}"}
@@ -107,16 +107,16 @@ def _message(task: str, error: Json) -> str:
     return f"task {task}: {told.get('Cause') or told.get('Error') or 'failed'}"
 
 
-def counted(data: Json, edge: str) -> Data:
+def count_transition(data: Json, edge: str) -> Data:
     """Return the data after a transition that somebody counts."""
-    found = opened(data)
+    found = open_data(data)
     edges = found.get("edges", {})
     return {**found, "edges": {**edges, edge: edges.get(edge, 0) + 1}}
 
 
-def traversals(data: Json, edge: str) -> int:
+def transition_count(data: Json, edge: str) -> int:
     """Return how often a transition was made."""
-    found: int = opened(data).get("edges", {}).get(edge, 0)
+    found: int = open_data(data).get("edges", {}).get(edge, 0)
     return found
 
 
@@ -132,22 +132,24 @@ STRATEGIES: Final[Mapping[str, str]] = {
 """The strategies of the engine by the names that they are written with."""
 
 
-def composed(data: Json, task: str, compose: Mapping[str, Any], when: str | None = None) -> Data:
+def compose_output(
+    data: Json, task: str, compose: Mapping[str, Any], when: str | None = None
+) -> Data:
     """Return the data after a composition; what fails ends the run.
 
     With `json_path:...` a new variable is made of the output; any other strategy puts the output
     and the variable `with_var` together. *when* is that of the branch, None for the composition of
     a task itself.
     """
-    found = opened(data)
+    found = open_data(data)
     name, strategy = compose["with_var"], compose.get("strategy") or ""
     if strategy.startswith(JSON_PATH):
-        value = _picked(found["output"], strategy.removeprefix(JSON_PATH).strip())
+        value = _select_json_path(found["output"], strategy.removeprefix(JSON_PATH).strip())
         return {**found, "variables": {**found["variables"], name: value}}
     named = variables(data)
     if name not in named:
-        raise refusal(f"there is no variable {name!r} to compose with")
-    value = _together(STRATEGIES[strategy], found["output"], named[name], of_task=when is None)
+        raise runtime_error(f"there is no variable {name!r} to compose with")
+    value = _combine(STRATEGIES[strategy], found["output"], named[name], of_task=when is None)
     new = {task: value}
     if when is not None:
         said = when.lower().replace(" ", "_").replace("-", "_")
@@ -155,40 +157,40 @@ def composed(data: Json, task: str, compose: Mapping[str, Any], when: str | None
     return {**found, "output": value, "variables": {**found["variables"], **new}}
 
 
-def _picked(output: Json, path: str) -> Json:
+def _select_json_path(output: Json, path: str) -> Json:
     if isinstance(output, str):
         try:
             output = read_data(output)
         except ValueError:
-            raise refusal(f"{JSON_PATH}{path} finds nothing: the output is no JSON") from None
+            raise runtime_error(f"{JSON_PATH}{path} finds nothing: the output is no JSON") from None
     try:
         parsed = parse_path(path)
         nodes = select(parsed.segments, output, output)
     except (ExpressionFault, StateError) as fault:
-        raise refusal(f"{JSON_PATH}{path}: {fault}") from None
+        raise runtime_error(f"{JSON_PATH}{path}: {fault}") from None
     if not nodes:
-        raise refusal(f"{JSON_PATH}{path} finds nothing in the output")
+        raise runtime_error(f"{JSON_PATH}{path} finds nothing in the output")
     return nodes[0] if parsed.definite else nodes
 
 
-def _together(strategy: str, left: Json, right: Json, *, of_task: bool) -> Json:
+def _combine(strategy: str, left: Json, right: Json, *, of_task: bool) -> Json:
     if strategy == "":
-        strategy = _chosen(left, right)
+        strategy = _choose_strategy(left, right)
     if strategy == "merge":
-        return _merged(left, right)
+        return _merge_chats(left, right)
     if strategy == "append":
-        return _appended(left, right, of_task)
+        return _append_text(left, right, of_task)
     objects = [each for each in (left, right) if isinstance(each, dict)]
     if of_task:
         if len(objects) < 2:
-            raise refusal("override needs two objects")
-        return _deep(cast(dict[str, Json], left), cast(dict[str, Json], right))
+            raise runtime_error("override needs two objects")
+        return _merge_deep(cast(dict[str, Json], left), cast(dict[str, Json], right))
     if len(objects) == 2:
         return {**cast(dict[str, Json], right), **cast(dict[str, Json], left)}
     return objects[0] if objects else left
 
 
-def _chosen(left: Json, right: Json) -> str:
+def _choose_strategy(left: Json, right: Json) -> str:
     chats = is_chat(left), is_chat(right)
     if all(chats):
         return "merge"
@@ -196,9 +198,9 @@ def _chosen(left: Json, right: Json) -> str:
     return "append" if any(chats) and any(texts) else "override"
 
 
-def _merged(left: Json, right: Json) -> Json:
+def _merge_chats(left: Json, right: Json) -> Json:
     if not is_chat(left) or not is_chat(right):
-        raise refusal("merge_chat_histories needs two chats")
+        raise runtime_error("merge_chat_histories needs two chats")
     one, other = cast(dict[str, Any], left), cast(dict[str, Any], right)
     merged = {**other, **one, "messages": [*other["messages"], *one["messages"]]}
     for count in ("input_tokens", "output_tokens", "inputTokens", "outputTokens"):
@@ -213,10 +215,10 @@ def _tokens(value: Json) -> float:
     return value if type(value) is int or type(value) is float else 0
 
 
-def _appended(left: Json, right: Json, of_task: bool) -> Json:
+def _append_text(left: Json, right: Json, of_task: bool) -> Json:
     text, chat = (left, right) if isinstance(left, str) else (right, left)
     if not isinstance(text, str) or not is_chat(chat):
-        raise refusal("append_string_to_chat_history needs a text and a chat")
+        raise runtime_error("append_string_to_chat_history needs a text and a chat")
     found = cast(dict[str, Any], chat)
     if of_task:
         messages = [{"role": "system", "content": text}, *found["messages"]]
@@ -225,12 +227,12 @@ def _appended(left: Json, right: Json, of_task: bool) -> Json:
     return {**found, "messages": messages}
 
 
-def _deep(left: Mapping[str, Json], right: Mapping[str, Json]) -> dict[str, Json]:
+def _merge_deep(left: Mapping[str, Json], right: Mapping[str, Json]) -> dict[str, Json]:
     merged = dict(left)
     for key, value in right.items():
         own = merged.get(key)
         both = isinstance(own, dict) and isinstance(value, dict)
         merged[key] = (
-            _deep(cast(dict[str, Json], own), cast(dict[str, Json], value)) if both else value
+            _merge_deep(cast(dict[str, Json], own), cast(dict[str, Json], value)) if both else value
         )
     return merged

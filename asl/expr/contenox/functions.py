@@ -15,83 +15,87 @@ from asl.expr.jsonata.functions.dialects import function_table
 __all__ = ["TABLE"]
 
 
-def _asked(chat: Json, tools: list[str]) -> Json:
+def _requests_tool(chat: Json, tools: list[str]) -> Json:
     """Whether the last message asks for any of these tools."""
-    return bool(handlers.calls(chat, tools))
+    return bool(handlers.tool_calls(chat, tools))
 
 
-def _failed(found: Json, task: str, error: Json, *given: Json) -> Json:
-    return chain_data.failed(found, task, error, given[0] if given else chain_data.input_of(found))
+def _fail_task(found: Json, task: str, error: Json, *given: Json) -> Json:
+    return chain_data.fail_task(
+        found, task, error, given[0] if given else chain_data.input_of(found)
+    )
 
 
-def _tried(found: Json, task: str, handler: str, given: Json) -> Json:
+def _try_handler(found: Json, task: str, handler: str, given: Json) -> Json:
     """Do a task that no agent does; behind its failure the data evaluates to nothing."""
     try:
-        return chain_data.done(found, task, _OWN[handler](given))
+        return chain_data.complete_task(found, task, _LOCAL_HANDLERS[handler](given))
     except StateError as error:
         if error.name == "States.Runtime":
             raise
-        return chain_data.failed(found, task, {"Error": error.name, "Cause": error.cause}, given)
+        return chain_data.fail_task(found, task, {"Error": error.name, "Cause": error.cause}, given)
 
 
-def _own(found: Json, task: str, handler: str, given: Json) -> Json:
+def _run_handler(found: Json, task: str, handler: str, given: Json) -> Json:
     """Do a task that no agent does; behind a failure its own tells of the first one."""
     try:
-        return chain_data.done(found, task, _OWN[handler](given))
+        return chain_data.complete_task(found, task, _LOCAL_HANDLERS[handler](given))
     except StateError as error:
         if error.name == "States.Runtime":
             raise
-        told: Any = chain_data.after(found, task, {"Error": error.name, "Cause": error.cause})
+        told: Any = chain_data.final_error(found, task, {"Error": error.name, "Cause": error.cause})
         raise StateError(told["Error"], told["Cause"]) from None
 
 
-_OWN: Mapping[str, Callable[[Json], handlers.Handled]] = {
-    "parse_transition": handlers.command,
-    "parse_key_value": handlers.pairs,
-    "convert_to_openai_chat_response": handlers.converted,
+_LOCAL_HANDLERS: Mapping[str, Callable[[Json], handlers.HandlerResult]] = {
+    "parse_transition": handlers.parse_transition,
+    "parse_key_value": handlers.parse_key_value,
+    "convert_to_openai_chat_response": handlers.to_openai_response,
 }
 """What handlers do that ask nobody."""
 
 _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "input": ("<x:x>", chain_data.input_of, 1),
-    "begun": ("<xa<s>x:x>", rendering.begun, 3),
-    "variable": ("<xs:x>", chain_data.variable, 2),
-    "text": ("<xss?:s>", rendering.filled, 3),
-    "expanded": ("<xss?:s>", rendering.expanded, 3),
-    "prompt": ("<xb?:s>", texts.prompt, 2),
-    "done": ("<xso:o>", chain_data.done, 3),
-    "failed": ("<xsox?:o>", _failed, 4),
-    "tried": ("<xssx:o>", _tried, 4),
-    "own": ("<xssx:o>", _own, 4),
-    "after": ("<xso:o>", chain_data.after, 3),
-    "counted": ("<xs:o>", chain_data.counted, 2),
-    "edge_count": ("<xs:n>", chain_data.traversals, 2),
-    "compose": ("<xsos?:o>", chain_data.composed, 4),
-    "gt": ("<sn:b>", texts.greater, 2),
-    "lt": ("<sn:b>", texts.less, 2),
-    "in_range": ("<snn:b>", texts.between, 3),
-    "noop": ("<x:o>", lambda given: handlers.handled(given, "noop"), 1),
-    "answer": ("<xs:o>", handlers.handled, 2),
-    "prompt_to_string": ("<x:o>", handlers.text, 1),
+    "begun": ("<xa<s>x:x>", rendering.require_caller_values, 3),
+    "variable": ("<xs:x>", chain_data.get_variable, 2),
+    "text": ("<xss?:s>", rendering.render, 3),
+    "expanded": ("<xss?:s>", rendering.expand_macros, 3),
+    "prompt": ("<xb?:s>", texts.prompt_text, 2),
+    "done": ("<xso:o>", chain_data.complete_task, 3),
+    "failed": ("<xsox?:o>", _fail_task, 4),
+    "tried": ("<xssx:o>", _try_handler, 4),
+    "own": ("<xssx:o>", _run_handler, 4),
+    "after": ("<xso:o>", chain_data.final_error, 3),
+    "counted": ("<xs:o>", chain_data.count_transition, 2),
+    "edge_count": ("<xs:n>", chain_data.transition_count, 2),
+    "compose": ("<xsos?:o>", chain_data.compose_output, 4),
+    "gt": ("<sn:b>", texts.is_greater, 2),
+    "lt": ("<sn:b>", texts.is_less, 2),
+    "in_range": ("<snn:b>", texts.is_between, 3),
+    "noop": ("<x:o>", lambda given: handlers.handler_result(given, "noop"), 1),
+    "answer": ("<xs:o>", handlers.handler_result, 2),
+    "prompt_to_string": ("<x:o>", handlers.prompt_to_string, 1),
     "prompt_to_js": (
         "<x:o>",
-        lambda answer: handlers.handled(answer, "ok" if texts.handed(answer) else "empty_js"),
+        lambda answer: handlers.handler_result(
+            answer, "ok" if texts.input_text(answer) else "empty_js"
+        ),
         1,
     ),
-    "condition_key": ("<xo:o>", handlers.condition, 2),
-    "parse_number": ("<x:o>", handlers.number, 1),
-    "parse_score": ("<x:o>", handlers.score, 1),
-    "parse_range": ("<x:o>", handlers.range_of, 1),
+    "condition_key": ("<xo:o>", handlers.condition_key, 2),
+    "parse_number": ("<x:o>", handlers.parse_number, 1),
+    "parse_score": ("<x:o>", handlers.parse_score, 1),
+    "parse_range": ("<x:o>", handlers.parse_range, 1),
     "route": ("<xxa<s>:o>", handlers.route, 3),
-    "tool": ("<xss?:o>", handlers.tool, 3),
-    "chat": ("<xs?:o>", handlers.chat_of, 2),
-    "chat_completion": ("<xxs?:o>", handlers.answered, 3),
-    "calls": ("<xx?:a>", handlers.calls, 2),
-    "execute_tool_calls": ("<xxx?s?:o>", handlers.ran, 4),
-    "parse_transition": ("<x:o>", handlers.command, 1),
-    "parse_key_value": ("<x:o>", handlers.pairs, 1),
-    "convert_to_openai_chat_response": ("<x:o>", handlers.converted, 1),
-    "asked": ("<xa<s>:b>", _asked, 2),
+    "tool": ("<xss?:o>", handlers.tool_result, 3),
+    "chat": ("<xs?:o>", handlers.to_chat, 2),
+    "chat_completion": ("<xxs?:o>", handlers.chat_completion, 3),
+    "calls": ("<xx?:a>", handlers.tool_calls, 2),
+    "execute_tool_calls": ("<xxx?s?:o>", handlers.execute_tool_calls, 4),
+    "parse_transition": ("<x:o>", handlers.parse_transition, 1),
+    "parse_key_value": ("<x:o>", handlers.parse_key_value, 1),
+    "convert_to_openai_chat_response": ("<x:o>", handlers.to_openai_response, 1),
+    "asked": ("<xa<s>:b>", _requests_tool, 2),
 }
 """Signature, function and number of arguments by the name behind `$contenox_`."""
 

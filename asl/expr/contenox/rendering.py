@@ -8,21 +8,21 @@ from typing import Any, Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.core.work import WorkMeter, count_values, fail_beyond_limits
-from asl.expr.contenox.chain_data import opened, refusal, traversals, variables
+from asl.expr.contenox.chain_data import open_data, runtime_error, transition_count, variables
 from asl.expr.contenox.templates import (
-    Block,
-    Call,
-    Constant,
-    Field,
     Macro,
     Node,
     Show,
-    macros_in,
+    TemplateBlock,
+    TemplateCall,
+    TemplateConstant,
+    TemplateField,
+    find_macros,
     parse,
 )
-from asl.expr.contenox.texts import as_json, shown
+from asl.expr.contenox.texts import template_text, to_json
 
-__all__ = ["begun", "expanded", "filled", "of_result"]
+__all__ = ["expand_macros", "render", "render_result", "require_caller_values"]
 
 MAX_LENGTH: Final = 1_000_000
 """Characters that a text may have when it is filled in."""
@@ -31,27 +31,27 @@ NODE: Final = 10
 MISSING: Final = object()
 
 
-def filled(data: Json, text: str, now: str | None = None) -> str:
+def render(data: Json, text: str, now: str | None = None) -> str:
     """Return a template filled in; *now* is the time in RFC 3339. What fails ends the run."""
     return _Rendering(variables(data), data, now).text(text)
 
 
-def of_result(result: Json, text: str) -> str:
+def render_result(result: Json, text: str) -> str:
     """Return a template filled in with the members of a tool's result."""
     return _Rendering(result, None, None).text(text)
 
 
-def expanded(data: Json, text: str, now: str | None = None) -> str:
+def expand_macros(data: Json, text: str, now: str | None = None) -> str:
     """Return a text that is no template with its macros expanded; unknown ones stay."""
     rendering = _Rendering({}, data, now)
     parts, at = [], 0
-    for start, end, macro in macros_in(text):
+    for start, end, macro in find_macros(text):
         parts += [text[at:start], rendering.macro(macro)]
         at = end
     return "".join([*parts, text[at:]])
 
 
-def begun(data: Json, needed: list[str], given: Json) -> Json:
+def require_caller_values(data: Json, needed: list[str], given: Json) -> Json:
     """Return what the first task is given; all that texts need of the caller has to be there.
 
     Each of the *needed* is what a macro `{{var:...}}` names. What is missing ends the run before
@@ -76,7 +76,7 @@ class _Rendering:
         try:
             nodes = parse(template)
         except ExpressionFault as fault:
-            raise refusal(f"this is no template: {fault}") from None
+            raise runtime_error(f"this is no template: {fault}") from None
         with fail_beyond_limits():
             self.nodes(nodes, self.root)
         return "".join(self.parts)
@@ -84,7 +84,7 @@ class _Rendering:
     def put(self, text: str) -> None:
         self.length += len(text)
         if self.length > MAX_LENGTH:
-            raise refusal(f"a template grew beyond {MAX_LENGTH} characters")
+            raise runtime_error(f"a template grew beyond {MAX_LENGTH} characters")
         self.parts.append(text)
 
     def nodes(self, nodes: tuple[Node, ...], dot: Any) -> None:
@@ -103,7 +103,7 @@ class _Rendering:
     def shown(self, value: Any) -> str:
         """Return a value as templates show it; one that is too large ends the run."""
         self.count(value)
-        return shown(None if value is MISSING else value)
+        return template_text(None if value is MISSING else value)
 
     def count(self, value: Any) -> None:
         """Count the work on a value; one that is too large ends the run."""
@@ -112,9 +112,9 @@ class _Rendering:
         elif isinstance(value, dict | list):
             count_values(value, self.meter)
         if isinstance(value, str) and len(value) > MAX_LENGTH:
-            raise refusal(f"a template grew beyond {MAX_LENGTH} characters")
+            raise runtime_error(f"a template grew beyond {MAX_LENGTH} characters")
 
-    def block(self, block: Block, dot: Any) -> None:
+    def block(self, block: TemplateBlock, dot: Any) -> None:
         value = self.value(block.value, dot)
         if block.kind == "range":
             items = self.items(value)
@@ -122,7 +122,7 @@ class _Rendering:
                 self.nodes(block.body, item)
             if not items:
                 self.nodes(block.otherwise, dot)
-        elif truth(value):
+        elif is_truthy(value):
             self.nodes(block.body, value if block.kind == "with" else dot)
         else:
             self.nodes(block.otherwise, dot)
@@ -135,12 +135,12 @@ class _Rendering:
             return [value[key] for key in sorted(value)]
         if isinstance(value, list):
             return value
-        raise refusal(f"nothing ranges over {shown(value)[:40]!r}")
+        raise runtime_error(f"nothing ranges over {template_text(value)[:40]!r}")
 
-    def value(self, expression: Constant | Field | Call, dot: Any) -> Any:
-        if isinstance(expression, Constant):
+    def value(self, expression: TemplateConstant | TemplateField | TemplateCall, dot: Any) -> Any:
+        if isinstance(expression, TemplateConstant):
             return expression.value
-        if isinstance(expression, Field):
+        if isinstance(expression, TemplateField):
             return _field(self.root if expression.root else dot, expression.names)
         arguments = [self.value(each, dot) for each in expression.arguments]
         given = [None if each is MISSING else each for each in arguments]
@@ -151,7 +151,7 @@ class _Rendering:
         try:
             return _CALLS[expression.name](*given)
         except (TypeError, ValueError, LookupError, AttributeError):
-            raise refusal(f"{expression.name!r} cannot work on what it is given") from None
+            raise runtime_error(f"{expression.name!r} cannot work on what it is given") from None
 
     def macro(self, macro: Macro) -> str:
         name, payload = macro.name, macro.payload
@@ -159,26 +159,28 @@ class _Rendering:
             return self.given(payload)
         if name == "edge_count":
             edge = "->".join(each.strip() for each in payload.split("->", 1))
-            return str(traversals(self.data, edge))
+            return str(transition_count(self.data, edge))
         if name in ("now", "date") and self.now is not None:
-            return moment(self.now, payload or ("" if name == "now" else "2006-01-02"))
+            return format_time(self.now, payload or ("" if name == "now" else "2006-01-02"))
         return macro.written
 
     def given(self, payload: str) -> str:
         """Return what the caller gives for the first of several names, else the text behind it."""
-        named = opened(self.data).get("vars", {})
+        named = open_data(self.data).get("vars", {})
         first, *others = (each.strip() for each in payload.split("|"))
         if first in named:
-            return shown(named[first])
+            return template_text(named[first])
         for other in others:
             if not other.startswith("var:"):
                 return other
             if other[4:].strip() in named:
-                return shown(named[other[4:].strip()])
-        raise refusal(f"nothing is given for {{{{var:{first}}}}}: add it to 'vars' of the input")
+                return template_text(named[other[4:].strip()])
+        raise runtime_error(
+            f"nothing is given for {{{{var:{first}}}}}: add it to 'vars' of the input"
+        )
 
 
-def truth(value: Any) -> bool:
+def is_truthy(value: Any) -> bool:
     """Whether a value counts as true: not absent, not false, not zero, not empty."""
     return value is not MISSING and bool(value)
 
@@ -188,12 +190,12 @@ def _field(value: Any, names: tuple[str, ...]) -> Any:
         if value is MISSING:
             return MISSING
         if not isinstance(value, dict):
-            raise refusal(f"{shown(value)[:40]!r} has no field {name!r}")
+            raise runtime_error(f"{template_text(value)[:40]!r} has no field {name!r}")
         value = value.get(name, MISSING)
     return value
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Json, Json], bool]:
+def _compare_ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Json, Json], bool]:
     def ordered(left: Json, right: Json) -> bool:
         numbers = all(type(each) in (int, float) for each in (left, right))
         if not numbers and not (isinstance(left, str) and isinstance(right, str)):
@@ -218,20 +220,20 @@ def _index(value: Any, *keys: Json) -> Any:
     return value
 
 
-def _printed(*values: Json) -> str:
+def _print(*values: Json) -> str:
     """Show values, with a blank between two where none of them is a text."""
     parts: list[str] = []
     for index, each in enumerate(values):
         if index and not isinstance(each, str) and not isinstance(values[index - 1], str):
             parts.append(" ")
-        parts.append(shown(each))
+        parts.append(template_text(each))
     return "".join(parts)
 
 
 _VERB: Final = re.compile(r"%(\.[0-9])?([a-zA-Z%])")
 
 
-def _formatted(form: Any, *values: Json) -> str:
+def _printf(form: Any, *values: Json) -> str:
     """Show values where %s, %v, %q, %t, %d, %f or %.2f stand, each once."""
     coming = iter(values)
 
@@ -246,7 +248,7 @@ def _formatted(form: Any, *values: Json) -> str:
         wanted = None if digits or value is MISSING else kinds.get(kind)
         if wanted is None or (wanted is not object and type(value) is not wanted):
             raise ValueError
-        return as_json(value) if kind == "q" else shown(value)
+        return to_json(value) if kind == "q" else template_text(value)
 
     told = _VERB.sub(verb, form)
     if next(coming, MISSING) is not MISSING:
@@ -254,35 +256,35 @@ def _formatted(form: Any, *values: Json) -> str:
     return told
 
 
-def _truncated(length: Any, text: Any) -> str:
+def _truncate(length: Any, text: Any) -> str:
     return str.__getitem__(text, slice(length) if length >= 0 else slice(length, None))
 
 
 _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "eq": lambda first, *others: any(_same(first, each) for each in others),
     "ne": lambda first, other: not _same(first, other),
-    "lt": _ordered(lambda left, right: left < right),
-    "le": _ordered(lambda left, right: left <= right),
-    "gt": _ordered(lambda left, right: left > right),
-    "ge": _ordered(lambda left, right: left >= right),
-    "and": lambda *values: next((each for each in values if not truth(each)), values[-1]),
-    "or": lambda *values: next((each for each in values if truth(each)), values[-1]),
-    "not": lambda value: not truth(value),
+    "lt": _compare_ordered(lambda left, right: left < right),
+    "le": _compare_ordered(lambda left, right: left <= right),
+    "gt": _compare_ordered(lambda left, right: left > right),
+    "ge": _compare_ordered(lambda left, right: left >= right),
+    "and": lambda *values: next((each for each in values if not is_truthy(each)), values[-1]),
+    "or": lambda *values: next((each for each in values if is_truthy(each)), values[-1]),
+    "not": lambda value: not is_truthy(value),
     "len": len,
     "index": _index,
-    "print": _printed,
-    "printf": _formatted,
-    "default": lambda fallback, value: value if truth(value) else fallback,
-    "coalesce": lambda *values: next((each for each in values if truth(each)), None),
-    "empty": lambda value: not truth(value),
-    "ternary": lambda one, other, value: one if truth(value) else other,
-    "toJson": lambda value: as_json(value, ordered=True),
-    "trunc": _truncated,
+    "print": _print,
+    "printf": _printf,
+    "default": lambda fallback, value: value if is_truthy(value) else fallback,
+    "coalesce": lambda *values: next((each for each in values if is_truthy(each)), None),
+    "empty": lambda value: not is_truthy(value),
+    "ternary": lambda one, other, value: one if is_truthy(value) else other,
+    "toJson": lambda value: to_json(value, ordered=True),
+    "trunc": _truncate,
     "upper": lambda text: str.upper(text),
     "lower": lambda text: str.lower(text),
     "trim": lambda text: str.strip(text),
-    "quote": lambda value: as_json(shown(value)),
-    "join": lambda mark, values: str.join(mark, [shown(each) for each in list(values)]),
+    "quote": lambda value: to_json(template_text(value)),
+    "join": lambda mark, values: str.join(mark, [template_text(each) for each in list(values)]),
     "contains": lambda part, text: str.__contains__(text, part),
     "hasPrefix": lambda part, text: str.startswith(text, part),
     "hasSuffix": lambda part, text: str.endswith(text, part),
@@ -322,7 +324,7 @@ _PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
 }
 
 
-def moment(now: str, layout: str) -> str:
+def format_time(now: str, layout: str) -> str:
     """Return a time (RFC 3339, in UTC) in a layout of Go, RFC 3339 in seconds without one."""
     at = datetime.fromisoformat(now.replace("Z", "+00:00"))
 

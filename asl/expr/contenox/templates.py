@@ -23,16 +23,16 @@ from asl.core.values import Json
 __all__ = [
     "FUNCTIONS",
     "MACROS",
-    "Block",
-    "Call",
-    "Constant",
-    "Field",
     "Macro",
     "Node",
     "Show",
-    "macros_in",
-    "names_in",
+    "TemplateBlock",
+    "TemplateCall",
+    "TemplateConstant",
+    "TemplateField",
+    "find_macros",
     "parse",
+    "variable_names",
 ]
 
 CODE: Final = "CX-TEMPLATE"
@@ -76,14 +76,14 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class TemplateConstant:
     """A value that is written out."""
 
     value: Json
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class TemplateField:
     """`.a.b`, or `$.a.b` with the root instead of the value at hand."""
 
     names: tuple[str, ...]
@@ -91,7 +91,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TemplateCall:
     """A function and its arguments."""
 
     name: str
@@ -100,7 +100,7 @@ class Call:
     """How many calls stand in each other."""
 
 
-Expression: TypeAlias = Constant | Field | Call
+Expression: TypeAlias = TemplateConstant | TemplateField | TemplateCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Macro:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TemplateBlock:
     """`if`, `with` or `range` with what is shown, and what otherwise."""
 
     kind: str
@@ -135,7 +135,7 @@ class Block:
     otherwise: tuple["Node", ...]
 
 
-Node: TypeAlias = str | Show | Macro | Block
+Node: TypeAlias = str | Show | Macro | TemplateBlock
 Tokens: TypeAlias = deque[tuple[str, str]]
 """What is left to read of an action, each with its kind."""
 
@@ -158,7 +158,7 @@ _WORDS: Final[dict[str, Json]] = {"true": True, "false": False, "nil": None}
 _OPENING: Final = ("if", "with", "range")
 
 
-def macro(body: str, written: str) -> Macro | None:
+def parse_macro(body: str, written: str) -> Macro | None:
     """Return the macro that stands between braces, None for anything else."""
     match = _MACRO.fullmatch(body)
     if match is None or match[1] not in MACROS:
@@ -169,17 +169,17 @@ def macro(body: str, written: str) -> Macro | None:
 _BRACES: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
-def macros_in(text: str) -> Sequence[tuple[int, int, Macro]]:
+def find_macros(text: str) -> Sequence[tuple[int, int, Macro]]:
     """Return the macros of a text that is no template, each with its start and end."""
-    return _macros_in(text) if "{{" in text else ()
+    return _find_macros(text) if "{{" in text else ()
 
 
 @lru_cache(maxsize=512)
-def _macros_in(text: str) -> tuple[tuple[int, int, Macro], ...]:
+def _find_macros(text: str) -> tuple[tuple[int, int, Macro], ...]:
     return tuple(
         (match.start(), match.end(), found)
         for match in _BRACES.finditer(text)
-        if (found := macro(match[1], match[0])) is not None
+        if (found := parse_macro(match[1], match[0])) is not None
     )
 
 
@@ -189,24 +189,24 @@ def parse(text: str) -> tuple[Node, ...]:
     return _Parser(text).template()
 
 
-def names_in(nodes: tuple[Node, ...]) -> Iterator[str]:
+def variable_names(nodes: tuple[Node, ...]) -> Iterator[str]:
     """Yield the variables that a template names, outside of `with` and `range`."""
     for node in nodes:
         if isinstance(node, Show):
-            yield from _names(node.value)
-        elif isinstance(node, Block):
-            yield from _names(node.value)
+            yield from _expression_names(node.value)
+        elif isinstance(node, TemplateBlock):
+            yield from _expression_names(node.value)
             if node.kind == "if":
-                yield from names_in(node.body)
-            yield from names_in(node.otherwise)
+                yield from variable_names(node.body)
+            yield from variable_names(node.otherwise)
 
 
-def _names(value: Expression) -> Iterator[str]:
-    if isinstance(value, Field) and value.names:
+def _expression_names(value: Expression) -> Iterator[str]:
+    if isinstance(value, TemplateField) and value.names:
         yield value.names[0]
-    elif isinstance(value, Call):
+    elif isinstance(value, TemplateCall):
         for each in value.arguments:
-            yield from _names(each)
+            yield from _expression_names(each)
 
 
 class _Parser:
@@ -256,14 +256,14 @@ class _Parser:
             found.append(self.action(body, word, match))
 
     def action(self, body: str, word: str, match: re.Match[str]) -> Node:
-        named = macro(body, match[0])
+        named = parse_macro(body, match[0])
         if named is not None:
             return named
         if word in _OPENING:
             return self.block(word, body.split(None, 1)[1:], match.start("body"))
         return Show(self.expression(body, match.start("body")))
 
-    def block(self, kind: str, rest: list[str], at: int) -> Block:
+    def block(self, kind: str, rest: list[str], at: int) -> TemplateBlock:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             message = f"blocks stand more than {MAX_DEPTH} deep in each other"
@@ -276,7 +276,7 @@ class _Parser:
             if more and more[0] in ("if", "with") and more[0] == kind:
                 otherwise = (self.block(kind, more[1:], place),)
                 self.depth -= 1
-                return Block(kind, value, body, otherwise)
+                return TemplateBlock(kind, value, body, otherwise)
             if more:
                 raise self.fault(f"{{{{{closing}}}}} is not understood", place)
             otherwise, closing, place = self.nodes()
@@ -284,7 +284,7 @@ class _Parser:
             message = f"{{{{{kind}}}}} is not closed by {{{{end}}}}"
             raise self.fault(message, place, "add {{end}} behind what it holds")
         self.depth -= 1
-        return Block(kind, value, body, otherwise)
+        return TemplateBlock(kind, value, body, otherwise)
 
     def expression(self, body: str, at: int) -> Expression:
         tokens = deque(self.tokens(body, at))
@@ -337,7 +337,7 @@ class _Parser:
             raise self.fault(what, at, hint)
         return operands[0]
 
-    def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> Call:
+    def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> TemplateCall:
         if name not in FUNCTIONS:
             near = None if arguments else f"a field has a dot in front: {{{{.{name}}}}}"
             hint = did_you_mean(name, FUNCTIONS) or near or f"there are {', '.join(FUNCTIONS)}"
@@ -347,23 +347,25 @@ class _Parser:
             many = str(least) if least == most else f"{least} to {most}"
             message = f"{name!r} takes {many} arguments, not {len(arguments)}"
             raise self.fault(message, at, "give it just as many")
-        depth = 1 + max((each.depth for each in arguments if isinstance(each, Call)), default=0)
+        depth = 1 + max(
+            (each.depth for each in arguments if isinstance(each, TemplateCall)), default=0
+        )
         if depth > MAX_CALLS:
             message = f"more than {MAX_CALLS} calls stand in each other"
             raise self.fault(message, at, "let a task work out a part")
-        return Call(name, arguments, depth)
+        return TemplateCall(name, arguments, depth)
 
     def operand(self, tokens: Tokens, at: int, depth: int) -> Expression:
         kind, text = tokens.popleft()
         if kind == "string":
-            return Constant(_unquoted(text))
+            return TemplateConstant(_unquote(text))
         if kind == "number":
-            return Constant(float(text) if "." in text else int(text))
+            return TemplateConstant(float(text) if "." in text else int(text))
         if kind == "word":
-            return Constant(_WORDS[text])
+            return TemplateConstant(_WORDS[text])
         if kind == "field":
             names = tuple(each for each in text.removeprefix("$").split(".") if each)
-            return Field(names, text.startswith("$"))
+            return TemplateField(names, text.startswith("$"))
         value = self.pipeline(tokens, at, depth + 1)
         if not tokens:
             raise self.fault("a parenthesis is not closed", at)
@@ -371,7 +373,7 @@ class _Parser:
         return value
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     if text[0] == "`":
         return text[1:-1]
 

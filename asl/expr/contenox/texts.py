@@ -11,16 +11,16 @@ from asl.core.values import Json, type_name
 __all__ = [
     "INPUT_TYPE",
     "Chat",
-    "as_json",
-    "between",
     "content_of",
-    "greater",
-    "handed",
+    "find_number",
+    "input_text",
+    "is_between",
     "is_chat",
-    "less",
-    "number_in",
-    "prompt",
-    "shown",
+    "is_greater",
+    "is_less",
+    "prompt_text",
+    "template_text",
+    "to_json",
 ]
 
 INPUT_TYPE = "Contenox.InputType"
@@ -43,7 +43,7 @@ def content_of(chat: Chat) -> str:
     return content if isinstance(content, str) else ""
 
 
-def handed(value: Json) -> str:
+def input_text(value: Json) -> str:
     """Return a value as handlers of texts take it; fails with Contenox.InputType."""
     if isinstance(value, str):
         return value
@@ -58,15 +58,15 @@ def handed(value: Json) -> str:
     raise StateError(INPUT_TYPE, f"a text, a number or a chat is needed, not {type_name(value)}")
 
 
-def prompt(value: Json, filled: bool = False) -> str:
+def prompt_text(value: Json, filled: bool = False) -> str:
     """Return a value as the text of a prompt, which is not empty where it has to be *filled*."""
-    found = handed(value)
+    found = input_text(value)
     if filled and not found:
         raise StateError(INPUT_TYPE, "there is nothing to ask: the prompt is empty")
     return found
 
 
-def shown(value: Json, nested: bool = False) -> str:
+def template_text(value: Json, nested: bool = False) -> str:
     """Return a value as templates show it: objects as `map[k:v]`, lists as `[a b]`."""
     if value is None:
         return "<nil>" if nested else "<no value>"
@@ -75,10 +75,10 @@ def shown(value: Json, nested: bool = False) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        parts = (f"{key}:{shown(each, True)}" for key, each in sorted(value.items()))
+        parts = (f"{key}:{template_text(each, True)}" for key, each in sorted(value.items()))
         return f"map[{' '.join(parts)}]"
     if isinstance(value, list):
-        return f"[{' '.join(shown(each, True) for each in value)}]"
+        return f"[{' '.join(template_text(each, True) for each in value)}]"
     if isinstance(value, float):
         if value.is_integer() and abs(value) < 1e21:
             return str(int(value))
@@ -93,7 +93,7 @@ def _exponent(text: str) -> str:
     return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].zfill(2)}"
 
 
-def as_json(value: Json, *, ordered: bool = False) -> str:
+def to_json(value: Json, *, ordered: bool = False) -> str:
     """Return a value as compact JSON; *ordered* by the keys of its objects."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=ordered)
 
@@ -104,7 +104,7 @@ _LONGEST: Final = 10_000
 """Characters of a text in which a number is looked for."""
 
 
-def number_in(text: str) -> float | None:
+def find_number(text: str) -> float | None:
     """Return the number that a text is, else the first one that it holds, else None."""
     text = text[:_LONGEST]
     bare = text.strip().translate(str.maketrans("", "", "\"' "))
@@ -115,19 +115,19 @@ def number_in(text: str) -> float | None:
     return number if abs(number) != float("inf") else None
 
 
-def greater(text: str, than: float) -> Json:
+def is_greater(text: str, than: float) -> Json:
     """Whether a text holds a number, and that is greater."""
-    number = number_in(text)
+    number = find_number(text)
     return number is not None and number > than
 
 
-def less(text: str, than: float) -> Json:
+def is_less(text: str, than: float) -> Json:
     """Whether a text holds a number, and that is less."""
-    number = number_in(text)
+    number = find_number(text)
     return number is not None and number < than
 
 
-def between(text: str, least: float, most: float) -> Json:
+def is_between(text: str, least: float, most: float) -> Json:
     """Whether a text holds a number, and that is in a range, both ends included."""
-    number = number_in(text)
+    number = find_number(text)
     return number is not None and least <= number <= most

@@ -17,7 +17,16 @@ from asl.core.values import Json
 from asl.core.work import WorkExceeded, WorkMeter, count_values
 from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parse_python
 
-__all__ = ["MODES", "OUTPUT", "SYNTAX", "Expression", "Failure", "Names", "expression", "numeric"]
+__all__ = [
+    "MODES",
+    "OUTPUT",
+    "SYNTAX",
+    "FlujoConditionError",
+    "FlujoExpression",
+    "FlujoNames",
+    "compile_expression",
+    "parse_number",
+]
 
 SYNTAX: Final = "FL-EXPRESSION"
 MODES: Final = ("", "strict", "engine")
@@ -27,11 +36,11 @@ MAX_NUMERAL: Final = 400
 """Characters of a text that may be a number."""
 
 
-class Failure(Exception):
+class FlujoConditionError(Exception):
     """An evaluation failed, which its rule takes as no match."""
 
 
-class Names(NamedTuple):
+class FlujoNames(NamedTuple):
     """What an expression may name."""
 
     output: Json
@@ -50,11 +59,11 @@ class Wrapped(NamedTuple):
 OUTPUT: Final = frozenset(("output", "result", "value"))
 """What the output of a step is called where it is not given as it is."""
 
-Closure: TypeAlias = Callable[[Names], Any]
+Closure: TypeAlias = Callable[[FlujoNames], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class FlujoExpression:
     """An expression that was read: its value for some names, and what can only fail in it."""
 
     tree: ast.expr
@@ -65,7 +74,7 @@ class Expression:
 
 
 @lru_cache(maxsize=1024)
-def expression(text: str, mode: str = "") -> Expression:
+def compile_expression(text: str, mode: str = "") -> FlujoExpression:
     """Read an expression in one of `MODES`; raises ExpressionFault (FL-EXPRESSION)."""
     tree, lead = parse_python(text, SYNTAX)
     compiler = _Compiler(mode, lead)
@@ -74,18 +83,18 @@ def expression(text: str, mode: str = "") -> Expression:
     except RecursionError:
         raise ExpressionFault("the expression nests too deep", lead, SYNTAX) from None
 
-    def value(names: Names) -> Any:
+    def value(names: FlujoNames) -> Any:
         try:
             return closure(names)
         except WorkExceeded:
-            raise Failure("too much work") from None
+            raise FlujoConditionError("too much work") from None
         except RecursionError:
-            raise Failure("values nest too deep") from None
+            raise FlujoConditionError("values nest too deep") from None
 
-    return Expression(tree, value, tuple(compiler.doomed))
+    return FlujoExpression(tree, value, tuple(compiler.doomed))
 
 
-def numeric(text: str) -> int | float | None:
+def parse_number(text: str) -> int | float | None:
     """Return the number that a text reads as, None where it reads as none."""
     if len(text) > MAX_NUMERAL:
         return None
@@ -113,8 +122,8 @@ class _Compiler:
         offset = self.lead + int(getattr(node, "col_offset", 0) or 0)
         self.doomed.append((offset, reason, hint))
 
-        def failing(names: Names) -> NoReturn:
-            raise Failure(reason)
+        def failing(names: FlujoNames) -> NoReturn:
+            raise FlujoConditionError(reason)
 
         return failing
 
@@ -200,7 +209,7 @@ class _Compiler:
         inner = self.closure(held, depth + 1)
         arguments = [self.closure(each, depth + 1) for each in node.args]
 
-        def call(names: Names) -> Any:
+        def call(names: FlujoNames) -> Any:
             value = inner(names)
             given = [each(names) for each in arguments]
             if isinstance(value, Wrapped):
@@ -222,7 +231,7 @@ class _Compiler:
             ((holds, second),) = rest
             return lambda names: holds(first(names), second(names))
 
-        def chained(names: Names) -> bool:
+        def chained(names: FlujoNames) -> bool:
             left = first(names)
             for holds, operand in rest:
                 right = operand(names)
@@ -270,7 +279,7 @@ _NAMED: Final[Mapping[type[ast.AST], str]] = {
 # Evaluating
 
 
-def _of_context(names: Names, key: str) -> Any:
+def _of_context(names: FlujoNames, key: str) -> Any:
     found = names.context.get(key)
     if found is None and names.steps.get(key) is not None:
         return Wrapped(names.steps[key])
@@ -296,7 +305,7 @@ def _method(value: Any, name: str, given: list[Any]) -> Any:
                 return getattr(value, name)(given[0])
         elif not given:
             return getattr(value, name)()
-    raise Failure(f"no .{name}() for this")
+    raise FlujoConditionError(f"no .{name}() for this")
 
 
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -346,10 +355,10 @@ _CONTAINERS = (list, tuple, dict)
 def _one_number(one: Any, other: Any) -> tuple[Any, Any]:
     """Make a number of a text beside one."""
     if type(other) in (int, float) and isinstance(one, str):
-        number = numeric(one)
+        number = parse_number(one)
         return (one if number is None else number), other
     if type(one) in (int, float) and isinstance(other, str):
-        number = numeric(other)
+        number = parse_number(other)
         return one, (other if number is None else number)
     return one, other
 
@@ -359,7 +368,7 @@ def _every_number(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _number(value: Any) -> Any:
-    found = numeric(value) if isinstance(value, str) else None
+    found = parse_number(value) if isinstance(value, str) else None
     return value if found is None else found
 
 
@@ -381,4 +390,4 @@ def _tried(plain: Callable[[Any, Any], bool], one: Any, other: Any) -> bool:
     try:
         return bool(plain(one, other))
     except TypeError as error:
-        raise Failure(str(error)) from None
+        raise FlujoConditionError(str(error)) from None

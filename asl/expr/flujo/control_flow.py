@@ -11,57 +11,57 @@ from asl.core.json_text import read_data
 from asl.core.values import Json, compact, json_equal
 from asl.expr.flujo.pipeline_data import (
     Data,
-    done,
-    merged_at,
-    opened,
-    put,
+    complete_step,
+    merge_at,
+    open_data,
+    put_value,
     scope_of,
-    step_failed,
-    stored,
+    step_error,
+    store_output,
     value_at,
 )
-from asl.expr.flujo.templates import rendered
+from asl.expr.flujo.templates import render
 
 __all__ = [
     "MERGES",
     "REDUCERS",
-    "again",
-    "begun",
-    "collected",
-    "ended",
-    "item",
-    "items",
-    "joined",
-    "made",
-    "prepared",
-    "rounds",
-    "routed",
+    "apply_operations",
+    "collect_items",
+    "count_rounds",
+    "end_loop",
+    "join_branches",
+    "list_items",
+    "make_output",
+    "next_round",
+    "route_branches",
+    "start_item",
+    "start_loop",
 ]
 
 
-def begun(data: Json, loop: str, operations: list[Json] | None = None) -> Data:
+def start_loop(data: Json, loop: str, operations: list[Json] | None = None) -> Data:
     """Return the data in which the first round of a loop begins."""
-    found = prepared(data, operations or [])
+    found = apply_operations(data, operations or [])
     return {**found, "loops": {**found.get("loops", {}), loop: 1}}
 
 
-def again(data: Data, loop: str, between: Mapping[str, Any] | None = None) -> Data:
+def next_round(data: Data, loop: str, between: Mapping[str, Any] | None = None) -> Data:
     """Return the data in which the next round begins.
 
     `state` are operations on the context; `next_input` is `context`, or a template.
     """
-    after = {**data, "loops": {**data["loops"], loop: rounds(data, loop) + 1}}
+    after = {**data, "loops": {**data["loops"], loop: count_rounds(data, loop) + 1}}
     if between:
-        after = prepared(after, between.get("state", []))
+        after = apply_operations(after, between.get("state", []))
         if "next_input" in between:
-            after["previous_step"] = _next(after, between["next_input"])
+            after["previous_step"] = _next_input(after, between["next_input"])
     return after
 
 
-def _next(data: Data, wanted: str) -> Json:
+def _next_input(data: Data, wanted: str) -> Json:
     if wanted == "context":
         return data["context"]
-    text = rendered(wanted, scope_of(data))
+    text = render(wanted, scope_of(data))
     if text is None:
         return data["previous_step"]
     if text.lstrip()[:1] in ("{", "["):
@@ -72,13 +72,13 @@ def _next(data: Data, wanted: str) -> Json:
     return text
 
 
-def rounds(data: Data, loop: str) -> int:
+def count_rounds(data: Data, loop: str) -> int:
     """Return how many rounds have begun."""
     count: int = data.get("loops", {}).get(loop, 0)
     return count
 
 
-def ended(data: Data, loop: str, flags: Mapping[str, Any] | None = None) -> Data:
+def end_loop(data: Data, loop: str, flags: Mapping[str, Any] | None = None) -> Data:
     """Return the data behind a loop.
 
     Its output is that of the last round, or what the flag `output` makes of it.
@@ -87,10 +87,10 @@ def ended(data: Data, loop: str, flags: Mapping[str, Any] | None = None) -> Data
     after = {key: each for key, each in data.items() if key != "loops"}
     if left:
         after["loops"] = left
-    return done(after, loop, made(data, data["previous_step"], flags), flags)
+    return complete_step(after, loop, make_output(data, data["previous_step"], flags), flags)
 
 
-def made(data: Data, output: Json, flags: Mapping[str, Any] | None) -> Json:
+def make_output(data: Data, output: Json, flags: Mapping[str, Any] | None) -> Json:
     """Return what the flag `output` makes of an output: a text, or an object of texts.
 
     A text that cannot be filled in gives the output as it is, one of several null.
@@ -100,44 +100,44 @@ def made(data: Data, output: Json, flags: Mapping[str, Any] | None) -> Json:
         return output
     scope = scope_of({**data, "previous_step": output})
     if isinstance(wanted, str):
-        text = rendered(wanted, scope)
+        text = render(wanted, scope)
         return output if text is None else text
-    return {name: rendered(each, scope) for name, each in wanted.items()}
+    return {name: render(each, scope) for name, each in wanted.items()}
 
 
-def prepared(data: Json, operations: list[Any]) -> Data:
+def apply_operations(data: Json, operations: list[Any]) -> Data:
     """Return the data after operations on the context."""
-    found = opened(data)
+    found = open_data(data)
     for each in operations:
         value = each["value"]
         if isinstance(value, str):
-            value = rendered(value, scope_of(found))
+            value = render(value, scope_of(found))
             if value is None:
                 continue
-        context = _operated(found["context"], each["op"], each["path"], value)
+        context = _apply_operation(found["context"], each["op"], each["path"], value)
         found = {**found, "context": context}
     return {**found}
 
 
-def _operated(context: Data, verb: str, path: str, value: Json) -> Data:
+def _apply_operation(context: Data, verb: str, path: str, value: Json) -> Data:
     match verb:
         case "append":
             held = value_at(context, path)
-            return put(context, path, [*held, value] if isinstance(held, list) else [value])
+            return put_value(context, path, [*held, value] if isinstance(held, list) else [value])
         case "merge":
             if isinstance(value, str):
                 try:
                     value = read_data(value)
                 except ValueError:
                     return context
-            return merged_at(context, path, value) if isinstance(value, dict) else context
-    return put(context, path, value)
+            return merge_at(context, path, value) if isinstance(value, dict) else context
+    return put_value(context, path, value)
 
 
 Flags = Mapping[str, Any]
 
 
-def joined(
+def join_branches(
     data: Json, step: str, results: list[Json], names: list[str], flags: Flags | None = None
 ) -> Data:
     """Return the data behind branches: their outputs by name, and what they did to the context.
@@ -146,14 +146,14 @@ def joined(
     that this does not matter, or where branches may not write the same. `merge` and `reduce` are
     flags, too.
     """
-    flags, found = flags or {}, opened(data)
+    flags, found = flags or {}, open_data(data)
     outputs: dict[str, Json] = {}
     contexts: list[Data] = []
     steps = found["steps"]
     for name, each in zip(names, results, strict=True):
         if isinstance(each, dict) and "failed" in each:
             if not flags.get("ignore"):
-                raise step_failed(f"branch {name!r} failed: {each['failed']}")
+                raise step_error(f"branch {name!r} failed: {each['failed']}")
             outputs[name] = {"error": each["failed"]}
         elif isinstance(each, dict) and "previous_step" in each:
             outputs[name] = each["previous_step"]
@@ -163,14 +163,14 @@ def joined(
     merge = MERGES[flags.get("merge", "context_update")]
     after = {**found, "context": merge(found["context"], contexts), "steps": steps}
     after.pop("routes", None)
-    return done(after, step, outputs if reduce is None else reduce(outputs), flags)
+    return complete_step(after, step, outputs if reduce is None else reduce(outputs), flags)
 
 
 # --------------------------------------------------------------------------------------------
 # The context
 
 
-def _changed(before: Data, after: Data) -> Data:
+def _changes(before: Data, after: Data) -> Data:
     """Return what was written, deep in objects."""
     found: Data = {}
     for key, value in after.items():
@@ -179,52 +179,52 @@ def _changed(before: Data, after: Data) -> Data:
         elif value is not before[key] and not json_equal(value, before[key]):
             old = before[key]
             both = isinstance(value, dict) and isinstance(old, dict)
-            found[key] = _changed(old, value) if both else value
+            found[key] = _changes(old, value) if both else value
     return found
 
 
-def _written(context: Data, changes: Data) -> Data:
+def _apply_changes(context: Data, changes: Data) -> Data:
     after = dict(context)
     for key, value in changes.items():
         old = after.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            value = _written(old, value)
+            value = _apply_changes(old, value)
         after[key] = value
     return after
 
 
-def _updated(context: Data, branches: list[Data]) -> Data:
+def _merge_updates(context: Data, branches: list[Data]) -> Data:
     after = context
     for each in branches:
-        after = _written(after, _changed(context, each))
+        after = _apply_changes(after, _changes(context, each))
     return after
 
 
-def _kept_first(context: Data, branches: list[Data]) -> Data:
-    return _updated(context, branches[::-1])
+def _merge_keep_first(context: Data, branches: list[Data]) -> Data:
+    return _merge_updates(context, branches[::-1])
 
 
-def _without_conflict(context: Data, branches: list[Data]) -> Data:
+def _merge_without_conflict(context: Data, branches: list[Data]) -> Data:
     seen: Data = {}
     for each in branches:
-        for key, value in _changed(context, each).items():
+        for key, value in _changes(context, each).items():
             if key in seen and not json_equal(seen[key], value):
-                raise step_failed(f"two branches write {key!r} into the context")
+                raise step_error(f"two branches write {key!r} into the context")
             seen[key] = value
-    return _updated(context, branches)
+    return _merge_updates(context, branches)
 
 
 MERGES: Final[Mapping[str, Callable[[Data, list[Data]], Data]]] = {
-    "context_update": _updated,
+    "context_update": _merge_updates,
     "overwrite": lambda context, branches: branches[-1] if branches else context,
     "no_merge": lambda context, branches: context,
-    "keep_first": _kept_first,
-    "error_on_conflict": _without_conflict,
+    "keep_first": _merge_keep_first,
+    "error_on_conflict": _merge_without_conflict,
 }
 """What becomes of the contexts of branches, by the name of the strategy."""
 
 
-def _united(outputs: Mapping[str, Json]) -> Json:
+def _union(outputs: Mapping[str, Json]) -> Json:
     after: Data = {}
     for each in outputs.values():
         if isinstance(each, dict):
@@ -232,12 +232,12 @@ def _united(outputs: Mapping[str, Json]) -> Json:
     return after
 
 
-def _concatenated(outputs: Mapping[str, Json]) -> Json:
+def _concat(outputs: Mapping[str, Json]) -> Json:
     lists = (each if isinstance(each, list) else [each] for each in outputs.values())
     return [item for each in lists for item in each]
 
 
-def _most(outputs: Mapping[str, Json]) -> Json:
+def _majority(outputs: Mapping[str, Json]) -> Json:
     """Return what most branches say; the first of those that are equally many."""
     said = {compact(each): each for each in outputs.values()}
     counted = Counter(compact(each) for each in outputs.values())
@@ -247,11 +247,11 @@ def _most(outputs: Mapping[str, Json]) -> Json:
 REDUCERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
     "keys": lambda outputs: [*outputs],
     "values": lambda outputs: [*outputs.values()],
-    "union": _united,
-    "concat": _concatenated,
+    "union": _union,
+    "concat": _concat,
     "first": lambda outputs: next(iter(outputs.values()), None),
     "last": lambda outputs: [*outputs.values()][-1] if outputs else None,
-    "majority_vote": _most,
+    "majority_vote": _majority,
 }
 """What is made of the outputs of branches, by name."""
 
@@ -260,22 +260,22 @@ REDUCERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
 # Items
 
 
-def items(data: Json, path: str) -> list[Json]:
+def list_items(data: Json, path: str) -> list[Json]:
     """Return the list in a field of the context; raises StateError where there is none."""
-    found = value_at(opened(data)["context"], path.removeprefix("context."))
+    found = value_at(open_data(data)["context"], path.removeprefix("context."))
     if not isinstance(found, list):
-        raise step_failed(f"there is no list {path!r} in the context")
+        raise step_error(f"there is no list {path!r} in the context")
     return found
 
 
-def item(data: Json, value: Json) -> Data:
+def start_item(data: Json, value: Json) -> Data:
     """Return what the steps for an item begin with."""
-    return {**opened(data), "previous_step": value}
+    return {**open_data(data), "previous_step": value}
 
 
-def collected(data: Json, step: str, results: list[Json], flags: Flags | None = None) -> Data:
+def collect_items(data: Json, step: str, results: list[Json], flags: Flags | None = None) -> Data:
     """Return the data behind items: the list of their outputs, null for one that has failed."""
-    flags, found = flags or {}, opened(data)
+    flags, found = flags or {}, open_data(data)
     outputs: list[Json] = []
     contexts: list[Data] = []
     steps = found["steps"]
@@ -285,16 +285,16 @@ def collected(data: Json, step: str, results: list[Json], flags: Flags | None = 
         if worked:
             contexts.append(each["context"])
             steps = {**steps, **each["steps"]}
-    after = {**found, "context": _updated(found["context"], contexts), "steps": steps}
-    output = made(after, outputs, flags)
-    after = done(after, step, output)
-    return {**after, "context": stored(after["context"], output, flags)} if flags else after
+    after = {**found, "context": _merge_updates(found["context"], contexts), "steps": steps}
+    output = make_output(after, outputs, flags)
+    after = complete_step(after, step, output)
+    return {**after, "context": store_output(after["context"], output, flags)} if flags else after
 
 
-def routed(data: Json, step: str, names: Json) -> Data:
+def route_branches(data: Json, step: str, names: Json) -> Data:
     """Return the data in which some branches run: those that were named."""
     if isinstance(names, dict):
         names = names.get("branches", names.get("output"))
     listed = [names] if isinstance(names, str) else names
     chosen = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
-    return {**opened(data), "routes": chosen}
+    return {**open_data(data), "routes": chosen}

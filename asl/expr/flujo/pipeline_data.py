@@ -12,37 +12,37 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
-from asl.expr.flujo.conditions import Failure, Names, expression
-from asl.expr.flujo.templates import Scope, rendered
+from asl.expr.flujo.conditions import FlujoConditionError, FlujoNames, compile_expression
+from asl.expr.flujo.templates import TemplateScope, render
 
 __all__ = [
     "ARTIFACTS",
     "MAX_PATH",
     "Data",
-    "answered",
-    "asked_for",
+    "answer_question",
     "begin_import",
-    "closed",
-    "confirmed",
-    "decided",
-    "done",
-    "failed",
-    "filled",
-    "got",
-    "key",
+    "branch_key",
+    "close_steps",
+    "complete_step",
+    "confirm",
+    "end_import",
+    "fail_step",
+    "fill_template",
+    "get_value",
+    "is_loop_over",
+    "merge_at",
     "merge_value",
-    "merged_at",
     "names_of",
-    "opened",
-    "put",
-    "result",
-    "returned",
+    "open_data",
+    "pipeline_result",
+    "put_value",
+    "requested_state",
     "scope_of",
-    "set_",
-    "stored",
-    "stringified",
+    "set_decision",
+    "set_value",
+    "store_output",
+    "stringify",
     "text_of",
-    "until",
     "value_at",
 ]
 
@@ -52,7 +52,7 @@ MAX_PATH = 50
 """Names of a dotted path."""
 
 
-def opened(data: Json) -> Data:
+def open_data(data: Json) -> Data:
     """Return the data of an execution; an input becomes what a pipeline begins with."""
     if isinstance(data, dict):
         if "previous_step" in data and isinstance(data.get("steps"), dict):
@@ -64,37 +64,39 @@ def opened(data: Json) -> Data:
     return {"previous_step": data, "context": {}, "steps": {}}
 
 
-def result(data: Json) -> Data:
+def pipeline_result(data: Json) -> Data:
     """Return what a pipeline comes to: the last output, and the context."""
-    found = opened(data)
+    found = open_data(data)
     return {"output": found["previous_step"], "context": found["context"]}
 
 
-def names_of(data: Data, output: Json) -> Names:
+def names_of(data: Data, output: Json) -> FlujoNames:
     """Return what an expression may name."""
-    return Names(output, data["context"], data["steps"], data.get("resume_input"))
+    return FlujoNames(output, data["context"], data["steps"], data.get("resume_input"))
 
 
 # --------------------------------------------------------------------------------------------
 # Steps
 
 
-def done(data: Json, step: str, output: Json, flags: Mapping[str, Json] | None = None) -> Data:
+def complete_step(
+    data: Json, step: str, output: Json, flags: Mapping[str, Json] | None = None
+) -> Data:
     """Return the data after a step.
 
     With the flag `updates_context` an object is merged into the context; `sink_to` names a path of
     the context where the output goes.
     """
-    found = opened(data)
+    found = open_data(data)
     after = {**found, "previous_step": output, "steps": {**found["steps"], step: output}}
     if flags:
-        after["context"] = stored(found["context"], output, flags)
+        after["context"] = store_output(found["context"], output, flags)
     machine = found.get("machine")
     if machine is not None:
         if output is None:
             after["previous_step"] = found["previous_step"]
         elif type(output) is dict:
-            following = asked_for(output)
+            following = requested_state(output)
             if following is not None:
                 after["machine"] = {**machine, "next": following}
         last = {"name": step, "success": True, "feedback": None}
@@ -102,15 +104,15 @@ def done(data: Json, step: str, output: Json, flags: Mapping[str, Json] | None =
     return after
 
 
-def stored(context: Data, output: Json, flags: Mapping[str, Json]) -> Data:
+def store_output(context: Data, output: Json, flags: Mapping[str, Json]) -> Data:
     """Return the context after a step that writes into it."""
     if flags.get("updates_context") and isinstance(output, dict):
         context = {**context, **output}
     path = flags.get("sink_to")
-    return put(context, path, output, parents=False) if isinstance(path, str) else context
+    return put_value(context, path, output, parents=False) if isinstance(path, str) else context
 
 
-def asked_for(values: Mapping[str, Json]) -> str | None:
+def requested_state(values: Mapping[str, Json]) -> str | None:
     """Return the state that an object asks for by `next_state`, in either spelling."""
     found = values.get("next_state")
     if isinstance(found, str):
@@ -120,23 +122,25 @@ def asked_for(values: Mapping[str, Json]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def failed(data: Json, step: str, error: Json) -> Data:
+def fail_step(data: Json, step: str, error: Json) -> Data:
     """Return the data behind a step that failed: nothing of it moves on but the message."""
     told = error if isinstance(error, dict) else {}
     feedback = told.get("Cause") or told.get("Error") or "failed"
     last = {"name": step, "success": False, "feedback": feedback}
     return {
-        **opened(data),
+        **open_data(data),
         "output": {"event": "failure", "last_output": None, "last_step": last},
     }
 
 
-def answered(data: Json, step: str, answer: Json, flags: Mapping[str, Json] | None = None) -> Data:
+def answer_question(
+    data: Json, step: str, answer: Json, flags: Mapping[str, Json] | None = None
+) -> Data:
     """Return the data behind a question: the answer is the output of its step."""
-    return {**done(data, step, answer, flags), "resume_input": answer}
+    return {**complete_step(data, step, answer, flags), "resume_input": answer}
 
 
-def closed(data: Data, steps: list[str]) -> Data:
+def close_steps(data: Data, steps: list[str]) -> Data:
     """Return the data behind steps that end with one of their own: its output is theirs, too."""
     output = data["previous_step"]
     after = {**data, "steps": {**data["steps"], **dict.fromkeys(steps, output)}}
@@ -146,9 +150,9 @@ def closed(data: Data, steps: list[str]) -> Data:
     return after
 
 
-def decided(data: Json, decision: Json) -> Data:
+def set_decision(data: Json, decision: Json) -> Data:
     """Return the data with what a function has decided: the name of a branch, or yes and no."""
-    return {**opened(data), "decision": _key(decision)}
+    return {**open_data(data), "decision": _key(decision)}
 
 
 # --------------------------------------------------------------------------------------------
@@ -164,7 +168,7 @@ def value_at(context: Json, path: str) -> Json:
     return context
 
 
-def put(context: Data, path: str, value: Json, *, parents: bool = True) -> Data:
+def put_value(context: Data, path: str, value: Json, *, parents: bool = True) -> Data:
     """Return the context with a value at a dotted path; without *parents* only where they are."""
     names = path.removeprefix("context.").split(".")
     return _put(context, names[:MAX_PATH], value, parents)
@@ -182,29 +186,31 @@ def _put(held: Data, names: list[str], value: Json, parents: bool) -> Data:
     return {**held, name: _put(inner, rest, value, parents)}
 
 
-def merged_at(context: Data, path: str, value: Json) -> Data:
+def merge_at(context: Data, path: str, value: Json) -> Data:
     """Return the context with an object merged into the one at a dotted path."""
     held = value_at(context, path.removeprefix("context."))
     if isinstance(held, dict) and isinstance(value, dict):
         value = {**held, **value}
-    return put(context, path, value)
+    return put_value(context, path, value)
 
 
 # --------------------------------------------------------------------------------------------
 # Texts and decisions
 
 
-def filled(data: Json, template: str) -> str | None:
+def fill_template(data: Json, template: str) -> str | None:
     """Return a template filled in; one that cannot be rendered gives what moves along."""
-    found = opened(data)
-    text = rendered(template, scope_of(found))
+    found = open_data(data)
+    text = render(template, scope_of(found))
     kept: str | None = found["previous_step"] if text is None else text
     return kept
 
 
-def scope_of(data: Data) -> Scope:
+def scope_of(data: Data) -> TemplateScope:
     """Return what a template may name."""
-    return Scope(data["context"], data["previous_step"], data["steps"], data.get("resume_input"))
+    return TemplateScope(
+        data["context"], data["previous_step"], data["steps"], data.get("resume_input")
+    )
 
 
 def text_of(value: Json) -> str:
@@ -214,17 +220,17 @@ def text_of(value: Json) -> str:
     return "" if value is None else compact(value)
 
 
-def key(data: Json, condition: str | None = None, mode: str = "") -> str | None:
+def branch_key(data: Json, condition: str | None = None, mode: str = "") -> str | None:
     """Return the branch that a condition names, None where it fails or gives null.
 
     Without a condition it is what moves along.
     """
-    found = opened(data)
+    found = open_data(data)
     value = found["previous_step"]
     if condition is not None:
         try:
-            value = expression(condition, mode).value(names_of(found, value))
-        except Failure:
+            value = compile_expression(condition, mode).value(names_of(found, value))
+        except FlujoConditionError:
             return None
     return _key(value)
 
@@ -235,16 +241,18 @@ def _key(value: Json) -> str | None:
     return None if value is None else text_of(value)
 
 
-def until(data: Json, condition: str, mode: str = "") -> bool | None:
+def is_loop_over(data: Json, condition: str, mode: str = "") -> bool | None:
     """Whether a loop is over, None where its condition fails."""
-    found = opened(data)
+    found = open_data(data)
     try:
-        return bool(expression(condition, mode).value(names_of(found, found["previous_step"])))
-    except Failure:
+        return bool(
+            compile_expression(condition, mode).value(names_of(found, found["previous_step"]))
+        )
+    except FlujoConditionError:
         return None
 
 
-def step_failed(feedback: str) -> StateError:
+def step_error(feedback: str) -> StateError:
     """The error of a step that has failed by itself."""
     return StateError("Flujo.StepFailed", feedback)
 
@@ -262,7 +270,7 @@ def begin_import(data: Json, value: Json, settings: Mapping[str, Any]) -> Data:
     `initial_prompt` (as text), `import_artifacts` or `scratchpad` (an object is merged, anything
     else is put under `key`), or `both`.
     """
-    outside = opened(data)["context"]
+    outside = open_data(data)["context"]
     context = {**outside} if settings.get("inherit") else {}
     if isinstance(outside.get(ARTIFACTS), dict):
         context[ARTIFACTS] = outside[ARTIFACTS]
@@ -280,12 +288,12 @@ def begin_import(data: Json, value: Json, settings: Mapping[str, Any]) -> Data:
     return {"previous_step": given, "context": context, "steps": {}}
 
 
-def returned(data: Json, step: str, behind: Data, settings: Mapping[str, Any]) -> Data:
+def end_import(data: Json, step: str, behind: Data, settings: Mapping[str, Any]) -> Data:
     """Return the data behind a step that has run an imported blueprint.
 
     With `updates` its context is merged, or of that (else of its output) what `outputs` lists.
     """
-    found, output = opened(data), behind["previous_step"]
+    found, output = open_data(data), behind["previous_step"]
     context = found["context"]
     if settings.get("updates"):
         wanted = settings.get("outputs")
@@ -296,12 +304,12 @@ def returned(data: Json, step: str, behind: Data, settings: Mapping[str, Any]) -
             if value is None:
                 value = value_at(output, each["child"])
             if value is not None:
-                context = put(context, each["parent"], value)
-    context = stored(context, output, {"sink_to": settings.get("sink_to")})
+                context = put_value(context, each["parent"], value)
+    context = store_output(context, output, {"sink_to": settings.get("sink_to")})
     after = {**found, "context": context}
     if "resume_input" in behind:
         after["resume_input"] = behind["resume_input"]
-    return done(after, step, output)
+    return complete_step(after, step, output)
 
 
 YES: Final = frozenset(
@@ -310,32 +318,32 @@ YES: Final = frozenset(
 """What counts as consent, in lower case."""
 
 
-def set_(data: Json, step: str, path: str, value: Json) -> Data:
+def set_value(data: Json, step: str, path: str, value: Json) -> Data:
     """Return the data with a value at a path of the context."""
-    return _written(data, step, value, put(opened(data)["context"], path, value))
+    return _update_context(data, step, value, put_value(open_data(data)["context"], path, value))
 
 
 def merge_value(data: Json, step: str, path: str, value: Json) -> Data:
     """Return the data with an object merged into the one at a path of the context."""
-    return _written(data, step, value, merged_at(opened(data)["context"], path, value))
+    return _update_context(data, step, value, merge_at(open_data(data)["context"], path, value))
 
 
-def _written(data: Json, step: str, value: Json, context: Data) -> Data:
-    return done({**opened(data), "context": context}, step, value)
+def _update_context(data: Json, step: str, value: Json, context: Data) -> Data:
+    return complete_step({**open_data(data), "context": context}, step, value)
 
 
-def got(data: Json, path: str, default: Json = None) -> Json:
+def get_value(data: Json, path: str, default: Json = None) -> Json:
     """Return the value at a path of the context, the default where there is none."""
-    found = value_at(opened(data)["context"], path.removeprefix("context."))
+    found = value_at(open_data(data)["context"], path.removeprefix("context."))
     return default if found is None else found
 
 
-def stringified(value: Json) -> str:
+def stringify(value: Json) -> str:
     """Return a value as text."""
     return text_of(value)
 
 
-def confirmed(data: Json) -> str:
+def confirm(data: Json) -> str:
     """Return `approved` or `denied`, by the text that moves along."""
-    said = opened(data)["previous_step"]
+    said = open_data(data)["previous_step"]
     return "approved" if text_of(said).strip().lower() in YES else "denied"

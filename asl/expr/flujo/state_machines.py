@@ -11,36 +11,36 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import resolve_pointer
 from asl.core.values import Json
-from asl.expr.flujo.conditions import MODES, Failure, Names, expression
+from asl.expr.flujo.conditions import MODES, FlujoConditionError, FlujoNames, compile_expression
 from asl.expr.flujo.pipeline_data import (
     Data,
-    asked_for,
-    done,
+    complete_step,
     names_of,
-    opened,
-    result,
-    stored,
+    open_data,
+    pipeline_result,
+    requested_state,
+    store_output,
     value_at,
 )
 
 __all__ = [
     "PAUSE",
-    "Told",
-    "capped",
-    "ended",
-    "entered",
-    "followed",
-    "following",
+    "HistoryEvent",
+    "end_inner",
+    "end_machine",
+    "enter_state",
+    "follow_next_state",
     "history_hook",
-    "inner",
-    "left",
-    "outer",
-    "paused",
-    "pausing",
-    "pausing_names",
-    "resumed",
-    "started",
-    "when",
+    "leave_machine",
+    "next_state",
+    "pause_machine",
+    "pause_names",
+    "pause_rule_holds",
+    "resume_machine",
+    "rule_holds",
+    "start_inner",
+    "start_machine",
+    "stop_at_hop_limit",
 ]
 
 EMPTY: Final[Mapping[str, Json]] = {
@@ -54,9 +54,9 @@ PAUSE: Final[Mapping[str, Json]] = {"event": "pause", "last_output": None, "last
 Options = Mapping[str, Any]
 
 
-def started(data: Json, name: str, first: str) -> Data:
+def start_machine(data: Json, name: str, first: str) -> Data:
     """Return the data in which a machine begins, where the context says or with its first state."""
-    found = opened(data)
+    found = open_data(data)
     context = found["context"]
     current = context.get("current_state")
     if not isinstance(current, str):
@@ -67,7 +67,7 @@ def started(data: Json, name: str, first: str) -> Data:
     return {**found, "context": {**context, "current_state": current}, "machine": machine}
 
 
-def entered(data: Data, state: str, options: Options | None = None) -> Data:
+def enter_state(data: Data, state: str, options: Options | None = None) -> Data:
     """Return the data in which a state begins: with the machine's input, and without its past.
 
     With the option `asks` the context and the steps are kept as they are now. With `next_state` of
@@ -101,7 +101,7 @@ def entered(data: Data, state: str, options: Options | None = None) -> Data:
     }
 
 
-def capped(data: Data, state: str) -> Data:
+def stop_at_hop_limit(data: Data, state: str) -> Data:
     """Return the data of a machine that stops in front of a state: it has made too many hops."""
     machine = {**data["machine"], "max_hops_reached": True}
     return {**_at(data, state), "machine": machine}
@@ -112,7 +112,7 @@ def _at(data: Data, state: str) -> Data:
     return {**data, "context": context}
 
 
-def left(data: Data, state: str | None = None) -> Data:
+def leave_machine(data: Data, state: str | None = None) -> Data:
     """Return the data behind a machine, which has ended in an end state or where it was."""
     at = data if state is None else _at(data, state)
     after = {key: each for key, each in at.items() if key not in ("machine", "output")}
@@ -121,11 +121,11 @@ def left(data: Data, state: str | None = None) -> Data:
     return {**after, "previous_step": None}
 
 
-def ended(data: Data, state: str | None = None) -> Data:
+def end_machine(data: Data, state: str | None = None) -> Data:
     """Return what a pipeline comes to that ends with its machine."""
-    after = left(data, state)
+    after = leave_machine(data, state)
     flag = {"max_hops_reached": True} if "max_hops_reached" in after else {}
-    return {**result(after), **flag}
+    return {**pipeline_result(after), **flag}
 
 
 # --------------------------------------------------------------------------------------------
@@ -134,64 +134,66 @@ def ended(data: Data, state: str | None = None) -> Data:
 _CONTROL: Final = ("current_state", "next_state")
 
 
-def inner(data: Json) -> Data:
+def start_inner(data: Json) -> Data:
     """Return what a machine within another begins with: it has control fields of its own."""
-    found = opened(data)
+    found = open_data(data)
     after = {key: each for key, each in found.items() if key not in ("machine", "output")}
     kept = {key: each for key, each in found["context"].items() if key not in _CONTROL}
     return {**after, "context": kept}
 
 
-def outer(data: Json, step: str, behind: Data) -> Data:
+def end_inner(data: Json, step: str, behind: Data) -> Data:
     """Return the data behind a machine within another, which keeps its own control fields."""
-    found = opened(data)
+    found = open_data(data)
     kept = {key: each for key, each in behind["context"].items() if key not in _CONTROL}
     control = {key: found["context"][key] for key in _CONTROL if key in found["context"]}
-    return done({**found, "context": {**kept, **control}, "steps": behind["steps"]}, step, None)
+    return complete_step(
+        {**found, "context": {**kept, **control}, "steps": behind["steps"]}, step, None
+    )
 
 
 # --------------------------------------------------------------------------------------------
 # Rules
 
 
-def when(data: Data, condition: str, mode: str = "") -> bool:
+def rule_holds(data: Data, condition: str, mode: str = "") -> bool:
     """Whether a rule's condition holds behind a state; one that fails does not."""
     return _holds(condition, mode, names_of(data, data["output"]))
 
 
-def pausing(data: Data, condition: str, options: Options | None = None) -> bool:
+def pause_rule_holds(data: Data, condition: str, options: Options | None = None) -> bool:
     """Whether a rule's condition holds at a pause: for the context from before the state.
 
     With the option `pause` of `runtime` it is the one that the state has made of it.
     """
     options = options or {}
     mode = options.get("expressions", "")
-    return _holds(condition, mode, pausing_names(data, options.get("pause") == "runtime"))
+    return _holds(condition, mode, pause_names(data, options.get("pause") == "runtime"))
 
 
-def pausing_names(data: Data, running: bool) -> Names:
+def pause_names(data: Data, running: bool) -> FlujoNames:
     """Return what a rule may name at a pause."""
     main = data["machine"].get("main", data)
     kept = data if running else {**data, "context": main["context"], "steps": main["steps"]}
     return names_of(kept, dict(PAUSE))
 
 
-def _holds(condition: str, mode: str, names: Names) -> bool:
+def _holds(condition: str, mode: str, names: FlujoNames) -> bool:
     try:
-        return bool(expression(condition, mode).value(names))
-    except (Failure, ExpressionFault):
+        return bool(compile_expression(condition, mode).value(names))
+    except (FlujoConditionError, ExpressionFault):
         return False
 
 
-def following(data: Data) -> str | None:
+def next_state(data: Data) -> str | None:
     """Return the state that was asked for by `next_state`, None where nobody asked."""
-    asked = asked_for(data["context"])
+    asked = requested_state(data["context"])
     return data["machine"].get("next") if asked is None else asked
 
 
-def followed(data: Data) -> Data:
+def follow_next_state(data: Data) -> Data:
     """Return the data on the way to the state that was asked for."""
-    context = {**data["context"], "current_state": following(data)}
+    context = {**data["context"], "current_state": next_state(data)}
     return {**data, "context": context}
 
 
@@ -199,16 +201,16 @@ def followed(data: Data) -> Data:
 # People
 
 
-def paused(data: Data, state: str) -> Data:
+def pause_machine(data: Data, state: str) -> Data:
     """Return the data of a pause that leads to another state: what this one did is dropped."""
     main = data["machine"]["main"]
     context = {**main["context"], "current_state": state, "next_state": state}
     return {**data, "context": context, "steps": main["steps"], "output": PAUSE}
 
 
-def resumed(data: Data, answer: Json, flags: Mapping[str, Json] | None = None) -> Data:
+def resume_machine(data: Data, answer: Json, flags: Mapping[str, Json] | None = None) -> Data:
     """Return the data behind such a pause: the answer is the machine's input from now on."""
-    context = stored(data["context"], answer, flags) if flags else data["context"]
+    context = store_output(data["context"], answer, flags) if flags else data["context"]
     machine = {**data["machine"], "input": answer}
     return {
         **data,
@@ -219,9 +221,9 @@ def resumed(data: Data, answer: Json, flags: Mapping[str, Json] | None = None) -
     }
 
 
-Told: TypeAlias = tuple[str, dict[str, Json]]
+HistoryEvent: TypeAlias = tuple[str, dict[str, Json]]
 """The type and the details of a history event."""
-HistoryHook: TypeAlias = Callable[[str, str, Collection[str], Json], Iterator[Told]]
+HistoryHook: TypeAlias = Callable[[str, str, Collection[str], Json], Iterator[HistoryEvent]]
 """Yields the events of an entered state, see `asl.program.EntryEvents`."""
 EVENTS = ("success", "failure", "pause")
 
@@ -247,7 +249,7 @@ def history_hook(metadata: Json) -> HistoryHook | None:
     }
     reading = metadata.get("reading")
     options: Mapping[str, Any] = reading if isinstance(reading, dict) else {}
-    return _Teller(machines, options).told if machines else None
+    return _HistoryWriter(machines, options).told if machines else None
 
 
 def _machine(blueprint: Json, about: Json) -> _Machine | None:
@@ -269,14 +271,16 @@ def _is_rule(rule: Json) -> bool:
     return isinstance(rule, dict) and rule.get("on") in EVENTS and "from" in rule and "to" in rule
 
 
-class _Teller:
+class _HistoryWriter:
     def __init__(self, machines: Mapping[str, _Machine], options: Mapping[str, Any]) -> None:
         self.machines = machines
         mode = options.get("expressions", "")
         self.mode: str = mode if mode in MODES else ""
         self.running = options.get("pause") == "runtime"
 
-    def told(self, name: str, kind: str, beside: Collection[str], data: Json) -> Iterator[Told]:
+    def told(
+        self, name: str, kind: str, beside: Collection[str], data: Json
+    ) -> Iterator[HistoryEvent]:
         """Yield what is to tell of a state that is entered."""
         about = data.get("machine") if isinstance(data, dict) else None
         if not isinstance(about, dict) or about.get("name") not in self.machines:
@@ -290,17 +294,17 @@ class _Teller:
         elif name.endswith(":pause") or (kind == "Approval" and not _is_ruled(name, beside)):
             forked = not any(each in beside for each in machine.states)  # no rule is tried there
             rules = [] if forked else [*self._rules(machine, source, "pause", data)]
-            told = _told(source, "pause", rules, source)
+            told = _transition_details(source, "pause", rules, source)
             yield "PauseDetected", {**told, "step": name.removesuffix(":pause")}
             yield from rules
 
     def _entered(
         self, machine: _Machine, state: str, source: Json, data: Mapping[str, Any]
-    ) -> Iterator[Told]:
+    ) -> Iterator[HistoryEvent]:
         rules = [*self._rules(machine, source, _event(data), data)] if source else []
         if _event(data) != "pause":  # what it has matched was told when it paused
             yield from rules
-        told = _told(source, _event(data) if source else None, rules, state)
+        told = _transition_details(source, _event(data) if source else None, rules, state)
         hop = data["machine"].get("hops", 0) + 1
         if state in machine.ends:
             yield "TerminalReached", {**told, "to": state, "state": state}
@@ -309,7 +313,7 @@ class _Teller:
 
     def _rules(
         self, machine: _Machine, source: Json, event: Json, data: Mapping[str, Any]
-    ) -> Iterator[Told]:
+    ) -> Iterator[HistoryEvent]:
         """Yield the rules that fail behind a state, and the one that matches."""
         names = self._names(event, dict(data))
         for index, rule in enumerate(machine.rules):
@@ -320,17 +324,17 @@ class _Teller:
             if isinstance(when, str) and when.strip():
                 told["when"] = when
                 try:
-                    if not expression(when, self.mode).value(names):
+                    if not compile_expression(when, self.mode).value(names):
                         continue
-                except (Failure, ExpressionFault) as failure:
+                except (FlujoConditionError, ExpressionFault) as failure:
                     yield "RuleSkipped", {**told, "reason": str(failure)}
                     continue
             yield "RuleMatched", told
             return
 
-    def _names(self, event: Json, data: dict[str, Any]) -> Names:
+    def _names(self, event: Json, data: dict[str, Any]) -> FlujoNames:
         if event == "pause":
-            return pausing_names(data, self.running)
+            return pause_names(data, self.running)
         return names_of(data, data["output"])
 
 
@@ -344,7 +348,9 @@ def _event(data: Mapping[str, Any]) -> Json:
     return output.get("event") if isinstance(output, dict) else None
 
 
-def _told(source: Json, event: Json, rules: list[Told], otherwise: Json) -> dict[str, Json]:
+def _transition_details(
+    source: Json, event: Json, rules: list[HistoryEvent], otherwise: Json
+) -> dict[str, Json]:
     """Return where a machine goes, and by which rule."""
     matched = next((details for kind, details in rules if kind == "RuleMatched"), None)
     if matched is None:

@@ -16,7 +16,7 @@ from asl.core.values import Json, compact, index_of, measure
 from asl.core.work import WorkMeter, count_values, fail_beyond_limits
 from asl.expr.flujo.conditions import OUTPUT
 
-__all__ = ["CODE", "FILTERS", "Scope", "names_in", "parse", "rendered"]
+__all__ = ["CODE", "FILTERS", "TemplateScope", "parse", "paths_in", "render"]
 
 CODE: Final = "FL-TEMPLATE"
 MAX_LENGTH: Final = 1_000_000
@@ -42,7 +42,7 @@ FILTERS: Final = ("upper", "lower", "length", "join", "default", "tojson")
 _ROOTS: Final = ("context", "previous_step", "steps", "resume_input", "this")
 
 
-class Scope(NamedTuple):
+class TemplateScope(NamedTuple):
     """What a template may name."""
 
     context: Mapping[str, Json]
@@ -56,31 +56,31 @@ Steps: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextPart:
     """Text that stands as it is."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ValuePart:
     """The first of these that is not empty, filtered."""
 
-    choices: tuple[Steps | Text, ...]
+    choices: tuple[Steps | TextPart, ...]
     filters: tuple[tuple[str, str | None], ...]
     start: int
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockPart:
     """`{{#if}}` or `{{#each}}` around parts."""
 
     kind: str
-    value: Value
+    value: ValuePart
     parts: "tuple[Part, ...]"
 
 
-Part: TypeAlias = "Text | Value | Block"
+Part: TypeAlias = "TextPart | ValuePart | BlockPart"
 
 
 # --------------------------------------------------------------------------------------------
@@ -90,14 +90,14 @@ Part: TypeAlias = "Text | Value | Block"
 @lru_cache(maxsize=512)
 def parse(text: str) -> tuple[Part, ...]:
     """Read a template; raises ExpressionFault (FL-TEMPLATE) for what cannot be rendered."""
-    open_: list[tuple[str, Value, int]] = []
+    open_: list[tuple[str, ValuePart, int]] = []
     levels: list[list[Part]] = [[]]
     at = 0
     for match in _TAG.finditer(text, 0, text.rfind("}}") + 2):  # none is closed behind that
-        levels[-1].append(Text(text[at : match.start()]))
+        levels[-1].append(TextPart(text[at : match.start()]))
         at = match.end()
         if match[0][0] == "\\":
-            levels[-1].append(Text(match[0][1:]))
+            levels[-1].append(TextPart(match[0][1:]))
             continue
         inner, start = match[1].strip(), match.start()
         if inner.startswith(("#if", "#each")):
@@ -114,7 +114,7 @@ def parse(text: str) -> tuple[Part, ...]:
                 raise ExpressionFault(f"{{{{{inner}}}}} closes nothing", start, CODE, hint)
             kind, value, _ = open_.pop()
             parts = tuple(levels.pop())
-            levels[-1].append(Block(kind, value, parts))
+            levels[-1].append(BlockPart(kind, value, parts))
         elif inner.startswith("#"):
             hint = "there are {{#if}} and {{#each}}"
             raise ExpressionFault(f"{{{{{inner}}}}} is not known", start, CODE, hint)
@@ -123,14 +123,14 @@ def parse(text: str) -> tuple[Part, ...]:
     if open_:
         kind, _, start = open_[-1]
         raise ExpressionFault(f"{{{{#{kind}}}}} is not closed", start, CODE, f"add {{{{/{kind}}}}}")
-    levels[0].append(Text(text[at:]))
-    return tuple(part for part in levels[0] if part != Text(""))
+    levels[0].append(TextPart(text[at:]))
+    return tuple(part for part in levels[0] if part != TextPart(""))
 
 
-def _value(text: str, start: int) -> Value:
+def _value(text: str, start: int) -> ValuePart:
     head, *filters = _split(text, "|")
     choices = tuple(_choice(each, start) for each in _OR.split(head.strip()))
-    return Value(choices, tuple(_filter(each, start) for each in filters), start)
+    return ValuePart(choices, tuple(_filter(each, start) for each in filters), start)
 
 
 def _split(text: str, mark: str) -> list[str]:
@@ -147,9 +147,9 @@ def _split(text: str, mark: str) -> list[str]:
     return [*parts, text[begin:]]
 
 
-def _choice(text: str, start: int) -> Steps | Text:
+def _choice(text: str, start: int) -> Steps | TextPart:
     if match := _TEXT.fullmatch(text):
-        return Text(_unquoted(match[1], match[2]))
+        return TextPart(_unquote(match[1], match[2]))
     match = _PATH.fullmatch(text)
     if match is None or match["name"] not in _ROOTS:
         near = did_you_mean(re.split(r"[.\[]", text.strip())[0], _ROOTS)
@@ -167,20 +167,20 @@ def _filter(text: str, start: int) -> tuple[str, str | None]:
         hint = near or f"there are {', '.join(FILTERS)}"
         raise ExpressionFault(f"there is no filter {text.strip()[:60]!r}", start, CODE, hint)
     if match[2] is not None or match[3] is not None:
-        return name, _unquoted(match[2], match[3])
+        return name, _unquote(match[2], match[3])
     return name, (match[4] or "").strip() or None
 
 
-def _unquoted(single: str | None, double: str | None) -> str:
+def _unquote(single: str | None, double: str | None) -> str:
     return re.sub(r"\\(.)", r"\1", single if single is not None else double or "")
 
 
-def names_in(parts: tuple[Part, ...]) -> Iterator[tuple[Steps, int]]:
+def paths_in(parts: tuple[Part, ...]) -> Iterator[tuple[Steps, int]]:
     """Yield the paths of a template, and where each stands."""
     for part in parts:
-        if isinstance(part, Block):
-            yield from names_in((part.value, *part.parts))
-        elif isinstance(part, Value):
+        if isinstance(part, BlockPart):
+            yield from paths_in((part.value, *part.parts))
+        elif isinstance(part, ValuePart):
             yield from ((each, part.start) for each in part.choices if isinstance(each, tuple))
 
 
@@ -188,7 +188,7 @@ def names_in(parts: tuple[Part, ...]) -> Iterator[tuple[Steps, int]]:
 # Filling in
 
 
-def rendered(text: str, scope: Scope) -> str | None:
+def render(text: str, scope: TemplateScope) -> str | None:
     """Return a template filled in, None for one that cannot be.
 
     Raises StateError (States.Runtime) where it grows beyond bounds.
@@ -210,15 +210,15 @@ class _Filling:
         self.length = 0
         self.meter = WorkMeter()
 
-    def text(self, parts: tuple[Part, ...], scope: Scope) -> str:
+    def text(self, parts: tuple[Part, ...], scope: TemplateScope) -> str:
         return "".join(self.each(parts, scope))
 
-    def each(self, parts: tuple[Part, ...], scope: Scope) -> Iterator[str]:
+    def each(self, parts: tuple[Part, ...], scope: TemplateScope) -> Iterator[str]:
         for part in parts:
-            if isinstance(part, Block):
+            if isinstance(part, BlockPart):
                 yield from self.block(part, scope)
                 continue
-            shown = part.text if isinstance(part, Text) else self.shown(self.found(part, scope))
+            shown = part.text if isinstance(part, TextPart) else self.shown(self.found(part, scope))
             self.length += len(shown)
             self.meter.spend(PART)
             self.fits(self.length)
@@ -238,14 +238,14 @@ class _Filling:
         elif isinstance(value, list | dict):
             self.fits(measure(value, MAX_LENGTH))
             count_values(value, self.meter)
-        return _shown(value)
+        return _as_text(value)
 
-    def found(self, value: Value, scope: Scope) -> Json:
+    def found(self, value: ValuePart, scope: TemplateScope) -> Json:
         """Return the first of a value's choices that is not empty, filtered."""
         found: Json = None
         for choice in value.choices:
             self.meter.spend(PART)
-            found = choice.text if isinstance(choice, Text) else _looked_up(choice, scope)
+            found = choice.text if isinstance(choice, TextPart) else _look_up(choice, scope)
             if found not in (None, ""):
                 break
         for name, argument in value.filters:
@@ -273,7 +273,7 @@ class _Filling:
         self.shown(value)
         return compact(value)
 
-    def block(self, block: Block, scope: Scope) -> Iterator[str]:
+    def block(self, block: BlockPart, scope: TemplateScope) -> Iterator[str]:
         value = self.found(block.value, scope)
         if block.kind == "if":
             if value:
@@ -284,7 +284,7 @@ class _Filling:
             yield from self.each(block.parts, scope._replace(this=item))
 
 
-def _looked_up(steps: Steps, scope: Scope) -> Json:
+def _look_up(steps: Steps, scope: TemplateScope) -> Json:
     root, *rest = steps
     value: Any = getattr(scope, root)
     if root == "context" and rest and value.get(rest[0]) is None and rest[0] in scope.steps:
@@ -301,7 +301,7 @@ def _looked_up(steps: Steps, scope: Scope) -> Json:
     return value
 
 
-def _shown(value: Json) -> str:
+def _as_text(value: Json) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else compact(value)

@@ -3,22 +3,29 @@
 Specification 5.
 """
 
-from asl.expr.intrinsics.checks import Remark, check
+from asl.expr.intrinsics.checks import CallFinding, check
 from asl.expr.intrinsics.closures import CompilePath, compile
-from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text, parse
-from asl.expr.intrinsics.table import ALLOWED_IN_ERROR_PATH, FUNCTIONS, Function
+from asl.expr.intrinsics.grammar import (
+    Argument,
+    IntrinsicCall,
+    LiteralArgument,
+    PathArgument,
+    TextArgument,
+    parse,
+)
+from asl.expr.intrinsics.table import ALLOWED_IN_ERROR_PATH, FUNCTIONS, IntrinsicFunction
 
 __all__ = [
     "ALLOWED_IN_ERROR_PATH",
     "FUNCTIONS",
     "Argument",
-    "Call",
+    "CallFinding",
     "CompilePath",
-    "Function",
-    "Literal",
-    "Path",
-    "Remark",
-    "Text",
+    "IntrinsicCall",
+    "IntrinsicFunction",
+    "LiteralArgument",
+    "PathArgument",
+    "TextArgument",
     "check",
     "compile",
     "parse",

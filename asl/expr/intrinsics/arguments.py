@@ -87,7 +87,7 @@ def integer(function: str, position: int, value: Json) -> int:
     raise _mismatch(function, position, "an integer", value)
 
 
-def coded(function: str, text: str) -> str:
+def encodable(function: str, text: str) -> str:
     """Return the text if it is short enough to be hashed or encoded."""
     if len(text) > MAX_CHARACTERS:
         raise failure(function, f"the text has more than {MAX_CHARACTERS} characters")
@@ -103,14 +103,14 @@ def text_of(
 ) -> str:
     """Return a string unchanged, any other value as text, by default compact JSON.
 
-    The text is only built if it has at most `limit` bytes; see `bounded`.
+    The text is only built if it has at most `limit` bytes; see `check_bounds`.
     """
     if type(value) is str:
         if len(value) > limit:
             raise _too_large(function, limit)
         return value
     if type(value) in (dict, list):
-        bounded(function, value, limit, work)
+        check_bounds(function, value, limit, work)
     return write(value)
 
 
@@ -136,7 +136,7 @@ def size_of(function: str, value: Json, limit: int, work: WorkMeter | None = Non
     return size
 
 
-def bounded(function: str, value: Json, limit: int, work: WorkMeter | None = None) -> None:
+def check_bounds(function: str, value: Json, limit: int, work: WorkMeter | None = None) -> None:
     """Refuse a value that no recursive walk should enter.
 
     A loop of `Pass` states can share a list within itself until its text is astronomically long, or

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from asl.core.profile import Profile
 from asl.core.values import type_name
-from asl.expr.intrinsics.grammar import Call, Literal, Text, called
+from asl.expr.intrinsics.grammar import IntrinsicCall, LiteralArgument, TextArgument, function_of
 from asl.expr.intrinsics.strings import (
     ALGORITHMS,
     FORMAT,
@@ -13,10 +13,10 @@ from asl.expr.intrinsics.strings import (
     stray_brace,
     template,
 )
-from asl.expr.intrinsics.table import Function
+from asl.expr.intrinsics.table import IntrinsicFunction
 
 
-class Remark(NamedTuple):
+class CallFinding(NamedTuple):
     """A finding at `offset` (from 0) of the call's text; its code gives the severity."""
 
     code: str
@@ -25,33 +25,33 @@ class Remark(NamedTuple):
     hint: str | None = None
 
 
-def check(call: Call, profile: Profile) -> Iterator[Remark]:
+def check(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     """Yield the findings for a parsed call and the calls within it in a profile."""
-    function = called(call)
+    function = function_of(call)
     fault = count_fault(call)
     if function.agent_native and not profile.agent_native:
-        yield Remark("V-INTR-01", f"{call.name} is not a function of AWS", call.offset)
+        yield CallFinding("V-INTR-01", f"{call.name} is not a function of AWS", call.offset)
     elif fault is not None:
-        yield Remark("V-INTR-03", fault, call.offset)
+        yield CallFinding("V-INTR-03", fault, call.offset)
     else:
         yield from _kinds(call, function)
         if call.name in _PARTICULARS:
             yield from _PARTICULARS[call.name](call, profile)
     for argument in call.arguments:
-        if isinstance(argument, Call):
+        if isinstance(argument, IntrinsicCall):
             yield from check(argument, profile)
 
 
-def count_fault(call: Call) -> str | None:
+def count_fault(call: IntrinsicCall) -> str | None:
     """Return the message for a wrong number of arguments, None for a correct one."""
-    function = called(call)
+    function = function_of(call)
     given = len(call.arguments)
     if given < function.minimum or (function.maximum is not None and given > function.maximum):
         return f"{call.name} takes {_count(function)}, not {given}"
     return None
 
 
-def _count(function: Function) -> str:
+def _count(function: IntrinsicFunction) -> str:
     least, most = function.minimum, function.maximum
     if most is None:
         return f"at least {least} {_plural(least)}"
@@ -64,31 +64,31 @@ def _plural(count: int) -> str:
     return "argument" if count == 1 else "arguments"
 
 
-def _kinds(call: Call, function: Function) -> Iterator[Remark]:
+def _kinds(call: IntrinsicCall, function: IntrinsicFunction) -> Iterator[CallFinding]:
     """Yield literal arguments of a type that the function always refuses."""
     for index, argument in enumerate(call.arguments):
-        if isinstance(argument, Literal | Text):
+        if isinstance(argument, LiteralArgument | TextArgument):
             wanted = function.takes[min(index, len(function.takes) - 1)]
             found = type_name(argument.value)
             if found not in wanted:
                 kinds = " or ".join(sorted(wanted))
-                yield Remark(
+                yield CallFinding(
                     "V-INTR-03",
                     f"argument {index + 1} of {call.name} must be of type {kinds}, found {found}",
                     argument.offset,
                 )
 
 
-def _known(call: Call, index: int) -> Literal | Text | None:
+def _known(call: IntrinsicCall, index: int) -> LiteralArgument | TextArgument | None:
     """Return the argument if it exists and is a literal."""
     argument = call.arguments[index] if index < len(call.arguments) else None
-    return argument if isinstance(argument, Literal | Text) else None
+    return argument if isinstance(argument, LiteralArgument | TextArgument) else None
 
 
-def _json_merge(call: Call, profile: Profile) -> Iterator[Remark]:
+def _json_merge(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     deep = _known(call, 2)
-    if isinstance(deep, Literal) and deep.value is True:
-        yield Remark(
+    if isinstance(deep, LiteralArgument) and deep.value is True:
+        yield CallFinding(
             "V-INTR-03",
             "States.JsonMerge only merges shallowly: its third argument is false",
             deep.offset,
@@ -96,20 +96,20 @@ def _json_merge(call: Call, profile: Profile) -> Iterator[Remark]:
         )
 
 
-def _hash(call: Call, profile: Profile) -> Iterator[Remark]:
+def _hash(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     algorithm = _known(call, 1)
-    if not isinstance(algorithm, Text) or algorithm.value in ALGORITHMS:
+    if not isinstance(algorithm, TextArgument) or algorithm.value in ALGORITHMS:
         return
     canonical = canonical_algorithm(algorithm.value)
     if canonical is None:
-        yield Remark(
+        yield CallFinding(
             "V-INTR-03",
             f"{algorithm.value!r} is not a hash algorithm",
             algorithm.offset,
             f"one of {', '.join(ALGORITHMS)}",
         )
     else:
-        yield Remark(
+        yield CallFinding(
             "V-INTR-06",
             f"AWS does not know the hash algorithm {algorithm.value!r}",
             algorithm.offset,
@@ -117,39 +117,41 @@ def _hash(call: Call, profile: Profile) -> Iterator[Remark]:
         )
 
 
-def _math_add(call: Call, profile: Profile) -> Iterator[Remark]:
+def _math_add(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     if len(call.arguments) > 2:
-        yield Remark("V-INTR-06", "States.MathAdd of AWS takes exactly 2 arguments", call.offset)
+        yield CallFinding(
+            "V-INTR-06", "States.MathAdd of AWS takes exactly 2 arguments", call.offset
+        )
 
 
-def _array_range(call: Call, profile: Profile) -> Iterator[Remark]:
+def _array_range(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     if len(call.arguments) == 2:
-        yield Remark(
+        yield CallFinding(
             "V-INTR-06",
             "States.ArrayRange of AWS takes exactly 3 arguments",
             call.offset,
             "add the step 1",
         )
     step = _known(call, 2)
-    if isinstance(step, Literal) and step.value == 0:
-        yield Remark("V-INTR-03", "the step of States.ArrayRange is not 0", step.offset)
+    if isinstance(step, LiteralArgument) and step.value == 0:
+        yield CallFinding("V-INTR-03", "the step of States.ArrayRange is not 0", step.offset)
 
 
-def _math_random(call: Call, profile: Profile) -> Iterator[Remark]:
+def _math_random(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     given = len(call.arguments)
     if given == 1 or (profile.aws and given == 0):
         counts = "2 or 3" if profile.aws else "0, 2 or 3"
         message = f"States.MathRandom takes {counts} arguments, not {given}"
-        yield Remark("V-INTR-03", message, call.offset)
+        yield CallFinding("V-INTR-03", message, call.offset)
 
 
-def _format(call: Call, profile: Profile) -> Iterator[Remark]:
+def _format(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     text = call.arguments[0]
-    if not isinstance(text, Text):
+    if not isinstance(text, TextArgument):
         return
     brace = stray_brace(text.raw, profile)
     if brace is not None:
-        yield Remark(
+        yield CallFinding(
             "V-INTR-05",
             "a { that begins no {} must be escaped on AWS",
             text.offset + 1 + brace,
@@ -158,14 +160,14 @@ def _format(call: Call, profile: Profile) -> Iterator[Remark]:
     places = sum(type(part) is not str for part in template(text.raw))
     given = len(call.arguments) - 1
     if places != given:
-        yield Remark(
+        yield CallFinding(
             "V-INTR-07",
             f"the template has {places} {{}} for {given} {_plural(given)}, so the call fails",
             text.offset,
         )
 
 
-_PARTICULARS: Mapping[str, Callable[[Call, Profile], Iterator[Remark]]] = {
+_PARTICULARS: Mapping[str, Callable[[IntrinsicCall, Profile], Iterator[CallFinding]]] = {
     "States.JsonMerge": _json_merge,
     "States.Hash": _hash,
     "States.MathAdd": _math_add,

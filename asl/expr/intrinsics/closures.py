@@ -12,15 +12,22 @@ from asl.core.work import WorkExceeded
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.intrinsics.arguments import SMALL, IntrinsicFailed
 from asl.expr.intrinsics.checks import count_fault
-from asl.expr.intrinsics.grammar import Argument, Call, Literal, Path, Text, called
-from asl.expr.intrinsics.strings import FORMAT, fill, format_, template, unmatched
+from asl.expr.intrinsics.grammar import (
+    Argument,
+    IntrinsicCall,
+    LiteralArgument,
+    PathArgument,
+    TextArgument,
+    function_of,
+)
+from asl.expr.intrinsics.strings import FORMAT, fill, format_, template, unmatched_brace
 
 CompilePath: TypeAlias = Callable[[str, int], Evaluate]
 """Compiles a path argument from its text and its offset in the call."""
 
 
 def compile(
-    call: Call, compile_path: CompilePath, compile_optional: CompilePath, profile: Profile
+    call: IntrinsicCall, compile_path: CompilePath, compile_optional: CompilePath, profile: Profile
 ) -> Evaluate:
     """Compile a call. Calls of constants are computed at once.
 
@@ -51,12 +58,12 @@ def _as_on_aws(evaluate: Evaluate, text: str) -> Evaluate:
     return attempt
 
 
-_Part: TypeAlias = Evaluate | Literal
+_Part: TypeAlias = Evaluate | LiteralArgument
 """A compiled argument: a closure or a constant."""
 
 
 def _evaluate(part: _Part) -> Evaluate:
-    return constant(part.value) if isinstance(part, Literal) else part
+    return constant(part.value) if isinstance(part, LiteralArgument) else part
 
 
 class _Compiler:
@@ -67,16 +74,16 @@ class _Compiler:
         self.compile_optional = compile_optional
         self.profile = profile
 
-    def call(self, call: Call) -> _Part:
+    def call(self, call: IntrinsicCall) -> _Part:
         fault = count_fault(call)
         if fault is not None:
             raise ExpressionFault(fault, call.offset, "V-INTR-03")
-        function = called(call)
+        function = function_of(call)
         arguments = call.arguments
         apply = function.call
-        if call.name == FORMAT and isinstance(arguments[0], Text):
+        if call.name == FORMAT and isinstance(arguments[0], TextArgument):
             raw = arguments[0].raw
-            refused = self.profile.aws and unmatched(raw)
+            refused = self.profile.aws and unmatched_brace(raw)
             known = partial(format_, self.profile, raw)
             apply = known if refused else partial(fill, self.profile, template(raw))
             arguments = arguments[1:]
@@ -86,21 +93,21 @@ class _Compiler:
         parts = [self.argument(argument, path) for argument in arguments]
         if function.needs_frame:
             return _applied_in_frame(call.name, apply, [_evaluate(part) for part in parts])
-        if all(isinstance(part, Literal) for part in parts):
+        if all(isinstance(part, LiteralArgument) for part in parts):
             with suppress(StateError):  # a call that fails must fail when the state runs
-                values = [part.value for part in parts if isinstance(part, Literal)]
-                return Literal(apply(*values), call.offset)
+                values = [part.value for part in parts if isinstance(part, LiteralArgument)]
+                return LiteralArgument(apply(*values), call.offset)
         return _counted(call.name, apply, parts) if function.counted else _applied(apply, parts)
 
     def argument(self, argument: Argument, path: CompilePath) -> _Part:
         match argument:
-            case Path(text, offset):
+            case PathArgument(text, offset):
                 return path(text, offset)
-            case Text(value, _, offset):
-                return Literal(value, offset)
-            case Call():
+            case TextArgument(value, _, offset):
+                return LiteralArgument(value, offset)
+            case IntrinsicCall():
                 return self.call(argument)
-            case Literal():
+            case LiteralArgument():
                 return argument
 
 
@@ -110,7 +117,7 @@ def _applied(apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
         case [only]:
             one = _evaluate(only)
             return lambda data, frame: apply(one(data, frame))
-        case [first, Literal(value)]:
+        case [first, LiteralArgument(value)]:
             one = _evaluate(first)
             return lambda data, frame: apply(one(data, frame), value)
         case [first, second]:

@@ -16,14 +16,14 @@ from asl.expr.frame import Frame
 from asl.expr.intrinsics.arguments import (
     SMALL,
     array,
-    bounded,
+    check_bounds,
     failure,
     integer,
     mapping,
     string,
     text_of,
 )
-from asl.expr.intrinsics.numeric import counted
+from asl.expr.intrinsics.numeric import count_argument
 
 MAX_RANGE = 1000
 """Elements that `States.ArrayRange` may return."""
@@ -38,7 +38,7 @@ def partition(profile: Profile, items: Json, size: Json) -> Json:
     """`States.ArrayPartition(array, n)`: chunks of n elements; the last may be shorter."""
     name = "States.ArrayPartition"
     items = array(name, 1, items)
-    step = counted(profile, name, 2, size)
+    step = count_argument(profile, name, 2, size)
     if step < 1:
         raise failure(name, f"the chunk size must be positive, found {step}")
     return [items[start : start + step] for start in range(0, len(items), step)]
@@ -52,7 +52,7 @@ def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
     name = "States.ArrayContains"
     items = array(name, 1, items)
     if profile.aws:
-        bounded(name, items, profile.max_payload, frame.work)
+        check_bounds(name, items, profile.max_payload, frame.work)
         text = java_text(wanted)
         return any(java_text(item) == text for item in items)
     if len(items) > SMALL:
@@ -68,7 +68,7 @@ def span(profile: Profile, first: Json, last: Json, step: Json = 1) -> Json:
     """`States.ArrayRange(first, last, step)`: the last is inclusive; the step defaults to 1."""
     name = "States.ArrayRange"
     bounds = enumerate((first, last, step), 1)
-    start, end, stride = (counted(profile, name, at, bound) for at, bound in bounds)
+    start, end, stride = (count_argument(profile, name, at, bound) for at, bound in bounds)
     if stride == 0:
         raise failure(name, "the step must not be 0")
     count = (end - start) // stride + 1
@@ -84,7 +84,7 @@ def get_item(profile: Profile, items: Json, index: Json) -> Json:
     """
     name = "States.ArrayGetItem"
     items = array(name, 1, items)
-    place = counted(profile, name, 2, index) if profile.aws else integer(name, 2, index)
+    place = count_argument(profile, name, 2, index) if profile.aws else integer(name, 2, index)
     lowest = 0 if profile.aws else -len(items)
     if profile.aws and not items and place >= 0:
         return None
@@ -104,7 +104,7 @@ def unique(profile: Profile, frame: Frame, items: Json) -> Json:
     On AWS in the order of a hash set, in which 1 and 1.0 differ.
     """
     name = "States.ArrayUnique"
-    bounded(name, items, profile.max_payload, frame.work)
+    check_bounds(name, items, profile.max_payload, frame.work)
     first: dict[Hashable, Json] = {}
     for item in array(name, 1, items):
         first.setdefault(identity(item, frame.work, profile.java_format), item)
@@ -143,7 +143,7 @@ def string_to_json(profile: Profile, text: Json) -> Json:
         told = f"Cannot convert String to Json in {name}, caused by: {error}"
         raise failure(name, f"not JSON: {error}", told) from None
     if text.count("[") + text.count("{") > MAX_DEPTH:
-        bounded(name, value, profile.max_payload)
+        check_bounds(name, value, profile.max_payload)
     # orjson reads integers beyond 64 bits as floats; they are rare, so found by a cheap look.
     return json.loads(text) if _LONG_INTEGER.search(text) else value
 
@@ -176,12 +176,12 @@ def merge(profile: Profile, frame: Frame, *objects: Json) -> Json:
     whole: Json = {}
     for position, value in enumerate(objects, 1):
         if value is not None:
-            bounded(name, value, profile.max_payload, frame.work)
-            whole = merged(whole, mapping(name, position, value), frame.work)
+            check_bounds(name, value, profile.max_payload, frame.work)
+            whole = merge_deep(whole, mapping(name, position, value), frame.work)
     return whole
 
 
-def merged(one: Json, other: Json, work: WorkMeter, level: int = 1) -> Json:
+def merge_deep(one: Json, other: Json, work: WorkMeter, level: int = 1) -> Json:
     """Return two values merged deeply: objects recurse, arrays join, otherwise the later value
     wins.
 
@@ -198,7 +198,9 @@ def merged(one: Json, other: Json, work: WorkMeter, level: int = 1) -> Json:
     if kind is list:
         return one + other
     below = level + 1
-    both = {key: merged(one[key], item, work, below) for key, item in other.items() if key in one}
+    both = {
+        key: merge_deep(one[key], item, work, below) for key, item in other.items() if key in one
+    }
     return {**one, **other, **both}
 
 

@@ -10,20 +10,20 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr.intrinsics.table import FUNCTIONS, Function, function, names
+from asl.expr.intrinsics.table import FUNCTIONS, IntrinsicFunction, function, names
 
 MAX_NESTING = 10
 """Levels of nested calls, including the outermost."""
 
 
-class Literal(NamedTuple):
+class LiteralArgument(NamedTuple):
     """A number, true, false or null."""
 
     value: Json
     offset: int
 
 
-class Text(NamedTuple):
+class TextArgument(NamedTuple):
     r"""A quoted string. `raw` keeps its escapes: in a format template `\{` is no placeholder.
 
     The character `raw[i]` is at `offset + 1 + i`.
@@ -34,14 +34,14 @@ class Text(NamedTuple):
     offset: int
 
 
-class Path(NamedTuple):
+class PathArgument(NamedTuple):
     """A path, context path or variable path, not yet parsed."""
 
     text: str
     offset: int
 
 
-class Call(NamedTuple):
+class IntrinsicCall(NamedTuple):
     """A call of the existing function `name`, such as `States.Format`; `text` is the whole call."""
 
     name: str
@@ -50,14 +50,14 @@ class Call(NamedTuple):
     text: str
 
 
-def called(call: Call) -> Function:
+def function_of(call: IntrinsicCall) -> IntrinsicFunction:
     """Return the function of a call."""
     found = function(call.name)
     assert found is not None
     return found
 
 
-Argument: TypeAlias = Call | Literal | Text | Path
+Argument: TypeAlias = IntrinsicCall | LiteralArgument | TextArgument | PathArgument
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:\.[A-Za-z][A-Za-z0-9]*)*")
@@ -74,7 +74,7 @@ _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _CLOSERS = {"[": "]", "(": ")"}
 
 
-def parse(text: str) -> Call:
+def parse(text: str) -> IntrinsicCall:
     """Parse a whole intrinsic call.
 
     Raises:
@@ -113,7 +113,7 @@ class _Parser:
         self.at += len(token) if taken else 0
         return taken
 
-    def call(self, depth: int) -> Call:
+    def call(self, depth: int) -> IntrinsicCall:
         start = self.at
         name = self.function_name()
         if depth > MAX_NESTING:
@@ -131,7 +131,7 @@ class _Parser:
                 arguments.append(self.argument(depth))
             if not self.take(")"):
                 self.fail(self.unfinished())
-        return Call(name, tuple(arguments), start, self.text[start : self.at])
+        return IntrinsicCall(name, tuple(arguments), start, self.text[start : self.at])
 
     def function_name(self) -> str:
         """Read the name up to its parenthesis."""
@@ -173,7 +173,7 @@ class _Parser:
             self.fail(f"expected an argument but found {first!r}" if first else self.unfinished())
         if not self.text.startswith("(", found.end()) and found.group() in _WORDS:
             self.at = found.end()
-            return Literal(_WORDS[found.group()], start)
+            return LiteralArgument(_WORDS[found.group()], start)
         if not self.text.startswith("(", found.end()) and "." not in found.group():
             self.fail(
                 f"{found.group()!r} is neither a literal nor a path nor a call",
@@ -181,7 +181,7 @@ class _Parser:
             )
         return self.call(depth + 1)
 
-    def string(self) -> Text:
+    def string(self) -> TextArgument:
         start = self.at
         found = _STRING.match(self.text, start)
         end = found.end() if found else start
@@ -196,9 +196,9 @@ class _Parser:
             )
         self.at = end + 1
         raw = found.group(1)
-        return Text(_ESCAPE.sub(r"\1", raw), raw, start)
+        return TextArgument(_ESCAPE.sub(r"\1", raw), raw, start)
 
-    def number(self) -> Literal:
+    def number(self) -> LiteralArgument:
         start = self.at
         found = _NUMBER.match(self.text, start)
         if found is None:
@@ -208,9 +208,9 @@ class _Parser:
             self.fail("the number is too large")
         self.at = found.end()
         whole = found.group(1) is None and found.group(2) is None
-        return Literal(int(written) if whole else float(written), start)
+        return LiteralArgument(int(written) if whole else float(written), start)
 
-    def path(self) -> Path:
+    def path(self) -> PathArgument:
         start = self.at
         closers: list[str] = []
         for found in _PATH_TOKEN.finditer(self.text, start):
@@ -228,4 +228,4 @@ class _Parser:
         if closers:
             self.at = start
             self.fail("a bracket of the path is never closed")
-        return Path(self.text[start : self.at].rstrip(" \t\r\n"), start)
+        return PathArgument(self.text[start : self.at].rstrip(" \t\r\n"), start)

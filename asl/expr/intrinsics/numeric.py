@@ -19,7 +19,7 @@ _EXACT = Context(prec=MAX_DIGITS + 400, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _SAFE_INTEGER = 2**53
 
 
-def rounded(function: str, position: int, value: Json) -> int:
+def round_argument(function: str, position: int, value: Json) -> int:
     """Return the argument rounded to the nearest integer, halves up: -1.5 is -1."""
     if type(value) is int:
         return value
@@ -28,11 +28,11 @@ def rounded(function: str, position: int, value: Json) -> int:
     return below + 1 if exact - below >= 0.5 else below
 
 
-def counted(profile: Profile, function: str, position: int, value: Json) -> int:
+def count_argument(profile: Profile, function: str, position: int, value: Json) -> int:
     """Return the argument as a count or an index: rounded, on AWS truncated."""
     if profile.aws:
         return int(number(function, position, value))
-    return rounded(function, position, value)
+    return round_argument(function, position, value)
 
 
 def add(one: Json, other: Json, *more: Json) -> Json:
@@ -42,7 +42,7 @@ def add(one: Json, other: Json, *more: Json) -> Json:
         if LOWEST <= total <= HIGHEST and LOWEST <= one <= HIGHEST and LOWEST <= other <= HIGHEST:
             return total
     name = "States.MathAdd"
-    terms = [rounded(name, at, value) for at, value in enumerate((one, other, *more), 1)]
+    terms = [round_argument(name, at, value) for at, value in enumerate((one, other, *more), 1)]
     total = sum(terms)
     for value in (*terms, total):
         if not LOWEST <= value <= HIGHEST:
@@ -79,7 +79,9 @@ def random(profile: Profile, frame: Frame, *bounds: Json) -> Json:
         return (frame.entropy() >> 75) / 2**53
     if len(bounds) == 1:
         raise failure(name, "the end of the range is missing")
-    start, end, *seed = (counted(profile, name, at, each) for at, each in enumerate(bounds, 1))
+    start, end, *seed = (
+        count_argument(profile, name, at, each) for at, each in enumerate(bounds, 1)
+    )
     if start >= end:
         raise failure(name, f"no integer is between {start} and {end}")
     if not seed:

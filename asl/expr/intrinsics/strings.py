@@ -10,7 +10,7 @@ from asl.core.java import java_text, json_text
 from asl.core.profile import Profile
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
-from asl.expr.intrinsics.arguments import SMALL, coded, failure, number, string, text_of
+from asl.expr.intrinsics.arguments import SMALL, encodable, failure, number, string, text_of
 
 FORMAT = "States.Format"
 ALGORITHMS = {
@@ -23,7 +23,7 @@ ALGORITHMS = {
 """Hash algorithms: canonical names to Python's."""
 
 
-class Placeholder(NamedTuple):
+class FormatPlaceholder(NamedTuple):
     """`{}`, or `{:.Nf}` with `decimals`, which AWS does not have."""
 
     decimals: int | None = None
@@ -32,7 +32,7 @@ class Placeholder(NamedTuple):
 _FOREIGN = "[^A-Za-z0-9+/]"
 _URL_SAFE = str.maketrans("-_", "+/")
 
-Template: TypeAlias = tuple[str | Placeholder, ...]
+Template: TypeAlias = tuple[str | FormatPlaceholder, ...]
 
 _TEMPLATE = re.compile(
     r"""(?P<text>[^\\{]++)
@@ -48,7 +48,7 @@ def template(text: str) -> Template:
 
     A `{` without a placeholder and a backslash without an escape are literal.
     """
-    parts: list[str | Placeholder] = []
+    parts: list[str | FormatPlaceholder] = []
     literal: list[str] = []
     for found in _TEMPLATE.finditer(text):
         if found["place"] is None:
@@ -57,7 +57,7 @@ def template(text: str) -> Template:
         parts.append("".join(literal))
         literal.clear()
         decimals = found["decimals"]
-        parts.append(Placeholder(None if decimals is None else int(decimals)))
+        parts.append(FormatPlaceholder(None if decimals is None else int(decimals)))
     parts.append("".join(literal))
     return tuple(part for part in parts if part != "")
 
@@ -73,7 +73,7 @@ def stray_brace(text: str, profile: Profile) -> int | None:
     return None
 
 
-def unmatched(text: str) -> str | None:
+def unmatched_brace(text: str) -> str | None:
     """Return AWS's message for a brace that is neither a placeholder nor escaped, else None."""
     for found in _TEMPLATE.finditer(text):
         if found["literal"] == "{" or found["decimals"] is not None:
@@ -86,7 +86,7 @@ def unmatched(text: str) -> str | None:
 def format_(profile: Profile, text: Json, *values: Json) -> Json:
     """`States.Format(template, a, ...)` with a template known only at run time."""
     text = string(FORMAT, 1, text)
-    if profile.aws and (words := unmatched(text)) is not None:
+    if profile.aws and (words := unmatched_brace(text)) is not None:
         raise failure(FORMAT, words, f"Invalid template in {FORMAT}: {words}")
     return fill(profile, template(text), *values)
 
@@ -107,9 +107,9 @@ def fill(profile: Profile, parts: Template, *values: Json) -> str:
 
 
 def _printed(
-    place: str | Placeholder, position: int, value: Json, profile: Profile, limit: int
+    place: str | FormatPlaceholder, position: int, value: Json, profile: Profile, limit: int
 ) -> str:
-    if isinstance(place, Placeholder) and place.decimals is not None:
+    if isinstance(place, FormatPlaceholder) and place.decimals is not None:
         exact = Decimal(repr(number(FORMAT, position, value)))
         return f"{exact:.{place.decimals}f}"  # Decimal rounds halves to even
     return text_of(FORMAT, value, limit, java_text if profile.java_format else compact)
@@ -134,7 +134,7 @@ def split(frame: Frame, text: Json, delimiters: Json) -> Json:
 def base64_encode(text: Json) -> Json:
     """`States.Base64Encode(s)` of the string's UTF-8 bytes."""
     name = "States.Base64Encode"
-    return b2a_base64(coded(name, string(name, 1, text)).encode(), newline=False).decode()
+    return b2a_base64(encodable(name, string(name, 1, text)).encode(), newline=False).decode()
 
 
 def base64_decode(profile: Profile, text: Json) -> Json:
@@ -143,7 +143,7 @@ def base64_decode(profile: Profile, text: Json) -> Json:
     AWS ignores invalid characters and missing padding.
     """
     name = "States.Base64Decode"
-    text = coded(name, string(name, 1, text))
+    text = encodable(name, string(name, 1, text))
     if profile.aws:
         return _readable(text).decode(errors="replace")
     try:
@@ -177,7 +177,7 @@ def hash_(profile: Profile, frame: Frame, data: Json, algorithm: Json) -> Json:
     if known not in ALGORITHMS:
         raise failure(name, f"{wanted!r} is none of {', '.join(ALGORITHMS)}")
     write = json_text if profile.java_format else compact
-    text = coded(name, text_of(name, data, profile.max_payload, write, frame.work))
+    text = encodable(name, text_of(name, data, profile.max_payload, write, frame.work))
     return hashlib.new(ALGORITHMS[known], text.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -21,7 +21,7 @@ ARRAY, NUMBER, OBJECT, STRING, BOOLEAN, NULL = (
 ANY = ARRAY | NUMBER | OBJECT | STRING | BOOLEAN | NULL
 
 
-class Function(NamedTuple):
+class IntrinsicFunction(NamedTuple):
     """One intrinsic function.
 
     `call` takes the profile if `needs_profile`, then the frame if `needs_frame`, then the
@@ -53,8 +53,8 @@ def _function(
     needs_frame: bool = False,
     counted: bool = False,
     missing_is_null: bool = False,
-) -> Function:
-    return Function(
+) -> IntrinsicFunction:
+    return IntrinsicFunction(
         f"States.{name}",
         call,
         takes,
@@ -177,7 +177,7 @@ _ROWS = (
     ),
 )
 
-FUNCTIONS: Mapping[str, Function] = MappingProxyType({row.name: row for row in _ROWS})
+FUNCTIONS: Mapping[str, IntrinsicFunction] = MappingProxyType({row.name: row for row in _ROWS})
 
 
 ALLOWED_IN_ERROR_PATH = frozenset(
@@ -219,7 +219,7 @@ def _camel(name: str) -> str:
 
 
 @cache
-def dialect_function(name: str) -> Function | None:
+def dialect_function(name: str) -> IntrinsicFunction | None:
     """Return the function of this name; None for one that no dialect has."""
     from asl.expr.jsonata.functions.dialects import dialect_functions as natives
 
@@ -230,7 +230,7 @@ def dialect_function(name: str) -> Function | None:
     native = natives(key)[key]
     parameters = native.signature.parameters
     needed = sum(not each.pattern.endswith("?") for each in parameters)
-    return Function(
+    return IntrinsicFunction(
         name, _called(name, native), (ANY,) * len(parameters), needed, len(parameters), True
     )
 
@@ -251,6 +251,6 @@ def _called(name: str, native: Any) -> Callable[..., Json]:
     return called
 
 
-def function(name: str) -> Function | None:
+def function(name: str) -> IntrinsicFunction | None:
     """Return the function of this name, None for an unknown one."""
     return FUNCTIONS.get(name) if name.startswith("States.") else dialect_function(name)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.nesting import Nesting
-from asl.expr.jsonata.scopes import COPIED, READ, Scope
+from asl.expr.jsonata.scopes import COPIED, READ, QueryScope
 from asl.expr.jsonata.signatures import Signature, parse_parameters
-from asl.expr.jsonata.values import Closure, Function, collapsed
+from asl.expr.jsonata.values import Closure, QueryFunction, collapse
 
 
-class Native(Function):
+class Native(QueryFunction):
     """A built-in function. With `scoped` it is called with the scope before its arguments.
 
     An undefined first argument makes the result undefined, unless the function is `total`. One that
@@ -43,7 +43,7 @@ class Native(Function):
         self.cost = BUILT_IN
         """Steps of a call, besides the cost of its arguments."""
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         """Check the arguments and call the function."""
         run = scope.run
         run.steps -= self.cost
@@ -66,7 +66,12 @@ class TailCall:
     __slots__ = ("arguments", "function", "item", "name", "scope")
 
     def __init__(
-        self, name: str, function: Closure, arguments: Items[Closure], item: Value, scope: Scope
+        self,
+        name: str,
+        function: Closure,
+        arguments: Items[Closure],
+        item: Value,
+        scope: QueryScope,
     ) -> None:
         self.name = name
         self.function = function
@@ -85,7 +90,7 @@ CALL = 14
 """Steps of a call, besides the function's body."""
 
 
-class Lambda(Function):
+class Lambda(QueryFunction):
     """A function of the query with its enclosing scope."""
 
     __slots__ = ("body", "item", "nesting", "parameters", "scope", "signature", "weight")
@@ -98,7 +103,7 @@ class Lambda(Function):
         nesting: Nesting,
         signature: Signature | None,
         item: Value,
-        scope: Scope,
+        scope: QueryScope,
     ) -> None:
         super().__init__("", len(parameters))
         self.parameters = parameters
@@ -109,7 +114,7 @@ class Lambda(Function):
         self.item = item
         self.scope = scope
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         """Call the function, and perform its tail calls."""
         run = scope.run
         run.depth += 1
@@ -118,12 +123,12 @@ class Lambda(Function):
         level = run.level
         if run.depth % HOP == 0 and is_stack_half_full():
             value = run_on_new_stack(
-                lambda: _finished(self._entered(arguments, item), item, scope, level)
+                lambda: _perform_tail_calls(self._entered(arguments, item), item, scope, level)
             )
         else:
             value = self._entered(arguments, item)
             if type(value) is TailCall:
-                value = _finished(value, item, scope, level)
+                value = _perform_tail_calls(value, item, scope, level)
         run.level = level
         run.depth -= 1
         return value
@@ -141,7 +146,7 @@ class Lambda(Function):
             run.exceed("steps")
         if run.bounds.nesting is not None:
             run.nest(self.nesting)
-        return self.body(self.item, Scope(run, self.scope, names))
+        return self.body(self.item, QueryScope(run, self.scope, names))
 
     def bound(self, arguments: list[Value]) -> "Lambda":
         """Return the function with some parameters bound; `HOLE` leaves one open."""
@@ -152,17 +157,17 @@ class Lambda(Function):
                 open_.append(name)
             else:
                 names[name] = value
-        scope = Scope(self.scope.run, self.scope, names)
+        scope = QueryScope(self.scope.run, self.scope, names)
         weight = self.weight - CALL
         return Lambda(open_, self.body, weight, self.nesting, None, self.item, scope)
 
 
-def _finished(value: Value, item: Value, scope: Scope, level: int) -> Value:
+def _perform_tail_calls(value: Value, item: Value, scope: QueryScope, level: int) -> Value:
     """Perform tail calls one after the other, at the *level* of the first."""
     while type(value) is TailCall:
         call = value
         function = call.function(call.item, call.scope)
-        if not isinstance(function, Function):
+        if not isinstance(function, QueryFunction):
             raise fault("T1006")
         arguments = [each(call.item, call.scope) for each in call.arguments]
         try:
@@ -180,41 +185,41 @@ HOLE: Any = object()
 """The `?` of a partial application."""
 
 
-class Partial(Function):
+class Partial(QueryFunction):
     """A built-in function with some arguments bound."""
 
     __slots__ = ("function", "given")
 
-    def __init__(self, function: Function, given: list[Value]) -> None:
+    def __init__(self, function: QueryFunction, given: list[Value]) -> None:
         super().__init__(function.name, sum(value is HOLE for value in given))
         self.function = function
         self.given = given
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         """Call the function with the open arguments filled in."""
         rest = iter(arguments)
         filled = [next(rest, UNDEFINED) if value is HOLE else value for value in self.given]
         return self.function.apply(filled, item, scope)
 
 
-class Chain(Function):
+class FunctionChain(QueryFunction):
     """`f ~> g`: first f, then g."""
 
     __slots__ = ("first", "second")
 
-    def __init__(self, first: Function, second: Function) -> None:
+    def __init__(self, first: QueryFunction, second: QueryFunction) -> None:
         super().__init__("", 1)
         self.first = first
         self.second = second
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         """Apply both in order."""
         run = scope.run
         run.spend(1)
         run.depth += 1
         if run.depth > run.bounds.depth:
             raise fault("D1011")
-        between = collapsed(self.first.apply(arguments[:1], None, scope))
+        between = collapse(self.first.apply(arguments[:1], None, scope))
         value = self.second.apply([between], None, scope)
         run.depth -= 1
         return value

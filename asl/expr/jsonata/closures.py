@@ -11,16 +11,23 @@ from typing import Any
 from asl.core.regex import linear
 from asl.expr.jsonata import grouping, operators, paths
 from asl.expr.jsonata.analysis import nodes_of
-from asl.expr.jsonata.calls import HOLE, Chain, Lambda, Native, Partial, TailCall
+from asl.expr.jsonata.calls import HOLE, FunctionChain, Lambda, Native, Partial, TailCall
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.nesting import nesting
 from asl.expr.jsonata.operators import Transform
 from asl.expr.jsonata.parser import join_surrogates
-from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.signatures import Parameter, Signature
+from asl.expr.jsonata.scopes import QueryScope
+from asl.expr.jsonata.signatures import Signature, SignatureParameter
 from asl.expr.jsonata.sorting import Term
-from asl.expr.jsonata.values import Closure, Constructed, Function, Sequence, boolean, collapsed
+from asl.expr.jsonata.values import (
+    Closure,
+    Constructed,
+    QueryFunction,
+    ResultSequence,
+    boolean,
+    collapse,
+)
 
 Node = Any
 """A node of the library's tree."""
@@ -133,7 +140,7 @@ class _Compiler:
         one, other = self.compile(node.lhs), self.compile(node.rhs)
         operator, decided = node.value, node.value == "or"
 
-        def combine(item: Value, scope: Scope) -> Value:
+        def combine(item: Value, scope: QueryScope) -> Value:
             left = one(item, scope)
             try:
                 if truth(left, scope) is decided:
@@ -157,7 +164,7 @@ class _Compiler:
         constructs = bool(node.consarray)
         parts = [(each.value == "[", self.compile(each)) for each in node.expressions]
 
-        def array(item: Value, scope: Scope) -> Value:
+        def array(item: Value, scope: QueryScope) -> Value:
             result: list[Value] = []
             for nested, part in parts:
                 value = part(item, scope)
@@ -182,7 +189,7 @@ class _Compiler:
     def _bind(self, node: Node) -> Closure:
         name, expression = node.lhs.value, self.compile(node.rhs)
 
-        def bind(item: Value, scope: Scope) -> Value:
+        def bind(item: Value, scope: QueryScope) -> Value:
             value = scope.names[name] = expression(item, scope)
             return value
 
@@ -197,8 +204,8 @@ class _Compiler:
             return parts[0]
         *first, last = parts
 
-        def block(item: Value, scope: Scope) -> Value:
-            inner = Scope(scope.run, scope, {})
+        def block(item: Value, scope: QueryScope) -> Value:
+            inner = QueryScope(scope.run, scope, {})
             for part in first:
                 part(item, inner)
             return last(item, inner)
@@ -289,9 +296,9 @@ class _Compiler:
         name = _called(node.procedure)
         meant = self._meant(node.procedure)
 
-        def call(item: Value, scope: Scope) -> Value:
+        def call(item: Value, scope: QueryScope) -> Value:
             function = procedure(item, scope)
-            if not isinstance(function, Function):
+            if not isinstance(function, QueryFunction):
                 if function is UNDEFINED and meant(item, scope):
                     raise fault("T1005", token=name)
                 for argument in arguments:
@@ -323,12 +330,12 @@ class _Compiler:
         name = _called(node.procedure)
         meant = self._meant(node.procedure)
 
-        def partial(item: Value, scope: Scope) -> Value:
+        def partial(item: Value, scope: QueryScope) -> Value:
             given = [argument(item, scope) for argument in arguments]
             function = procedure(item, scope)
             if isinstance(function, Lambda):
                 return function.bound(given)
-            if isinstance(function, Function):
+            if isinstance(function, QueryFunction):
                 return Partial(function, given)
             if function is UNDEFINED and meant(item, scope):
                 raise fault("T1007", token=name)
@@ -343,12 +350,12 @@ class _Compiler:
             return self._function(node.rhs, left)
         right = self.compile(node.rhs)
 
-        def apply(item: Value, scope: Scope) -> Value:
+        def apply(item: Value, scope: QueryScope) -> Value:
             value, function = left(item, scope), right(item, scope)
-            if not isinstance(function, Function):
+            if not isinstance(function, QueryFunction):
                 raise fault("T2006", value=function)
-            if isinstance(value, Function):
-                return Chain(value, function)
+            if isinstance(value, QueryFunction):
+                return FunctionChain(value, function)
             try:
                 return function.apply([value], None, scope)
             except QueryFault as error:
@@ -370,7 +377,7 @@ def _signature(parsed: Any) -> Signature:
     """Return the signature of a function in the query, matched in linear time."""
     return Signature(
         [
-            Parameter(
+            SignatureParameter(
                 each.type,
                 each.regex,
                 re.compile(each.regex.rstrip("?+")) if each.context else None,
@@ -399,7 +406,7 @@ def constant(value: Value) -> Closure:
 NOTHING = constant(UNDEFINED)
 
 
-def truth(value: Value, scope: Scope) -> bool:
+def truth(value: Value, scope: QueryScope) -> bool:
     """Return the truth of a value."""
     if value is True or value is False:
         return bool(value)
@@ -411,22 +418,22 @@ def truth(value: Value, scope: Scope) -> bool:
 def _kept(closure: Closure) -> Closure:
     """Return an expression followed by `[]`: a sequence of one item stays an array."""
 
-    def keep(item: Value, scope: Scope) -> Value:
+    def keep(item: Value, scope: QueryScope) -> Value:
         value = closure(item, scope)
-        if type(value) is Sequence and not value.tuples:
+        if type(value) is ResultSequence and not value.tuples:
             value.keep = True
-            return collapsed(value)
+            return collapse(value)
         return value
 
     return keep
 
 
 def _collapsing(closure: Closure) -> Closure:
-    def collapse(item: Value, scope: Scope) -> Value:
+    def collapse_value(item: Value, scope: QueryScope) -> Value:
         value = closure(item, scope)
-        return collapsed(value) if type(value) is Sequence else value
+        return collapse(value) if type(value) is ResultSequence else value
 
-    return collapse
+    return collapse_value
 
 
 def _called(procedure: Node) -> Value:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.scopes import QueryRun, Scope
-from asl.expr.jsonata.values import ITEM, Closure, Sequence
+from asl.expr.jsonata.scopes import QueryRun, QueryScope
+from asl.expr.jsonata.values import ITEM, Closure, ResultSequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ def object_of(pairs: list[Pair]) -> Closure:
         return lambda item, scope: group(pairs, item, scope)
     members = [(str(pair.name), pair.value) for pair in pairs]
 
-    def make(item: Value, scope: Scope) -> Value:
+    def make(item: Value, scope: QueryScope) -> Value:
         if isinstance(item, list):
             return group(pairs, item, scope)
         scope.run.steps -= len(members)
@@ -48,15 +48,15 @@ def group_by(closure: Closure, pairs: list[Pair]) -> Closure:
     return lambda item, scope: group(pairs, closure(item, scope), scope)
 
 
-def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
+def group(pairs: list[Pair], value: Value, scope: QueryScope) -> Value:
     """Return one object: items with the same key are collected before its value is computed."""
     items: list[Value] = value if isinstance(value, list) else [value]
-    tuples = type(value) is Sequence and value.tuples
+    tuples = type(value) is ResultSequence and value.tuples
     run = scope.run
     run.spend(len(items) * sum(PAIR + pair.weight for pair in pairs))
     groups: dict[str, tuple[int, list[Value]]] = {}
     for item in items or ([] if tuples else [UNDEFINED]):
-        inner = Scope(run, scope, dict(item)) if tuples else scope
+        inner = QueryScope(run, scope, dict(item)) if tuples else scope
         for index, pair in enumerate(pairs):
             key = pair.key(item[ITEM] if tuples else item, inner)
             if key is UNDEFINED:
@@ -72,7 +72,7 @@ def group(pairs: list[Pair], value: Value, scope: Scope) -> Value:
         if tuples:
             names = _merged(members, run)
             context = names.pop(ITEM)
-            inner = Scope(run, scope, names)
+            inner = QueryScope(run, scope, names)
         else:
             context, inner = _together(members, run), scope
         found = pairs[index].value(context, inner)

@@ -25,7 +25,7 @@ from asl.expr.jsonata.analysis import (  # noqa: E402
 )
 from asl.expr.jsonata.faults import fault, places  # noqa: E402
 from asl.expr.jsonata.parser import syntax_error, too_deep  # noqa: E402
-from asl.expr.jsonata.patterns import BadPattern, Pattern  # noqa: E402
+from asl.expr.jsonata.patterns import BadPattern, QueryPattern  # noqa: E402
 
 __all__ = ["MESSAGES", "parse_with_library"]
 
@@ -98,8 +98,8 @@ def _keep(parser: Any, java: bool) -> None:
     _IDLE[java].append(parser)
 
 
-def _pattern(java: bool, source: str, flags: Any) -> Pattern:
-    return Pattern(source, flags.case_insensitive, flags.multiline, java)
+def _pattern(java: bool, source: str, flags: Any) -> QueryPattern:
+    return QueryPattern(source, flags.case_insensitive, flags.multiline, java)
 
 
 def _reached(parser: Any) -> int:

@@ -5,19 +5,19 @@ from math import fmod
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import INFINITY, PLAIN, SAFE, UNDEFINED, TooLong, Value, double
-from asl.expr.jsonata.scopes import CHARACTER, QueryRun, Scope
+from asl.expr.jsonata.scopes import CHARACTER, QueryRun, QueryScope
 from asl.expr.jsonata.signatures import Signature, parse_parameters
 from asl.expr.jsonata.values import (
     COMPARED,
     Closure,
-    Function,
+    QueryFunction,
     are_strings,
+    as_list,
     equal,
     identical,
-    in_units,
     is_number,
-    listed,
     normal,
+    utf16_keys,
     value_text,
 )
 
@@ -133,7 +133,7 @@ def comparison(operator: str, java: bool) -> Callable[[Value, Value, QueryRun], 
             raise fault("T2009", token=operator, value=one, value2=other)
         if left is str:
             run.spend((len(one) + len(other)) >> COMPARED)
-            return holds(*in_units(one, other))
+            return holds(*utf16_keys(one, other))
         if java and (one != one or other != other):
             return holds(one != one, other != other)
         return holds(double(one), double(other)) if java else holds(one, other)
@@ -169,7 +169,7 @@ def inclusion(one: Value, other: Value, run: QueryRun) -> bool:
     """Return whether the left operand is an item of the right one."""
     if one is UNDEFINED or other is UNDEFINED:
         return False
-    items = listed(other)
+    items = as_list(other)
     run.spend(2 * len(items))
     if type(one) is str:
         run.spend(len(items) * (len(one) >> COMPARED))
@@ -191,7 +191,7 @@ def string(value: Value, run: QueryRun, pretty: bool = False) -> str:
     """Return the value as `$string` prints it; undefined is empty."""
     if type(value) is str:
         return value
-    if value is UNDEFINED or isinstance(value, Function):
+    if value is UNDEFINED or isinstance(value, QueryFunction):
         return ""
     if type(value) is float and (value != value or value in (INFINITY, -INFINITY)):
         raise fault("D3001", value=value)
@@ -227,13 +227,18 @@ def _is_integer(value: Value) -> bool:
 _SIGNATURE = Signature(parse_parameters("<(oa):o>"))
 
 
-class Transform(Function):
+class Transform(QueryFunction):
     """Copies its argument, then changes the objects that the pattern finds in the copy."""
 
     __slots__ = ("clone", "delete", "pattern", "scope", "update")
 
     def __init__(
-        self, pattern: Closure, update: Closure, delete: Closure | None, clone: Value, scope: Scope
+        self,
+        pattern: Closure,
+        update: Closure,
+        delete: Closure | None,
+        clone: Value,
+        scope: QueryScope,
     ) -> None:
         super().__init__("", 1)
         self.pattern = pattern
@@ -242,17 +247,17 @@ class Transform(Function):
         self.clone = clone
         self.scope = scope
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         """Return the changed copy; raises T2011, T2012 and T2013."""
         (value,) = _SIGNATURE.validate(arguments, item)
         if value is UNDEFINED:
             return UNDEFINED
-        if not isinstance(self.clone, Function):
+        if not isinstance(self.clone, QueryFunction):
             raise fault("T2013")
         copy = self.clone.apply([value], None, scope)
         ours = _objects(copy, scope.run)
         found = self.pattern(copy, self.scope)
-        for each in [] if found is UNDEFINED else listed(found):
+        for each in [] if found is UNDEFINED else as_list(found):
             scope.run.spend(6)
             self._change(each, id(each) in ours)
         return copy
@@ -269,9 +274,9 @@ class Transform(Function):
         names = self.delete(found, self.scope)
         if names is UNDEFINED:
             return
-        if not are_strings(listed(names)):
+        if not are_strings(as_list(names)):
             raise fault("T2012", value=names)
-        for name in listed(names):
+        for name in as_list(names):
             if ours:
                 found.pop(name, None)
 
@@ -283,7 +288,7 @@ def copy_tree(value: Value, run: QueryRun) -> Value:
         return [copy_tree(item, run) for item in value]
     if type(value) is dict:
         return {name: copy_tree(item, run) for name, item in value.items()}
-    return "" if isinstance(value, Function) else value
+    return "" if isinstance(value, QueryFunction) else value
 
 
 def _objects(value: Value, run: QueryRun) -> set[int]:

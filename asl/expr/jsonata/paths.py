@@ -12,18 +12,18 @@ from typing import Any
 
 from asl.expr.jsonata.grouping import Pair, group
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.scopes import QueryRun, Scope
+from asl.expr.jsonata.scopes import QueryRun, QueryScope
 from asl.expr.jsonata.sorting import Term, sort_items
 from asl.expr.jsonata.values import (
     ITEM,
     Closure,
     Constructed,
-    Sequence,
+    ResultSequence,
     are_numbers,
+    as_list,
     boolean,
-    collapsed,
+    collapse,
     is_number,
-    listed,
 )
 
 
@@ -61,7 +61,7 @@ def member(value: Value, name: str, run: QueryRun) -> Value:
     if not isinstance(value, list):
         return UNDEFINED
     run.spend(len(value))
-    found = Sequence()
+    found = ResultSequence()
     for item in value:
         inner = item.get(name, UNDEFINED) if type(item) is dict else member(item, name, run)
         if isinstance(inner, list):
@@ -74,7 +74,7 @@ def member(value: Value, name: str, run: QueryRun) -> Value:
 
 def name_step(name: str) -> Closure:
     """Return the step that looks up a name."""
-    return lambda item, scope: collapsed(member(item, name, scope.run))
+    return lambda item, scope: collapse(member(item, name, scope.run))
 
 
 def name_path(start: Closure | None, names: tuple[str, ...]) -> Closure:
@@ -83,14 +83,14 @@ def name_path(start: Closure | None, names: tuple[str, ...]) -> Closure:
     While it meets objects it is a series of look-ups.
     """
 
-    def walk(item: Value, scope: Scope) -> Value:
+    def walk(item: Value, scope: QueryScope) -> Value:
         value = item if start is None else start(item, scope)
         for position, name in enumerate(names):
             if type(value) is not dict:
                 whole = start is not None or position > 0
                 return _through_arrays(value, names, position, whole, scope.run)
             value = value.get(name, UNDEFINED)
-        return collapsed(value) if type(value) is Sequence else value
+        return collapse(value) if type(value) is ResultSequence else value
 
     return walk
 
@@ -111,12 +111,12 @@ def _through_arrays(
             inner = (
                 item.get(name, UNDEFINED)
                 if type(item) is dict
-                else collapsed(member(item, name, run))
+                else collapse(member(item, name, run))
             )
             if inner is not UNDEFINED:
                 found.append(inner)
         if place == last:
-            return collapsed(_flat(found, True, run))
+            return collapse(_flat(found, True, run))
         items = _flat(found, False, run)
         if not items:
             return UNDEFINED
@@ -125,10 +125,15 @@ def _through_arrays(
 
 def _flat(found: list[Value], last: bool, run: QueryRun) -> list[Value]:
     """Return the results of a step as one sequence; a single array at the end stays an array."""
-    if last and len(found) == 1 and isinstance(found[0], list) and type(found[0]) is not Sequence:
+    if (
+        last
+        and len(found) == 1
+        and isinstance(found[0], list)
+        and type(found[0]) is not ResultSequence
+    ):
         array: list[Value] = found[0]
         return array
-    flat = Sequence()
+    flat = ResultSequence()
     for value in found:
         if isinstance(value, list) and type(value) is not Constructed:
             flat.extend(value)
@@ -138,7 +143,7 @@ def _flat(found: list[Value], last: bool, run: QueryRun) -> list[Value]:
     return flat
 
 
-def wildcard(item: Value, scope: Scope) -> Value:
+def wildcard(item: Value, scope: QueryScope) -> Value:
     """`*`: the values of an object, arrays among them flattened."""
     if type(item) is dict:
         values: Any = item.values()
@@ -146,7 +151,7 @@ def wildcard(item: Value, scope: Scope) -> Value:
         values = item
     else:
         return UNDEFINED
-    found = Sequence()
+    found = ResultSequence()
     plain = False
     for value in values:
         if isinstance(value, list):
@@ -172,11 +177,11 @@ def _flattened(items: list[Value], run: QueryRun) -> Iterator[Value]:
             stack.pop()
 
 
-def descendants(item: Value, scope: Scope) -> Value:
+def descendants(item: Value, scope: QueryScope) -> Value:
     """`**`: the item and all of its descendants, except arrays themselves."""
     if item is UNDEFINED:
         return UNDEFINED
-    found = Sequence()
+    found = ResultSequence()
     todo = [item]
     while todo:
         value = todo.pop()
@@ -209,8 +214,8 @@ def path(
     """
     last = len(steps) - 1
 
-    def walk(item: Value, scope: Scope) -> Value:
-        items: Any = item if isinstance(item, list) and not absolute else Sequence([item])
+    def walk(item: Value, scope: QueryScope) -> Value:
+        items: Any = item if isinstance(item, list) and not absolute else ResultSequence([item])
         result: Any = UNDEFINED
         tuples: Any = None
         streaming = False
@@ -227,22 +232,22 @@ def path(
             if step.focus is None:
                 items = result
         if streaming:
-            result = tuples if as_tuples else Sequence(each[ITEM] for each in tuples)
+            result = tuples if as_tuples else ResultSequence(each[ITEM] for each in tuples)
         if keep:
             if type(result) is Constructed:
-                result = Sequence([result])
-            if type(result) is Sequence:
+                result = ResultSequence([result])
+            if type(result) is ResultSequence:
                 result.keep = True
         if pairs is not None:
             return group(pairs, tuples if streaming else result, scope)
-        if keep_result and type(result) is Sequence:
+        if keep_result and type(result) is ResultSequence:
             result.keep = True
-        return collapsed(result)
+        return collapse(result)
 
     return walk
 
 
-def _step(step: PathStep, items: list[Value], scope: Scope, last: bool) -> Value:
+def _step(step: PathStep, items: list[Value], scope: QueryScope, last: bool) -> Value:
     if step.terms is not None:
         return _staged(step.stages, sort_items(step.terms, items, scope), scope)
     scope.run.spend(len(items) * (step.weight + SELECTION * len(step.stages)))
@@ -268,7 +273,7 @@ TUPLE, MEMBER = 64, 48
 """Bytes of a tuple, and of each of its members."""
 
 
-def _staged(stages: list[PathFilter | str], items: Value, scope: Scope) -> Value:
+def _staged(stages: list[PathFilter | str], items: Value, scope: QueryScope) -> Value:
     """Apply the stages to a whole sequence of items or tuples."""
     for stage in stages:
         if isinstance(stage, str):
@@ -279,25 +284,25 @@ def _staged(stages: list[PathFilter | str], items: Value, scope: Scope) -> Value
     return items
 
 
-def _tuple_step(step: PathStep, items: Value, tuples: Value, scope: Scope) -> Value:
+def _tuple_step(step: PathStep, items: Value, tuples: Value, scope: QueryScope) -> Value:
     if step.terms is not None:
         if tuples is not None:
             result = sort_items(step.terms, tuples, scope)
         else:
             in_order = sort_items(step.terms, items, scope)
             numbered = ({ITEM: item, step.index: place} for place, item in enumerate(in_order))
-            result = Sequence(numbered, tuples=True)
+            result = ResultSequence(numbered, tuples=True)
         return _staged(step.stages, result, scope)
-    result = Sequence(tuples=True)
+    result = ResultSequence(tuples=True)
     if tuples is None:
         tuples = [{ITEM: item} for item in items]
     scope.run.spend(len(tuples) * step.weight)
     for each in tuples:
-        found = step.closure(each[ITEM], Scope(scope.run, scope, dict(each)))
+        found = step.closure(each[ITEM], QueryScope(scope.run, scope, dict(each)))
         if found is UNDEFINED:
             continue
-        nested = type(found) is Sequence and found.tuples
-        for index, value in enumerate(listed(found)):
+        nested = type(found) is ResultSequence and found.tuples
+        for index, value in enumerate(as_list(found)):
             new = dict(each)
             if nested:
                 new.update(value)
@@ -325,11 +330,11 @@ def filter_by(closure: Closure, filter: PathFilter) -> Closure:
     return lambda item, scope: select(filter, closure(item, scope), scope)
 
 
-def select(filter: PathFilter, value: Value, scope: Scope) -> Value:
+def select(filter: PathFilter, value: Value, scope: QueryScope) -> Value:
     """Return the items that pass a filter: by truth of the predicate, or by index."""
-    items: list[Value] = value if isinstance(value, list) else Sequence([value])
-    tuples = type(items) is Sequence and items.tuples
-    chosen = Sequence(tuples=tuples)
+    items: list[Value] = value if isinstance(value, list) else ResultSequence([value])
+    tuples = type(items) is ResultSequence and items.tuples
+    chosen = ResultSequence(tuples=tuples)
     if filter.index is not None:
         place = floor(filter.index)
         place = place if place >= 0 else len(items) + place
@@ -344,13 +349,13 @@ def select(filter: PathFilter, value: Value, scope: Scope) -> Value:
     size = len(items)
     for index, item in enumerate(items):
         if tuples:
-            found = predicate(item[ITEM], Scope(scope.run, scope, dict(item)))
+            found = predicate(item[ITEM], QueryScope(scope.run, scope, dict(item)))
         else:
             found = predicate(item, scope)
         if found is True:
             chosen.append(item)
         elif found is not False and found is not UNDEFINED:
-            places = listed(found)
+            places = as_list(found)
             if is_number(found) or (isinstance(found, list) and are_numbers(found)):
                 scope.run.spend(len(places))
                 for each in places:

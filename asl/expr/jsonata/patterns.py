@@ -11,8 +11,8 @@ from asl.core.regex import find_all, linear
 from asl.core.work import WorkExceeded
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.scopes import QueryRun, Scope
-from asl.expr.jsonata.values import Function
+from asl.expr.jsonata.scopes import QueryRun, QueryScope
+from asl.expr.jsonata.values import QueryFunction
 
 BLANKS = r"\s\x0b\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
 r"""The characters of `\s`; RE2 has ASCII only, without the vertical tab."""
@@ -36,7 +36,7 @@ class BadPattern(Exception):
     """A pattern is not supported; the text gives the reason."""
 
 
-class Match(NamedTuple):
+class PatternMatch(NamedTuple):
     """One match: its text, position and groups, UNDEFINED for groups that did not match."""
 
     text: str
@@ -45,7 +45,7 @@ class Match(NamedTuple):
     groups: tuple[Value, ...]
 
 
-class Pattern(Function):
+class QueryPattern(QueryFunction):
     """A regular expression, which is also a function from a string to a chain of matches."""
 
     __slots__ = ("compiled", "source")
@@ -61,7 +61,7 @@ class Pattern(Function):
         except ValueError as error:
             raise BadPattern(f"the regular expression cannot be used: {error}") from None
 
-    def matches(self, text: str, run: QueryRun) -> Iterator[Match]:
+    def matches(self, text: str, run: QueryRun) -> Iterator[PatternMatch]:
         """Yield the matches in order; raises D1004 for an empty match."""
         cost = MATCH + GROUP * self.compiled.groups
         run.spend_bytes(2 * len(text))
@@ -72,7 +72,7 @@ class Pattern(Function):
                 groups = tuple(UNDEFINED if group is None else group for group in each.groups())
                 run.spend(cost)
                 run.spend_bytes(2 * sum(map(len, filter(None, each.groups("")))) + 200)
-                yield Match(each.group(), each.start(), each.end(), groups)
+                yield PatternMatch(each.group(), each.start(), each.end(), groups)
                 start, end = each.span()
                 if end >= len(text):
                     return
@@ -84,7 +84,7 @@ class Pattern(Function):
         except UnicodeEncodeError:
             raise fault("D1014", what="half of a surrogate pair is no character") from None
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         """Return the first match as an object with a function for the next one."""
         text = arguments[0] if arguments else UNDEFINED
         if type(text) is not str:
@@ -92,7 +92,7 @@ class Pattern(Function):
         return _chain(self.matches(text, scope.run))
 
 
-def _chain(matches: Iterator[Match]) -> Value:
+def _chain(matches: Iterator[PatternMatch]) -> Value:
     for match in matches:
         return {
             "match": match.text,
@@ -104,14 +104,14 @@ def _chain(matches: Iterator[Match]) -> Value:
     return UNDEFINED
 
 
-class _Next(Function):
+class _Next(QueryFunction):
     __slots__ = ("matches",)
 
-    def __init__(self, matches: Iterator[Match]) -> None:
+    def __init__(self, matches: Iterator[PatternMatch]) -> None:
         super().__init__("next", 0)
         self.matches = matches
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         return _chain(self.matches)
 
 

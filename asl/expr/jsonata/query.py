@@ -12,23 +12,28 @@ from asl.expr.jsonata import calls, parser
 from asl.expr.jsonata.analysis import ParsedTree, certain_failures, constant
 from asl.expr.jsonata.closures import compile
 from asl.expr.jsonata.faults import QueryFault, fault
-from asl.expr.jsonata.functions.dialects import Direct, Maker, direct_call, named_functions
+from asl.expr.jsonata.functions.dialects import (
+    DirectCall,
+    DirectCallFactory,
+    direct_call,
+    named_functions,
+)
 from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.javascript import UNDEFINED, Undefined
 from asl.expr.jsonata.nesting import FLAT, Nesting, nesting
 from asl.expr.jsonata.parser import lift_texts, parse_common, source_offset
 from asl.expr.jsonata.results import open_levels, result_json
-from asl.expr.jsonata.scopes import LIMITS, QueryLimits, QueryRun, Scope
+from asl.expr.jsonata.scopes import LIMITS, QueryLimits, QueryRun, QueryScope
 from asl.expr.jsonata.values import Closure
 from asl.expr.query_protocol import CertainFailure, Reference
 
-__all__ = ["UNDEFINED", "Query", "QueryFault", "Shape", "Undefined", "parse"]
+__all__ = ["UNDEFINED", "CompiledShape", "Query", "QueryFault", "Undefined", "parse"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class CompiledShape:
     """The compiled form that queries with different constant texts share."""
 
     variables: frozenset[str]
@@ -44,7 +49,7 @@ class Shape:
     closure: Closure
     levels: int
     nesting: Nesting
-    direct: Maker | None
+    direct: DirectCallFactory | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,12 @@ class Query:
     """A parsed JSONata expression; threads may evaluate it at the same time."""
 
     source: str
-    shape: Shape
+    shape: CompiledShape
     """Everything known without the texts."""
     texts: tuple[str, ...]
     """The constant texts that the shape leaves out."""
     _limits: QueryLimits
-    direct: Direct | None = None
+    direct: DirectCall | None = None
     """The direct call of a dialect's function, if the query is nothing else."""
 
     @property
@@ -122,7 +127,9 @@ class Query:
             run.steps, run.bytes = min(run.steps, meter.steps), min(run.bytes, meter.bytes)
         steps, size = run.steps, run.bytes
         try:
-            return result_json(shape.closure(UNDEFINED, Scope(run, None, {})), run, shape.levels)
+            return result_json(
+                shape.closure(UNDEFINED, QueryScope(run, None, {})), run, shape.levels
+            )
         except RecursionError:
             raise fault("D1011") from None
         finally:
@@ -158,20 +165,20 @@ def _parsed(source: str, limits: QueryLimits) -> Query:
 
 
 @lru_cache(maxsize=512)
-def _usual(form: str, limits: QueryLimits) -> Shape | None:
+def _usual(form: str, limits: QueryLimits) -> CompiledShape | None:
     """Return the shape of a form, None if the library must parse its queries."""
     parsed = parse_common(form, form=True)
     return None if parsed is None else _shape(parsed, limits)
 
 
-def _shape(parsed: ParsedTree, limits: QueryLimits) -> Shape:
+def _shape(parsed: ParsedTree, limits: QueryLimits) -> CompiledShape:
     """Return the shape of a parsed query."""
     tree, bound, found, context = parsed
     foreign = named_functions({each.name for each in found if each.called and "_" in each.name})
     natives = NATIVES | foreign if foreign else NATIVES
     free = {each.name for each in found if each.name != "states" and not each.called}
     states = [each.member for each in found if each.name == "states"]
-    return Shape(
+    return CompiledShape(
         frozenset(name for name in free if name not in NATIVES),
         frozenset(name for name in free if name in NATIVES),
         None if None in states else frozenset(each for each in states if each is not None),

@@ -149,19 +149,19 @@ CHARACTER: Final = 2
 """Bytes of a character; some have one, and some four."""
 
 
-class Scope:
+class QueryScope:
     """The variables of a block, a function or a tuple; `outer` is the enclosing scope."""
 
     __slots__ = ("names", "outer", "run")
 
-    def __init__(self, run: QueryRun, outer: "Scope | None", names: dict[str, Value]) -> None:
+    def __init__(self, run: QueryRun, outer: "QueryScope | None", names: dict[str, Value]) -> None:
         self.run = run
         self.outer = outer
         self.names = names
 
     def look_up(self, name: str, default: Value = UNDEFINED) -> Value:
         """Return the value bound by the query, else by the workflow, else *default*."""
-        scope: Scope | None = self
+        scope: QueryScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]

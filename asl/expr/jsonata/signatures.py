@@ -24,7 +24,7 @@ _PLURALS = {
 _ANY = {"a": "[asnblfom]", "x": "[asnblfom]", "j": "[asnblom]", "f": "f"}
 
 
-class Parameter(NamedTuple):
+class SignatureParameter(NamedTuple):
     """One parameter: its type letter, and the pattern of the accepted letters."""
 
     kind: str
@@ -39,7 +39,7 @@ class Signature:
     """A parsed signature; `validate` is called with the arguments of a call."""
 
     def __init__(
-        self, parameters: Sequence[Parameter], compile: Callable[[str], Any] = re.compile
+        self, parameters: Sequence[SignatureParameter], compile: Callable[[str], Any] = re.compile
     ) -> None:
         """Args:
         parameters: The parameters.
@@ -104,7 +104,9 @@ class Signature:
         return fault("T0410", value=value, index=good + 1)
 
 
-def _check_items(parameter: Parameter, part: str, letter: str, value: Value, position: int) -> None:
+def _check_items(
+    parameter: SignatureParameter, part: str, letter: str, value: Value, position: int
+) -> None:
     inner = parameter.inner
     if inner is None:
         return
@@ -117,9 +119,9 @@ def _check_items(parameter: Parameter, part: str, letter: str, value: Value, pos
         raise fault("T0412", value=value, index=position + 1, type=_PLURALS.get(inner, inner))
 
 
-def parse_parameters(text: str) -> list[Parameter]:
+def parse_parameters(text: str) -> list[SignatureParameter]:
     """Parse the text between `<` and `:`; raises S0401 and S0402."""
-    found: list[Parameter] = []
+    found: list[SignatureParameter] = []
     position = 1
     while position < len(text) and text[position] != ":":
         letter = text[position]
@@ -128,25 +130,29 @@ def parse_parameters(text: str) -> list[Parameter]:
             choice = text[position + 1 : end]
             if "<" in choice:
                 raise fault("S0402", value=choice)
-            found.append(Parameter(f"({choice})", f"[{choice}m]", None, None))
+            found.append(SignatureParameter(f"({choice})", f"[{choice}m]", None, None))
             position = end
         elif letter in "snblo":
-            found.append(Parameter(letter, f"[{letter}m]", None, None))
+            found.append(SignatureParameter(letter, f"[{letter}m]", None, None))
         elif letter in _ANY:
-            found.append(Parameter(letter, _ANY[letter], None, None))
+            found.append(SignatureParameter(letter, _ANY[letter], None, None))
         elif found and letter in "-?+<":
             last = found.pop()
             if letter == "<":
                 if last.kind not in "af":
                     raise fault("S0401", value=last.kind)
                 end = _closing(text, position, "<", ">")
-                last = Parameter(last.kind, last.pattern, last.context, text[position + 1 : end])
+                last = SignatureParameter(
+                    last.kind, last.pattern, last.context, text[position + 1 : end]
+                )
                 position = end
             elif letter == "-":
                 context = re.compile(last.pattern)
-                last = Parameter(last.kind, last.pattern + "?", context, last.inner)
+                last = SignatureParameter(last.kind, last.pattern + "?", context, last.inner)
             else:
-                last = Parameter(last.kind, last.pattern + letter, last.context, last.inner)
+                last = SignatureParameter(
+                    last.kind, last.pattern + letter, last.context, last.inner
+                )
             found.append(last)
         position += 1
     return found

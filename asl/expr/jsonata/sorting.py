@@ -5,8 +5,16 @@ from typing import Any, NamedTuple
 
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.scopes import REFERENCE, QueryRun, Scope
-from asl.expr.jsonata.values import COMPARED, ITEM, Closure, Sequence, in_units, symbol, units
+from asl.expr.jsonata.scopes import REFERENCE, QueryRun, QueryScope
+from asl.expr.jsonata.values import (
+    COMPARED,
+    ITEM,
+    Closure,
+    ResultSequence,
+    symbol,
+    utf16_keys,
+    utf16_units,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +26,14 @@ class Term:
     descending: bool
 
 
-def sort_items(terms: list[Term], items: Value, scope: Scope) -> Value:
+def sort_items(terms: list[Term], items: Value, scope: QueryScope) -> Value:
     """Return the items in the order of the terms: stable, with undefined keys last."""
     if len(items) <= 1:
         return items
     run = scope.run
     run.spend(len(items) * sum(term.weight for term in terms))
-    if type(items) is Sequence and items.tuples:
-        rows = [_Row(item, item[ITEM], Scope(run, scope, dict(item)), []) for item in items]
+    if type(items) is ResultSequence and items.tuples:
+        rows = [_Row(item, item[ITEM], QueryScope(run, scope, dict(item)), []) for item in items]
     else:
         rows = [_Row(item, item, scope, []) for item in items]
     if len(terms) == 1:
@@ -34,7 +42,7 @@ def sort_items(terms: list[Term], items: Value, scope: Scope) -> Value:
             run.spend(len(items) * 2)
             if type(keys[0]) is str:
                 run.encode(keys)
-                keys = [units(key) for key in keys]
+                keys = [utf16_units(key) for key in keys]
             order = sorted(range(len(keys)), key=keys.__getitem__, reverse=terms[0].descending)
             return [items[place] for place in order]
         for row, key in zip(rows, keys, strict=True):
@@ -62,7 +70,7 @@ class _Row(NamedTuple):
 
     item: Value
     context: Value
-    scope: Scope
+    scope: QueryScope
     keys: list[Value]
 
     def key(self, terms: list[Term], place: int) -> Value:
@@ -79,7 +87,7 @@ def _order(one: Value, other: Value) -> int:
     if left != right:
         raise fault("T2007", value=one, value2=other)
     if left == "s":
-        one, other = in_units(one, other)
+        one, other = utf16_keys(one, other)
     return int(one > other) - int(one < other)
 
 

@@ -3,8 +3,8 @@
 JSON values are represented as everywhere (null is None); an input is used as it is, never copied or
 changed. Two kinds of list exist besides the JSON array:
 
-* a `Sequence` is the result of a path step. An empty one is undefined, and one of a single item
-  collapses to the item, unless it is marked to be kept;
+* a `ResultSequence` is the result of a path step. An empty one is undefined, and one of a single
+  item collapses to the item, unless it is marked to be kept;
 * a `Constructed` array was written `[...]` as a step of a path; it is not flattened into the
   sequence around it.
 """
@@ -29,13 +29,13 @@ from asl.expr.jsonata.javascript import (
     quote,
     with_exponent,
 )
-from asl.expr.jsonata.scopes import QueryRun, Scope
+from asl.expr.jsonata.scopes import QueryRun, QueryScope
 
-Closure: TypeAlias = Callable[[Value, Scope], Value]
+Closure: TypeAlias = Callable[[Value, QueryScope], Value]
 """A compiled part of a query: `(context item, scope) -> value`."""
 
 
-class Sequence(list[Value]):
+class ResultSequence(list[Value]):
     """The items that a step found; `tuples` says that they carry bound variables."""
 
     __slots__ = ("keep", "tuples")
@@ -47,7 +47,7 @@ class Sequence(list[Value]):
 
 
 ITEM = "@"
-"""Key of the item in a tuple of a `Sequence`; no variable can have this name."""
+"""Key of the item in a tuple of a `ResultSequence`; no variable can have this name."""
 
 
 class Constructed(list[Value]):
@@ -56,7 +56,7 @@ class Constructed(list[Value]):
     __slots__ = ()
 
 
-class Function:
+class QueryFunction:
     """A callable value: `arity` is the number of arguments that it uses."""
 
     __slots__ = ("arity", "name")
@@ -65,14 +65,14 @@ class Function:
         self.name = name
         self.arity = arity
 
-    def apply(self, arguments: list[Value], item: Value, scope: Scope) -> Value:
+    def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
         """Call the function; *item* may replace an argument taken from the context."""
         raise NotImplementedError
 
 
-def collapsed(value: Value) -> Value:
+def collapse(value: Value) -> Value:
     """Return the value of a sequence: undefined, its only item, or the sequence."""
-    if type(value) is Sequence and not value.tuples:
+    if type(value) is ResultSequence and not value.tuples:
         if not value:
             return UNDEFINED
         if len(value) == 1 and not value.keep:
@@ -87,7 +87,7 @@ _SYMBOLS = {
     bool: "b",
     type(None): "l",
     list: "a",
-    Sequence: "a",
+    ResultSequence: "a",
     Constructed: "a",
     dict: "o",
     Undefined: "m",
@@ -142,7 +142,7 @@ def boolean(value: Value) -> bool:
 def _leaf_is_true(value: Value) -> bool:
     if type(value) is float:
         return is_number(value) and value != 0
-    return bool(value) and not isinstance(value, Function)
+    return bool(value) and not isinstance(value, QueryFunction)
 
 
 def _leaves(items: list[Value]) -> Iterator[Value]:
@@ -197,7 +197,7 @@ def identity(value: Value, run: QueryRun) -> Value:
     if type(value) is dict:
         run.spend(2 + 3 * len(value))
         return "o", frozenset([(name, identity(item, run)) for name, item in value.items()])
-    if isinstance(value, Function):
+    if isinstance(value, QueryFunction):
         return "f", id(value)
     if type(value) is str:
         run.spend(len(value) >> COMPARED)
@@ -210,33 +210,35 @@ COMPARED = 10
 
 def identical(one: Value, other: Value) -> bool:
     """Return whether two scalars are equal, or two containers or functions the same object."""
-    if isinstance(one, list | dict | Function):
+    if isinstance(one, list | dict | QueryFunction):
         return one is other
     return bool(one == other) and (type(one) is bool) is (type(other) is bool)
 
 
-def in_units(one: str, other: str) -> tuple[str | bytes, str | bytes]:
+def utf16_keys(one: str, other: str) -> tuple[str | bytes, str | bytes]:
     """Return keys that order two texts by UTF-16 code units, as JavaScript and Java do."""
-    return (one, other) if one.isascii() or other.isascii() else (units(one), units(other))
+    return (
+        (one, other) if one.isascii() or other.isascii() else (utf16_units(one), utf16_units(other))
+    )
 
 
-def units(text: str) -> bytes:
+def utf16_units(text: str) -> bytes:
     """The code units of a text."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def listed(value: Value) -> list[Value]:
+def as_list(value: Value) -> list[Value]:
     """Return the value as a list of items: an array itself, anything else alone."""
     return value if isinstance(value, list) else [value]
 
 
-def appended(one: Value, other: Value) -> Value:
+def append_values(one: Value, other: Value) -> Value:
     """Return both values as one array; undefined adds nothing."""
     if one is UNDEFINED:
         return other
     if other is UNDEFINED:
         return one
-    return [*listed(one), *listed(other)]
+    return [*as_list(one), *as_list(other)]
 
 
 LONG = 2**63

@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, json_equal
 from asl.core.work import Spend
-from asl.expr.paths.segments import Evaluation, Segment, Test
+from asl.expr.paths.segments import PathEvaluation, Segment, Test
 from asl.expr.paths.selection import nodes_of
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _NOTHING = object()
-Relation: TypeAlias = Callable[[Json, Json, Evaluation], bool]
+Relation: TypeAlias = Callable[[Json, Json, PathEvaluation], bool]
 Matches: TypeAlias = Callable[[str, Spend], bool]
 """Whether a text matches; the work may be counted."""
 
@@ -36,7 +36,7 @@ class FilterLiteral(NamedTuple):
 
     value: Json
 
-    def read(self, node: Json, evaluation: Evaluation) -> Json:
+    def read(self, node: Json, evaluation: PathEvaluation) -> Json:
         return self.value
 
 
@@ -46,7 +46,7 @@ class FilterQuery(NamedTuple):
     from_root: bool
     segments: tuple[Segment, ...]
 
-    def nodes(self, node: Json, evaluation: Evaluation) -> list[Json]:
+    def nodes(self, node: Json, evaluation: PathEvaluation) -> list[Json]:
         """Return the nodes of the query; those from the root are cached for an evaluation."""
         evaluation.meter.spend()
         if not self.from_root:
@@ -57,12 +57,12 @@ class FilterQuery(NamedTuple):
             evaluation.found[id(self)] = found
         return found
 
-    def read(self, node: Json, evaluation: Evaluation) -> Json:
+    def read(self, node: Json, evaluation: PathEvaluation) -> Json:
         """Return the one node, the array of several, or nothing."""
         found = self.nodes(node, evaluation)
         return found[0] if len(found) == 1 else (found or _NOTHING)
 
-    def exists(self, node: Json, evaluation: Evaluation) -> bool:
+    def exists(self, node: Json, evaluation: PathEvaluation) -> bool:
         """Return whether the query has a node."""
         return bool(self.nodes(node, evaluation))
 
@@ -81,7 +81,7 @@ def all_of(tests: list[Test]) -> Test:
 
 
 def _ordered(holds_for: Callable[[Json, Json], bool], or_equal: bool) -> Relation:
-    def holds(left: Json, right: Json, evaluation: Evaluation) -> bool:
+    def holds(left: Json, right: Json, evaluation: PathEvaluation) -> bool:
         comparable = (is_number(left) and is_number(right)) or (
             type(left) is str and type(right) is str
         )
@@ -92,7 +92,7 @@ def _ordered(holds_for: Callable[[Json, Json], bool], or_equal: bool) -> Relatio
     return holds
 
 
-def _same(left: Json, right: Json, evaluation: Evaluation) -> bool:
+def _same(left: Json, right: Json, evaluation: PathEvaluation) -> bool:
     if left is _NOTHING or right is _NOTHING:
         return left is right
     if (type(left) is dict or type(left) is list) and type(left) is type(right):
@@ -102,7 +102,7 @@ def _same(left: Json, right: Json, evaluation: Evaluation) -> bool:
     return json_equal(left, right)
 
 
-def _count(value: Json, evaluation: Evaluation) -> None:
+def _count(value: Json, evaluation: PathEvaluation) -> None:
     """Count the parts of a value before it is compared."""
     todo = [value]
     while todo:
@@ -132,7 +132,7 @@ def compare(left: Operand, holds: Relation, right: Operand) -> Test:
 def match_text(left: Operand, matches: Matches) -> Test:
     """Return the test of an operand by a regular expression."""
 
-    def test(node: Json, evaluation: Evaluation) -> bool:
+    def test(node: Json, evaluation: PathEvaluation) -> bool:
         value = left.read(node, evaluation)
         if type(value) is not str:
             return False

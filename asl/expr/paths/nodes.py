@@ -7,9 +7,9 @@ from asl.core.values import Json
 from asl.core.work import WorkExceeded
 from asl.expr.paths.segments import (
     Descend,
-    Evaluation,
     Filter,
     Path,
+    PathEvaluation,
     Segment,
     Slice,
     Union,
@@ -31,7 +31,7 @@ def locate(path: Path, data: Json) -> list[Located]:
         StateError: "States.Runtime" for a path that takes too many steps.
     """
     nodes: list[Located] = [((), data)]
-    evaluation = Evaluation(data)
+    evaluation = PathEvaluation(data)
     try:
         for segment in path.segments:
             nodes = [each for node in nodes for each in _step(segment, node, evaluation)]
@@ -40,7 +40,7 @@ def locate(path: Path, data: Json) -> list[Located]:
     return nodes
 
 
-def _step(segment: Segment, node: Located, evaluation: Evaluation) -> Iterator[Located]:
+def _step(segment: Segment, node: Located, evaluation: PathEvaluation) -> Iterator[Located]:
     steps, value = node
     # A place is as long as its path, so a step costs more the deeper it is.
     evaluation.meter.spend(1 + len(steps))
@@ -67,7 +67,7 @@ def _step(segment: Segment, node: Located, evaluation: Evaluation) -> Iterator[L
             yield from _descendants(node, evaluation)
 
 
-def _children(node: Located, evaluation: Evaluation) -> Iterator[Located]:
+def _children(node: Located, evaluation: PathEvaluation) -> Iterator[Located]:
     steps, value = node
     if type(value) is dict or type(value) is list:
         evaluation.meter.spend(len(value) * (1 + len(steps)))
@@ -77,7 +77,7 @@ def _children(node: Located, evaluation: Evaluation) -> Iterator[Located]:
         yield from (((*steps, at), each) for at, each in enumerate(value))
 
 
-def _descendants(node: Located, evaluation: Evaluation) -> Iterator[Located]:
+def _descendants(node: Located, evaluation: PathEvaluation) -> Iterator[Located]:
     stack = [node]
     while stack:
         node = stack.pop()
@@ -142,7 +142,7 @@ def replace_nodes(segments: tuple[Segment, ...], start: Json, by: Json) -> Json:
 
 class _Replacing:
     def __init__(self, root: Json, by: Json) -> None:
-        self.evaluation = Evaluation(root)
+        self.evaluation = PathEvaluation(root)
         self.by = by
 
     def at(self, node: Json, segments: tuple[Segment, ...]) -> Json:

@@ -10,9 +10,9 @@ from asl.core.work import WorkMeter
 __all__ = [
     "Computed",
     "Descend",
-    "Evaluation",
     "Filter",
     "Path",
+    "PathEvaluation",
     "Pick",
     "Segment",
     "Slice",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-class Evaluation:
+class PathEvaluation:
     """One evaluation of a path: its root document and its work meter.
 
     Args:
@@ -79,7 +79,7 @@ class Computed(NamedTuple):
 
 
 Segment: TypeAlias = str | int | Wildcard | Slice | Union | Filter | Descend | Pick | Computed
-Test: TypeAlias = Callable[[Json, Evaluation], bool]
+Test: TypeAlias = Callable[[Json, PathEvaluation], bool]
 """A compiled filter: `(candidate, evaluation) -> holds`."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import WorkExceeded
-from asl.expr.paths.segments import Descend, Evaluation, Filter, Segment, Slice, Union, Wildcard
+from asl.expr.paths.segments import Descend, Filter, PathEvaluation, Segment, Slice, Union, Wildcard
 
 __all__ = ["children", "nodes_of", "select", "too_much_work"]
 
@@ -22,7 +22,7 @@ def select(segments: tuple[Segment, ...], start: Json, root: Json) -> list[Json]
         StateError: "States.Runtime" for a path that takes too many steps.
     """
     try:
-        return nodes_of(segments, start, Evaluation(root))
+        return nodes_of(segments, start, PathEvaluation(root))
     except WorkExceeded as exceeded:
         raise too_much_work(exceeded) from None
 
@@ -32,7 +32,7 @@ def too_much_work(exceeded: WorkExceeded) -> StateError:
     return StateError("States.Runtime", f"A path cannot be evaluated: {exceeded}")
 
 
-def nodes_of(segments: tuple[Segment, ...], start: Json, evaluation: Evaluation) -> list[Json]:
+def nodes_of(segments: tuple[Segment, ...], start: Json, evaluation: PathEvaluation) -> list[Json]:
     """Return the nodes of segments within an evaluation; raises WorkExceeded."""
     nodes = [start]
     for segment in segments:
@@ -42,7 +42,7 @@ def nodes_of(segments: tuple[Segment, ...], start: Json, evaluation: Evaluation)
     return nodes
 
 
-def _step(segment: Segment, nodes: list[Json], evaluation: Evaluation) -> list[Json]:
+def _step(segment: Segment, nodes: list[Json], evaluation: PathEvaluation) -> list[Json]:
     evaluation.meter.spend(len(nodes))
     match segment:
         case str():
@@ -68,7 +68,7 @@ def _step(segment: Segment, nodes: list[Json], evaluation: Evaluation) -> list[J
             raise AssertionError(segment)  # a segment of AWS
 
 
-def children(node: Json, evaluation: Evaluation) -> list[Json]:
+def children(node: Json, evaluation: PathEvaluation) -> list[Json]:
     """Count and return the children of a node."""
     if type(node) is dict:
         evaluation.meter.spend(len(node))
@@ -79,7 +79,7 @@ def children(node: Json, evaluation: Evaluation) -> list[Json]:
     return []
 
 
-def _descendants(nodes: list[Json], evaluation: Evaluation) -> Iterator[Json]:
+def _descendants(nodes: list[Json], evaluation: PathEvaluation) -> Iterator[Json]:
     stack = nodes[::-1]
     while stack:
         node = stack.pop()

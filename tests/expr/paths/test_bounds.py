@@ -9,7 +9,7 @@ from asl.core.work import LIMITS
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.paths.jayway.syntax import MAX_SEGMENTS
 from asl.expr.paths.nodes import locate
-from asl.expr.paths.segments import Evaluation, Filter
+from asl.expr.paths.segments import Filter, PathEvaluation
 from asl.expr.paths.selection import nodes_of
 
 
@@ -65,7 +65,7 @@ def test_places_are_bounded_too() -> None:
 def steps(path: str, count: int) -> int:
     """Return the steps that a path of the default profile takes over so many items."""
     data = {"items": ITEMS["items"][:count]}
-    evaluation = Evaluation(data)
+    evaluation = PathEvaluation(data)
     nodes_of(parse_path(path).segments, data, evaluation)
     return LIMITS.steps - evaluation.meter.steps
 
@@ -88,7 +88,7 @@ def test_steps_grow_as_the_items_do(path: str) -> None:
 def test_a_query_of_the_root_is_followed_once() -> None:
     data = {"items": [1, 2, 3], "limit": 2}
     (_, condition) = parse_path("$.items[?(@ > $.limit)]").segments
-    evaluation = Evaluation(data)
+    evaluation = PathEvaluation(data)
     assert isinstance(condition, Filter)
     assert [each for each in data["items"] if condition.test(each, evaluation)] == [3]  # type: ignore[attr-defined]
     assert list(evaluation.found.values()) == [[2]]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from asl.dialects.codemie.conditions import Beyond, comparisons, equals
 from asl.dialects.plain import path_to
 from asl.expr.codemie.conditions import parse
-from asl.expr.codemie.outputs import read_as
+from asl.expr.codemie.outputs import read_literal
 
 __all__ = ["NEVER", "rule"]
 
@@ -109,6 +109,8 @@ def _same(path: str, constants: Sequence[object]) -> list[Rule]:
     for each in [one for constant in constants for one in equals(constant)]:
         if each is None:
             found.append({"Variable": path, "IsNull": True})
-        elif not isinstance(each, str) or read_as(each) == each:  # no text is read as any other
+        elif (
+            not isinstance(each, str) or read_literal(each) == each
+        ):  # no text is read as any other
             found.append({"Variable": path, f"{_KINDS[type(each)]}Equals": each})
     return found

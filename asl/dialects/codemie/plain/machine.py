@@ -16,8 +16,8 @@ from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, leads, path_to, reached
 from asl.dialects.queries import query
-from asl.expr.codemie.outputs import usable
-from asl.expr.codemie.placeholders import placeholders
+from asl.expr.codemie.outputs import parse_schema
+from asl.expr.codemie.placeholders import find_placeholders
 
 __all__ = ["Machine"]
 
@@ -144,7 +144,7 @@ class Machine:
         if before is not None and path_to(self.keys[before]) not in parts:
             made["last.$"] = path_to(self.keys[before])
         if "output_schema" in found.value:
-            schema = usable(found.value["output_schema"])
+            schema = parse_schema(found.value["output_schema"])
             made["output_schema"] = found.value["output_schema"] if schema is None else schema
         if item and path_to(ITEM) not in parts:
             made["item.$"] = path_to(ITEM)
@@ -214,7 +214,7 @@ class Machine:
 
     def filled(self, name: str, text: str, found: State, *, item: bool) -> Iterator[str]:
         at = 0
-        for each in placeholders(text):
+        for each in find_placeholders(text):
             yield text[at : each.start]
             if each.steps is None:
                 yield text[each.start : each.end]
@@ -406,7 +406,7 @@ def _rooted(config: Config, keys: Mapping[str, str]) -> dict[str, str]:
         made = _transform(config, state)
         if made is not None:
             fields = [each["output_field"] for each in made["mappings"]]
-        schema = usable(str(state.value.get("output_schema", "")))
+        schema = parse_schema(str(state.value.get("output_schema", "")))
         if schema is not None:
             fields = [*schema["properties"]]
         for field in fields:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json
 from asl.dialects.codemie.writing.reads import READ, Loss, Reads
-from asl.expr.codemie.outputs import read_as
+from asl.expr.codemie.outputs import read_literal
 from asl.expr.text_matching import literal_pieces
 
 __all__ = ["Conditions", "variables"]
@@ -186,7 +186,7 @@ class _Test:
     def equal(self, value: Json) -> str:
         """Compare with a constant, which fails for no type."""
         if type(value) is str:
-            found = read_as(value) if self.coerces else value
+            found = read_literal(value) if self.coerces else value
             if self.coerces:
                 self.lost(_UNQUOTED if found == value else READ)
             return f"{self.name} == {found!r}"

@@ -8,7 +8,7 @@ from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
 from asl.dialects.codemie.writing.results import ITEM, steps
 from asl.dialects.formats import Path, parts_of
-from asl.expr.codemie.placeholders import placeholders
+from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.templates import SUFFIX
 
 __all__ = ["arguments", "filled", "instruction"]
@@ -81,7 +81,7 @@ def filled(machine: Machine, value: Json, pointer: str, *, dynamic: bool) -> str
         return compact(value)
     queried = value.startswith("{%") and value.endswith("%}")
     if not dynamic and not queried:
-        if any(each.steps is not None for each in placeholders(value)):
+        if any(each.steps is not None for each in find_placeholders(value)):
             message = "what stands between double braces is filled in there"
             machine.lost("L-PARAMETERS", message, pointer, "where the context has it", key=False)
         return value
@@ -126,7 +126,7 @@ def _joined(machine: Machine, parts: list[str]) -> str | None:
             text = _braced(way)
             meant.append((len(made), len(made) + len(text)))
         made += text
-    found = [(each.start, each.end) for each in placeholders(made)]
+    found = [(each.start, each.end) for each in find_placeholders(made)]
     return made if found == meant else None
 
 

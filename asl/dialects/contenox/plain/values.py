@@ -9,8 +9,16 @@ from asl.dialects.contenox.plain.keys import FAILED, INPUT, TEXT, is_shared, key
 from asl.dialects.formats import Path, said
 from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, path_to, reached
-from asl.expr.contenox.templates import Call, Constant, Field, Macro, Show, macros_in, parse
-from asl.expr.contenox.texts import shown
+from asl.expr.contenox.templates import (
+    Macro,
+    Show,
+    TemplateCall,
+    TemplateConstant,
+    TemplateField,
+    find_macros,
+    parse,
+)
+from asl.expr.contenox.texts import template_text
 
 __all__ = ["Values"]
 
@@ -66,13 +74,15 @@ class Values:
             match node:
                 case str():
                     yield node
-                case Show(Constant(value)):
-                    yield shown(value)
-                case Show(Field(names)) if (part := find(names)) is not None:
+                case Show(TemplateConstant(value)):
+                    yield template_text(value)
+                case Show(TemplateField(names)) if (part := find(names)) is not None:
                     message = "what is no text is shown in another way"
                     self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
                     yield part
-                case Show(Call("toJson", (Field(names),))) if isinstance(part := find(names), Path):
+                case Show(TemplateCall("toJson", (TemplateField(names),))) if isinstance(
+                    part := find(names), Path
+                ):
                     message = "JSON is written with its keys in the order that they have"
                     self.made.lost("CX-GOFMT", message, name, hint="let them be in order")
                     yield Path(f"States.JsonToString({part})")
@@ -102,7 +112,7 @@ class Values:
 
     def expanded(self, name: str, text: str) -> list[str]:
         parts, at = [], 0
-        for start, end, macro in macros_in(text):
+        for start, end, macro in find_macros(text):
             parts += [text[at:start], self.macro(name, macro)]
             at = end
         return [*parts, text[at:]]

@@ -21,7 +21,7 @@ from asl.dialects.contenox.writing.values import (
     merged,
 )
 from asl.expr.intrinsics import grammar
-from asl.expr.intrinsics.strings import Placeholder, template
+from asl.expr.intrinsics.strings import FormatPlaceholder, template
 from asl.expr.jsonata.parser import parse
 from asl.expr.paths.syntax import parse_path
 from asl.expr.query_protocol import query_source
@@ -109,15 +109,15 @@ class Reader:
         return replace(value, why=value.why or self.why)
 
     def _call(self, call: grammar.Argument) -> Value:
-        if isinstance(call, grammar.Literal | grammar.Text):
+        if isinstance(call, grammar.LiteralArgument | grammar.TextArgument):
             return Constant(call.value)
-        if isinstance(call, grammar.Path):
+        if isinstance(call, grammar.PathArgument):
             return self.path(call.text)
-        if call.name != "States.Format" or not isinstance(call.arguments[0], grammar.Text):
+        if call.name != "States.Format" or not isinstance(call.arguments[0], grammar.TextArgument):
             return Unknown(self.why)
         given = [self._call(each) for each in call.arguments[1:]]
         parts = template(call.arguments[0].raw)
-        places = [each for each in parts if isinstance(each, Placeholder)]
+        places = [each for each in parts if isinstance(each, FormatPlaceholder)]
         if len(places) != len(given) or any(each.decimals is not None for each in places):
             return Unknown(self.why)
         if any(isinstance(each, Unknown | Members) for each in given):

@@ -15,7 +15,7 @@ from asl.dialects.contenox.writing.state import State, Way
 from asl.dialects.contenox.writing.transitions import leave
 from asl.dialects.contenox.writing.values import Constant, Members, Part, Value
 from asl.dialects.names import lost_integration
-from asl.expr.contenox.templates import macros_in
+from asl.expr.contenox.templates import find_macros
 
 __all__ = ["call", "stand_in", "stands_in", "task"]
 
@@ -163,6 +163,6 @@ def _argument(state: State, value: Json, where: str) -> str:
     if text is not value:
         told = f"arguments of tools are texts, and {text[:60]} is none"
         state.lost("CX-PARAMS", told, where, "its JSON", Severity.WARNING)
-    elif any(macros_in(text)):
+    elif any(find_macros(text)):
         state.lost("CX-PARAMS", "this text is expanded there", where)
     return text

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
-from asl.expr.flujo.conditions import expression
+from asl.expr.flujo.conditions import compile_expression
 from asl.expr.text_matching import escape_glob
 
 __all__ = ["Beyond", "Conditions", "Known", "Rule", "named"]
@@ -52,7 +52,7 @@ class Conditions:
     def said(self, text: str) -> Rule:
         """Return the rule of a condition; raises Beyond."""
         try:
-            return self._node(expression(text).tree)
+            return self._node(compile_expression(text).tree)
         except ExpressionFault:
             raise Beyond from None
 
@@ -61,7 +61,7 @@ class Conditions:
         if text is None:
             return named(self.find(("previous_step",)), name)
         try:
-            tree = expression(text).tree
+            tree = compile_expression(text).tree
         except ExpressionFault:
             raise Beyond from None
         if isinstance(tree, ast.BoolOp | ast.Compare) or (

@@ -13,7 +13,7 @@ from asl.dialects.formats import Path, said, texted
 from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, path_to
 from asl.expr.flujo.pipeline_data import YES
-from asl.expr.flujo.templates import Block, Text, parse
+from asl.expr.flujo.templates import BlockPart, TextPart, parse
 
 __all__ = ["CURRENT", "FAILED", "NOBODY", "Fields", "Parts", "Values", "Whole"]
 
@@ -135,16 +135,16 @@ class Values:
             return [template]
         parts: Parts = []
         for part in listed:
-            if isinstance(part, Text):
+            if isinstance(part, TextPart):
                 parts.append(part.text)
                 continue
-            if isinstance(part, Block) or part.filters or len(part.choices) > 1:
+            if isinstance(part, BlockPart) or part.filters or len(part.choices) > 1:
                 message = "no placeholder says this part of a template"
                 self.lost("L-TEMPLATE", message, name, hint="what it names is put in, if anything")
-            if isinstance(part, Block):
+            if isinstance(part, BlockPart):
                 continue
             choice = part.choices[0]
-            if isinstance(choice, Text):
+            if isinstance(choice, TextPart):
                 parts.append(choice.text)
                 continue
             found = self.found(choice, env, name, template=True)

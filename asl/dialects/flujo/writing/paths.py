@@ -8,7 +8,7 @@ from typing import Any, Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.writing.losses import Losses
-from asl.expr.flujo.conditions import numeric
+from asl.expr.flujo.conditions import parse_number
 from asl.expr.paths import parse_path
 from asl.expr.text_matching import literal_pieces
 
@@ -144,7 +144,7 @@ def _literal(value: Json, pointer: str, losses: Losses) -> str:
         return repr(value)
     if not isinstance(value, str):
         raise _Beyond("a condition compares texts and numbers")
-    if numeric(value) is not None:
+    if parse_number(value) is not None:
         message = f"the text {value!r} reads as a number, so it may be compared as one"
         losses.add("FL-COERCE", message, pointer)
     return repr(value)

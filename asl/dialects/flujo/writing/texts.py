@@ -9,7 +9,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.writing.held import Held
 from asl.dialects.formats import Path, parts_of
-from asl.expr.flujo.templates import Text, Value, parse
+from asl.expr.flujo.templates import TextPart, ValuePart, parse
 
 __all__ = ["Template", "members", "shown", "template_of", "written"]
 
@@ -89,8 +89,8 @@ def _read(text: str) -> list[str]:
     except ExpressionFault:
         return []
     for part in parts:
-        if isinstance(part, Text):
+        if isinstance(part, TextPart):
             found[-1] += part.text
-        elif isinstance(part, Value):
+        elif isinstance(part, ValuePart):
             found += [text[part.start + 2 : text.index("}}", part.start)].strip(), ""]
     return found

@@ -11,8 +11,8 @@ from asl.core.values import copy_foreign
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.functions.containers import LIST
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.scopes import Scope
-from asl.expr.jsonata.values import Sequence, finite
+from asl.expr.jsonata.scopes import QueryScope
+from asl.expr.jsonata.values import ResultSequence, finite
 
 ALGORITHMS = {
     "MD5": "md5",
@@ -23,7 +23,7 @@ ALGORITHMS = {
 }
 
 
-def partition(scope: Scope, values: Value = UNDEFINED, size: Value = UNDEFINED) -> Value:
+def partition(scope: QueryScope, values: Value = UNDEFINED, size: Value = UNDEFINED) -> Value:
     """`$partition(array, size)`: chunks; the last may be shorter.
 
     Undefined for no elements or a size of 0; one chunk without a size.
@@ -47,7 +47,7 @@ def partition(scope: Scope, values: Value = UNDEFINED, size: Value = UNDEFINED) 
 
 
 def span(
-    scope: Scope, first: Value = UNDEFINED, last: Value = UNDEFINED, step: Value = UNDEFINED
+    scope: QueryScope, first: Value = UNDEFINED, last: Value = UNDEFINED, step: Value = UNDEFINED
 ) -> Value:
     """`$range(first, last, step)`: the last is inclusive; undefined if it cannot be reached.
 
@@ -61,10 +61,10 @@ def span(
     numbers = range(start, end + (1 if stride > 0 else -1), stride)
     length = len(numbers) if abs(end - start) < 2**62 else 2**62
     scope.run.count(length, scope.run.bounds.ranged)
-    return Sequence(numbers)
+    return ResultSequence(numbers)
 
 
-def hashed(text: Value, *algorithms: Value) -> Value:
+def hash_text(text: Value, *algorithms: Value) -> Value:
     """`$hash(text, algorithm)` in lower-case hexadecimal; undefined without an algorithm.
 
     An undefined algorithm is an unknown one (measured).
@@ -85,7 +85,7 @@ def hashed(text: Value, *algorithms: Value) -> Value:
     return new(ALGORITHMS[algorithm], encoded, usedforsecurity=False).hexdigest()
 
 
-def random(scope: Scope, seed: Value = UNDEFINED) -> Value:
+def random(scope: QueryScope, seed: Value = UNDEFINED) -> Value:
     """`$random(seed)`: a number from 0 to below 1, the same for the same seed."""
     if seed is UNDEFINED:
         return (scope.run.frame.entropy() >> 75) / 2**53
@@ -99,12 +99,12 @@ _MULTIPLIER, _INCREMENT, _STATE = 0x5DEECE66D, 0xB, 2**48 - 1
 """The generator of `java.util.Random`, by which AWS draws."""
 
 
-def uuid(scope: Scope) -> Value:
+def uuid(scope: QueryScope) -> Value:
     """`$uuid()`: a random (version 4) UUID."""
     return str(UUID(int=scope.run.frame.entropy(), version=4))
 
 
-def parse(scope: Scope, text: str) -> Value:
+def parse(scope: QueryScope, text: str) -> Value:
     """`$parse(text)`: the value of a JSON text without repeated keys.
 
     AWS accepts single quotes for double ones (measured).

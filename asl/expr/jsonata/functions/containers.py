@@ -5,18 +5,18 @@ from collections.abc import Iterable
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.paths import member
-from asl.expr.jsonata.scopes import REFERENCE, Scope
+from asl.expr.jsonata.scopes import REFERENCE, QueryScope
 from asl.expr.jsonata.sorting import merge_sorted
 from asl.expr.jsonata.values import (
-    Function,
-    Sequence,
-    appended,
+    QueryFunction,
+    ResultSequence,
+    append_values,
     are_numbers,
     are_strings,
     boolean,
     identity,
     type_word,
-    units,
+    utf16_units,
 )
 
 
@@ -25,15 +25,15 @@ def count(values: Value = UNDEFINED) -> Value:
     return 0 if values is UNDEFINED else len(values)
 
 
-def append(scope: Scope, one: Value, other: Value) -> Value:
+def append(scope: QueryScope, one: Value, other: Value) -> Value:
     """`$append(array, array)`."""
-    result = appended(one, other)
+    result = append_values(one, other)
     if isinstance(result, list):
         scope.run.hold(len(result))
     return result
 
 
-def reverse(scope: Scope, values: list[Value]) -> Value:
+def reverse(scope: QueryScope, values: list[Value]) -> Value:
     """`$reverse(array)`."""
     if len(values) <= 1:
         return values
@@ -45,7 +45,7 @@ LIST = 88
 """Bytes of a list, besides its references."""
 
 
-def zipped(scope: Scope, *arrays: Value) -> Value:
+def zip_arrays(scope: QueryScope, *arrays: Value) -> Value:
     """`$zip(array, ...)`: the first items, the second ones, ..., up to the shortest array."""
     if not all(isinstance(array, list) for array in arrays):
         return []
@@ -55,12 +55,12 @@ def zipped(scope: Scope, *arrays: Value) -> Value:
     return [list(items) for items in zip(*arrays, strict=False)]
 
 
-def distinct(scope: Scope, values: Value) -> Value:
+def distinct(scope: QueryScope, values: Value) -> Value:
     """`$distinct(array)`: the first of equal items."""
     if not isinstance(values, list) or len(values) <= 1:
         return values
     known: set[Value] = set()
-    found: list[Value] = Sequence() if type(values) is Sequence else []
+    found: list[Value] = ResultSequence() if type(values) is ResultSequence else []
     scope.run.spend(len(values))
     for value in values:
         key = identity(value, scope.run)
@@ -70,7 +70,7 @@ def distinct(scope: Scope, values: Value) -> Value:
     return found
 
 
-def shuffle(scope: Scope, values: list[Value]) -> Value:
+def shuffle(scope: QueryScope, values: list[Value]) -> Value:
     """`$shuffle(array)`."""
     if len(values) <= 1:
         return values
@@ -82,7 +82,7 @@ def shuffle(scope: Scope, values: list[Value]) -> Value:
     return result
 
 
-def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Value:
+def sort(scope: QueryScope, values: list[Value], function: Value = UNDEFINED) -> Value:
     """`$sort(array, function)`: the function returns whether its first argument comes second."""
     if len(values) <= 1:
         return values
@@ -94,7 +94,7 @@ def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Valu
         if not texts:
             return sorted(values)
         scope.run.encode(values)
-        return sorted(values, key=units)
+        return sorted(values, key=utf16_units)
     return merge_sorted(
         values,
         lambda one, other: _is_truthy(function.apply([one, other], None, scope)),
@@ -104,13 +104,15 @@ def sort(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Valu
 
 def _is_truthy(value: Value) -> bool:
     """Return the truth of a value in JavaScript: every array and object is true."""
-    return isinstance(value, list | dict | Function) or (bool(value) and value == value)
+    return isinstance(value, list | dict | QueryFunction) or (bool(value) and value == value)
 
 
 # Calling a function for each item ----------------------------------------------------------------
 
 
-def call(scope: Scope, function: Function, value: Value, place: Value, whole: Value) -> Value:
+def call(
+    scope: QueryScope, function: QueryFunction, value: Value, place: Value, whole: Value
+) -> Value:
     """Call a function with as many of these arguments as it takes."""
     arity = function.arity
     if arity >= 3:
@@ -118,9 +120,9 @@ def call(scope: Scope, function: Function, value: Value, place: Value, whole: Va
     return function.apply([value] if arity < 2 else [value, place], None, scope)
 
 
-def mapped(scope: Scope, values: list[Value], function: Function) -> Value:
+def map_items(scope: QueryScope, values: list[Value], function: QueryFunction) -> Value:
     """`$map(array, function)`."""
-    found = Sequence()
+    found = ResultSequence()
     for index, value in enumerate(values):
         result = call(scope, function, value, index, values)
         if result is not UNDEFINED:
@@ -128,18 +130,20 @@ def mapped(scope: Scope, values: list[Value], function: Function) -> Value:
     return found
 
 
-def filtered(scope: Scope, values: list[Value], function: Function) -> Value:
+def filter_items(scope: QueryScope, values: list[Value], function: QueryFunction) -> Value:
     """`$filter(array, function)`."""
-    return Sequence(
+    return ResultSequence(
         value
         for index, value in enumerate(values)
         if boolean(call(scope, function, value, index, values))
     )
 
 
-def single(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Value:
+def single(scope: QueryScope, values: list[Value], function: Value = UNDEFINED) -> Value:
     """`$single(array, function)`; raises D3138 and D3139 unless there is exactly one."""
-    found: Iterable[Value] = values if function is UNDEFINED else filtered(scope, values, function)
+    found: Iterable[Value] = (
+        values if function is UNDEFINED else filter_items(scope, values, function)
+    )
     first, *more = [*found] or [_NONE]
     if first is _NONE:
         raise fault("D3139")
@@ -151,8 +155,8 @@ def single(scope: Scope, values: list[Value], function: Value = UNDEFINED) -> Va
 _NONE = object()
 
 
-def reduced(
-    scope: Scope, values: list[Value], function: Function, start: Value = UNDEFINED
+def reduce_items(
+    scope: QueryScope, values: list[Value], function: QueryFunction, start: Value = UNDEFINED
 ) -> Value:
     """`$reduce(array, function, start)`; raises D3050 for a function of less than two arguments."""
     if function.arity < 2:
@@ -167,12 +171,12 @@ def reduced(
     return result
 
 
-def keys(scope: Scope, value: Value) -> Value:
+def keys(scope: QueryScope, value: Value) -> Value:
     """`$keys(object)`: for an array, those of all its objects."""
-    return Sequence(_names(value, scope))
+    return ResultSequence(_names(value, scope))
 
 
-def _names(value: Value, scope: Scope) -> dict[str, None]:
+def _names(value: Value, scope: QueryScope) -> dict[str, None]:
     if type(value) is dict:
         scope.run.spend(len(value) >> 2)
         return dict.fromkeys(value)
@@ -185,12 +189,12 @@ def _names(value: Value, scope: Scope) -> dict[str, None]:
     return names
 
 
-def lookup(scope: Scope, value: Value, name: Value) -> Value:
+def lookup(scope: QueryScope, value: Value, name: Value) -> Value:
     """`$lookup(object, name)`."""
     return UNDEFINED if name is UNDEFINED else member(value, name, scope.run)
 
 
-def spread(scope: Scope, value: Value) -> Value:
+def spread(scope: QueryScope, value: Value) -> Value:
     """`$spread(object)`: an object for every member."""
     if isinstance(value, list):
         parts: list[Value] = []
@@ -198,14 +202,14 @@ def spread(scope: Scope, value: Value) -> Value:
             inner = spread(scope, item)
             parts += inner if isinstance(inner, list) else [inner]
             scope.run.spend(12)
-        return parts if value else Sequence()
+        return parts if value else ResultSequence()
     if type(value) is dict:
         scope.run.spend(2 * len(value))
-        return Sequence({name: each} for name, each in value.items())
+        return ResultSequence({name: each} for name, each in value.items())
     return value
 
 
-def merge(scope: Scope, objects: list[Value]) -> Value:
+def merge(scope: QueryScope, objects: list[Value]) -> Value:
     """`$merge(objects)`: the last of equal names wins."""
     merged: dict[str, Value] = {}
     for each in objects:
@@ -219,17 +223,17 @@ MEMBER = 100
 """Bytes of a member of an object, besides its value."""
 
 
-def each(scope: Scope, value: Value, function: Function) -> Value:
+def each(scope: QueryScope, value: Value, function: QueryFunction) -> Value:
     """`$each(object, function)`."""
     if type(value) is not dict:
-        return Sequence()
+        return ResultSequence()
     results = (call(scope, function, item, name, value) for name, item in value.items())
-    return Sequence(result for result in results if result is not UNDEFINED)
+    return ResultSequence(result for result in results if result is not UNDEFINED)
 
 
-def sift(scope: Scope, value: Value, function: Value = UNDEFINED) -> Value:
+def sift(scope: QueryScope, value: Value, function: Value = UNDEFINED) -> Value:
     """`$sift(object, function)`: the members for which the function is true."""
-    if type(value) is not dict or not isinstance(function, Function):
+    if type(value) is not dict or not isinstance(function, QueryFunction):
         return UNDEFINED
     found = {
         name: item
@@ -254,7 +258,7 @@ def negation(value: Value) -> Value:
     return not boolean(value)
 
 
-def kind(value: Value) -> Value:
+def type_of(value: Value) -> Value:
     """`$type(value)`."""
     return type_word(value)
 
@@ -264,7 +268,7 @@ def error(message: Value = UNDEFINED) -> Value:
     raise fault("D3137", message=message or "$error() function evaluated")
 
 
-def insist(condition: Value, message: Value = UNDEFINED) -> Value:
+def assert_true(condition: Value, message: Value = UNDEFINED) -> Value:
     """`$assert(condition, message)`; raises D3141 unless the condition is true."""
     if not condition:
         raise fault("D3141", message=message or "$assert() statement failed")

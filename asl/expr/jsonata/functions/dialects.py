@@ -20,8 +20,8 @@ from asl.expr.jsonata.signatures import parse_parameters
 __all__ = [
     "PLAIN",
     "TABLES",
-    "Direct",
-    "Maker",
+    "DirectCall",
+    "DirectCallFactory",
     "Rows",
     "dialect_functions",
     "direct_call",
@@ -111,15 +111,15 @@ def _listed(value: Value) -> Value:
 
 
 Node = Any
-Direct = Callable[[Json], "Json | Undefined"]
+DirectCall = Callable[[Json], "Json | Undefined"]
 """From `$states` to the result; UNDEFINED if the query must be evaluated."""
-Maker = Callable[[Sequence[str]], Direct]
+DirectCallFactory = Callable[[Sequence[str]], DirectCall]
 """From the lifted texts of a query to its call."""
 
 _BEYOND: Final = object()
 
 
-def direct_call(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
+def direct_call(tree: Node, natives: Mapping[str, Native]) -> DirectCallFactory | None:
     """Return how to call the function that makes up a query, None for any other query."""
     native = _native(tree, natives)
     return None if native is None else _on_input(tree, native) or _on_data(tree, natives)
@@ -133,7 +133,7 @@ def _native(tree: Node, natives: Mapping[str, Native]) -> Native | None:
     return natives.get(name) if type(name) is str and name.partition("_")[0] in PLAIN else None
 
 
-def _on_input(tree: Node, native: Native) -> Maker | None:
+def _on_input(tree: Node, native: Native) -> DirectCallFactory | None:
     """Return how to call a function on the input and constants, None for other arguments."""
     first, *rest = tree.arguments
     given: list[Any] = [{}, *(_constant(each, defaultdict(str)) for each in rest)]
@@ -147,7 +147,7 @@ def _on_input(tree: Node, native: Native) -> Maker | None:
         return None  # something is completed
     call = unwrap(native.call)
 
-    def make(texts: Sequence[str]) -> Direct:
+    def make(texts: Sequence[str]) -> DirectCall:
         constants = [_constant(each, texts) for each in rest]
 
         def called(states: Json) -> Json | Undefined:
@@ -159,7 +159,7 @@ def _on_input(tree: Node, native: Native) -> Maker | None:
     return make
 
 
-def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
+def _on_data(tree: Node, natives: Mapping[str, Native]) -> DirectCallFactory | None:
     """Return how to call a function on parts of the data and results of other functions."""
     native = _native(tree, natives)
     if native is None:
@@ -169,8 +169,8 @@ def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
         return None
     call, validate = unwrap(native.call), native.signature.validate
 
-    def make(texts: Sequence[str]) -> Direct:
-        takes: list[Direct] = []  # made when it is called: most queries of a document never are
+    def make(texts: Sequence[str]) -> DirectCall:
+        takes: list[DirectCall] = []  # made when it is called: most queries of a document never are
 
         def called(states: Json) -> Json | Undefined:
             if not takes:
@@ -190,7 +190,7 @@ def _on_data(tree: Node, natives: Mapping[str, Native]) -> Maker | None:
     return make
 
 
-def _argument(node: Node, natives: Mapping[str, Native]) -> Maker | None:
+def _argument(node: Node, natives: Mapping[str, Native]) -> DirectCallFactory | None:
     """Return how to compute an argument, None if it needs the evaluator."""
     if node.type == "function":
         return _on_data(node, natives)

@@ -75,7 +75,7 @@ def ceil(value: Value) -> Value:
     return normal(float(math.ceil(value)))
 
 
-def rounded(value: Value, precision: Value = UNDEFINED) -> Value:
+def round_number(value: Value, precision: Value = UNDEFINED) -> Value:
     """`$round(number, digits)`: half to even, on the decimal text of the number."""
     if precision is not UNDEFINED and not math.isfinite(precision):
         return math.nan
@@ -118,10 +118,10 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 def format_base(value: Value, radix: Value = UNDEFINED) -> Value:
     """`$formatBase(number, radix)`; raises D3100 for a radix outside 2 to 36."""
-    base = 10 if radix is UNDEFINED else rounded(finite(radix))
+    base = 10 if radix is UNDEFINED else round_number(finite(radix))
     if not 2 <= base <= 36:
         raise fault("D3100", value=base)
-    whole = rounded(finite(value))
+    whole = round_number(finite(value))
     if base == 10:
         return number_text(whole)
     rest, digits = abs(int(whole)), ""

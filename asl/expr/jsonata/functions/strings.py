@@ -10,12 +10,12 @@ from urllib.parse import quote, unquote_to_bytes
 from asl.expr.jsonata import operators
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.patterns import Match, Pattern
-from asl.expr.jsonata.scopes import READ, QueryRun, Scope
-from asl.expr.jsonata.values import Function, Sequence, finite
+from asl.expr.jsonata.patterns import PatternMatch, QueryPattern
+from asl.expr.jsonata.scopes import READ, QueryRun, QueryScope
+from asl.expr.jsonata.values import QueryFunction, ResultSequence, finite
 
 
-def string(scope: Scope, value: Value, pretty: Value = UNDEFINED) -> Value:
+def string(scope: QueryScope, value: Value, pretty: Value = UNDEFINED) -> Value:
     """`$string(value, prettify)`."""
     return operators.string(value, scope.run, pretty is True)
 
@@ -56,13 +56,13 @@ PART = 64
 """Bytes of a part of a string, besides its characters."""
 
 
-def trim(scope: Scope, text: str) -> Value:
+def trim(scope: QueryScope, text: str) -> Value:
     """`$trim(text)`: remove outer blanks, and reduce inner ones to single spaces."""
     scope.run.spend(len(text) >> 2)
     return re.sub("[ \t\n\r]+", " ", text).strip(" ")
 
 
-def pad(scope: Scope, text: str, width: Value, characters: Value = UNDEFINED) -> Value:
+def pad(scope: QueryScope, text: str, width: Value, characters: Value = UNDEFINED) -> Value:
     """`$pad(text, width, characters)`: on the right, or on the left for a negative width.
 
     AWS truncates a fractional width (measured by users).
@@ -80,24 +80,24 @@ def pad(scope: Scope, text: str, width: Value, characters: Value = UNDEFINED) ->
     return text + padding if width > 0 else padding + text
 
 
-def contains(scope: Scope, text: str, token: Value) -> Value:
+def contains(scope: QueryScope, text: str, token: Value) -> Value:
     """`$contains(text, string or pattern)`."""
     if type(token) is str:
         return token in text
     return next(_matches(scope, token, text, 2), None) is not None
 
 
-def match(scope: Scope, text: str, pattern: Value, limit: Value = UNDEFINED) -> Value:
+def match(scope: QueryScope, text: str, pattern: Value, limit: Value = UNDEFINED) -> Value:
     """`$match(text, pattern, limit)`: an object for every match."""
     most = _limit(scope, limit, "D3040")
-    found = Sequence()
+    found = ResultSequence()
     if most:
         for each in _first(most, _matches(scope, pattern, text, 2)):
             found.append({"match": each.text, "index": each.start, "groups": list(each.groups)})
     return found
 
 
-def split(scope: Scope, text: str, separator: Value, limit: Value = UNDEFINED) -> Value:
+def split(scope: QueryScope, text: str, separator: Value, limit: Value = UNDEFINED) -> Value:
     """`$split(text, string or pattern, limit)`."""
     most = _limit(scope, limit, "D3020")
     if most == 0:
@@ -117,7 +117,7 @@ def split(scope: Scope, text: str, separator: Value, limit: Value = UNDEFINED) -
 
 
 def replace(
-    scope: Scope, text: str, pattern: Value, replacement: Value, limit: Value = UNDEFINED
+    scope: QueryScope, text: str, pattern: Value, replacement: Value, limit: Value = UNDEFINED
 ) -> Value:
     """`$replace(text, string or pattern, string or function, limit)`."""
     if pattern == "":
@@ -151,7 +151,7 @@ def replace(
 INFINITE = float("inf")
 
 
-def _limit(scope: Scope, limit: Value, code: str) -> int | float:
+def _limit(scope: QueryScope, limit: Value, code: str) -> int | float:
     """Return the largest number of matches: unlimited if undefined.
 
     AWS truncates a fractional limit (measured by users).
@@ -164,7 +164,7 @@ def _limit(scope: Scope, limit: Value, code: str) -> int | float:
     return whole
 
 
-def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
+def _first(most: int | float, matches: Iterator[PatternMatch]) -> Iterator[PatternMatch]:
     """Yield at most this many matches; the next one is searched as well, and may raise."""
     for count, each in enumerate(matches):
         if count >= most:
@@ -172,21 +172,23 @@ def _first(most: int | float, matches: Iterator[Match]) -> Iterator[Match]:
         yield each
 
 
-def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Match]:
+def _matches(scope: QueryScope, matcher: Value, text: str, place: int) -> Iterator[PatternMatch]:
     """Yield the matches of a pattern, or of a function with the same protocol."""
-    if isinstance(matcher, Pattern):
+    if isinstance(matcher, QueryPattern):
         yield from matcher.matches(text, scope.run)
         return
-    if not isinstance(matcher, Function):
+    if not isinstance(matcher, QueryFunction):
         raise fault("T0410", value=matcher, index=place)
     found = matcher.apply([text], None, scope)
     while found is not UNDEFINED:
         if type(found) is not dict or not (
-            isinstance(found.get("groups"), list) or isinstance(found.get("next"), Function)
+            isinstance(found.get("groups"), list) or isinstance(found.get("next"), QueryFunction)
         ):
             raise fault("T1010")
         try:
-            each = Match(found["match"], found["start"], found["end"], tuple(found["groups"]))
+            each = PatternMatch(
+                found["match"], found["start"], found["end"], tuple(found["groups"])
+            )
         except (KeyError, TypeError):
             raise fault("T1010") from None
         if type(each.text) is not str or type(each.start) is not int or type(each.end) is not int:
@@ -194,16 +196,16 @@ def _matches(scope: Scope, matcher: Value, text: str, place: int) -> Iterator[Ma
         yield each
         scope.run.spend(8)
         following = found.get("next", UNDEFINED)
-        if not isinstance(following, Function):
+        if not isinstance(following, QueryFunction):
             raise fault("T1010")
         found = following.apply([], None, scope)
 
 
-def _substitute(scope: Scope, replacement: Value) -> Callable[[Match], Value]:
+def _substitute(scope: QueryScope, replacement: Value) -> Callable[[PatternMatch], Value]:
     """Return the replacement for a match: `$1` in a string is a group, `$0` the match."""
-    if isinstance(replacement, Function):
+    if isinstance(replacement, QueryFunction):
 
-        def call(match: Match) -> Value:
+        def call(match: PatternMatch) -> Value:
             groups = list(match.groups)
             found = {"match": match.text, "start": match.start, "end": match.end, "groups": groups}
             return replacement.apply([found], None, scope)
@@ -214,7 +216,7 @@ def _substitute(scope: Scope, replacement: Value) -> Callable[[Match], Value]:
     return lambda match: "".join(_expanded(replacement, match, scope.run))
 
 
-def _expanded(template: str, match: Match, run: QueryRun) -> Iterator[str]:
+def _expanded(template: str, match: PatternMatch, run: QueryRun) -> Iterator[str]:
     position = 0
     groups = match.groups
     while (dollar := template.find("$", position)) != -1:
@@ -244,14 +246,14 @@ def _expanded(template: str, match: Match, run: QueryRun) -> Iterator[str]:
     yield template[position:]
 
 
-def join(scope: Scope, texts: list[str], separator: Value = UNDEFINED) -> Value:
+def join(scope: QueryScope, texts: list[str], separator: Value = UNDEFINED) -> Value:
     """`$join(strings, separator)`."""
     between = "" if separator is UNDEFINED else separator
     scope.run.write(sum(map(len, texts)) + len(between) * max(0, len(texts) - 1))
     return between.join(texts)
 
 
-def base64encode(scope: Scope, text: str) -> Value:
+def base64encode(scope: QueryScope, text: str) -> Value:
     """`$base64encode(text)`: of the low bytes of UTF-16 code units; on AWS of UTF-8."""
     scope.run.write(2 * len(text))
     if scope.run.bounds.java:
@@ -259,7 +261,7 @@ def base64encode(scope: Scope, text: str) -> Value:
     return b64encode(text.encode("utf-16-le", "surrogatepass")[::2]).decode()
 
 
-def base64decode(scope: Scope, text: str) -> Value:
+def base64decode(scope: QueryScope, text: str) -> Value:
     """`$base64decode(text)`: every byte is a character, invalid characters are skipped.
 
     On AWS the bytes are UTF-8, and invalid characters an internal error (measured).
@@ -284,10 +286,10 @@ _COMPONENT = "-_.!~*'()"
 _WHOLE = _COMPONENT + ";/?:@&=+$,#"
 
 
-def encoder(name: str, safe: str) -> Callable[[Scope, str], Value]:
+def encoder(name: str, safe: str) -> Callable[[QueryScope, str], Value]:
     """Return `$encodeUrl` or `$encodeUrlComponent`; raises D3140 for a lone surrogate."""
 
-    def encode(scope: Scope, text: str) -> Value:
+    def encode(scope: QueryScope, text: str) -> Value:
         scope.run.spend(len(text) >> 2)
         scope.run.spend_bytes(3 * len(text))
         try:
@@ -298,7 +300,7 @@ def encoder(name: str, safe: str) -> Callable[[Scope, str], Value]:
     return encode
 
 
-def decode_url_component(scope: Scope, text: str) -> Value:
+def decode_url_component(scope: QueryScope, text: str) -> Value:
     """`$decodeUrlComponent(text)`; on AWS + is a blank and all bytes are valid (measured)."""
     if not scope.run.bounds.java or _BROKEN.search(text):
         return _decoded_component(scope, text)
@@ -306,11 +308,11 @@ def decode_url_component(scope: Scope, text: str) -> Value:
     return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "replace")
 
 
-def decoder(name: str, kept: str) -> Callable[[Scope, str], Value]:
+def decoder(name: str, kept: str) -> Callable[[QueryScope, str], Value]:
     """Return `$decodeUrl` or `$decodeUrlComponent`; raises D3140 for an invalid URL."""
     reserved = re.compile("%(" + "|".join(f"{ord(each):02x}" for each in kept) + ")", re.I)
 
-    def decode(scope: Scope, text: str) -> Value:
+    def decode(scope: QueryScope, text: str) -> Value:
         scope.run.spend(2 * text.count("%"))
         if _BROKEN.search(text):
             raise fault("D3140", value=text, name=name)

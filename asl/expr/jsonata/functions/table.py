@@ -11,20 +11,20 @@ from asl.expr.jsonata.functions import aws, containers, numbers, strings
 from asl.expr.jsonata.javascript import Value
 from asl.expr.jsonata.operators import copy_tree
 from asl.expr.jsonata.pictures import datetimes, decimals, integers
-from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.scopes import QueryScope
 
 
-def _lowercase(scope: Scope, text: str) -> Value:
+def _lowercase(scope: QueryScope, text: str) -> Value:
     scope.run.write(len(text))
     return text.lower()
 
 
-def _uppercase(scope: Scope, text: str) -> Value:
+def _uppercase(scope: QueryScope, text: str) -> Value:
     scope.run.write(len(text))
     return text.upper()
 
 
-def _clone(scope: Scope, value: Value) -> Value:
+def _clone(scope: QueryScope, value: Value) -> Value:
     return copy_tree(value, scope.run)
 
 
@@ -36,7 +36,7 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "number": ("<(nsb)-:n>", numbers.number, 1),
     "floor": ("<n-:n>", numbers.floor, 1),
     "ceil": ("<n-:n>", numbers.ceil, 1),
-    "round": ("<n-n?:n>", numbers.rounded, 2),
+    "round": ("<n-n?:n>", numbers.round_number, 2),
     "abs": ("<n-:n>", numbers.absolute, 1),
     "sqrt": ("<n-:n>", numbers.square_root, 1),
     "power": ("<n-n:n>", numbers.power, 2),
@@ -48,8 +48,8 @@ _PURE: dict[str, tuple[str, Callable[..., Any], int]] = {
     "length": ("<s-:n>", len, 1),
     "boolean": ("<x-:b>", containers.truth, 1),
     "not": ("<x-:b>", containers.negation, 1),
-    "type": ("<x:s>", containers.kind, 1),
-    "hash": ("<ss?:s>", aws.hashed, 2),
+    "type": ("<x:s>", containers.type_of, 1),
+    "hash": ("<ss?:s>", aws.hash_text, 2),
 }
 """Functions of their arguments alone."""
 
@@ -72,11 +72,11 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
     "decodeUrlComponent": ("<s-:s>", strings.decode_url_component, 1),
     "formatNumber": ("<n-so?:s>", decimals.format_number, 3),
     "fromMillis": ("<n-s?s?:s>", datetimes.from_millis, 3),
-    "map": ("<af>", containers.mapped, 2),
+    "map": ("<af>", containers.map_items, 2),
     "reverse": ("<a:a>", containers.reverse, 1),
-    "filter": ("<af>", containers.filtered, 2),
+    "filter": ("<af>", containers.filter_items, 2),
     "single": ("<af?>", containers.single, 2),
-    "reduce": ("<afj?:j>", containers.reduced, 3),
+    "reduce": ("<afj?:j>", containers.reduce_items, 3),
     "sort": ("<af?:a>", containers.sort, 2),
     "shuffle": ("<a:a>", containers.shuffle, 1),
     "distinct": ("<x:x>", containers.distinct, 1),
@@ -95,10 +95,10 @@ _SCOPED: dict[str, tuple[str, Callable[..., Any], int]] = {
 
 _TOTAL: dict[str, tuple[str, Callable[..., Any], int, bool]] = {
     "count": ("<a:n>", containers.count, 1, False),
-    "zip": ("<a+>", containers.zipped, 0, True),
+    "zip": ("<a+>", containers.zip_arrays, 0, True),
     "exists": ("<x:b>", containers.exists, 1, False),
     "error": ("<s?:x>", containers.error, 1, False),
-    "assert": ("<bs?:x>", containers.insist, 2, False),
+    "assert": ("<bs?:x>", containers.assert_true, 2, False),
     "append": ("<xx:a>", containers.append, 2, True),
     "keys": ("<x-:a<s>>", containers.keys, 1, True),
     "now": ("<s?s?:s>", datetimes.now, 2, True),

@@ -13,7 +13,7 @@ from asl.core.regex import escape, linear
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.pictures import LONGEST, integers
-from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.scopes import QueryScope
 from asl.expr.jsonata.values import finite
 
 DAY = 86_400_000
@@ -205,18 +205,18 @@ _FRAGMENTS: dict[str, Callable[[int, int], int | str]] = {
 # Writing -----------------------------------------------------------------------------------------
 
 
-def now(scope: Scope, picture: Value = UNDEFINED, zone: Value = UNDEFINED) -> Value:
+def now(scope: QueryScope, picture: Value = UNDEFINED, zone: Value = UNDEFINED) -> Value:
     """`$now(picture, zone)`."""
     return from_millis(scope, scope.run.millis, picture, zone)
 
 
-def millis(scope: Scope) -> Value:
+def millis(scope: QueryScope) -> Value:
     """`$millis()`."""
     return scope.run.millis
 
 
 def from_millis(
-    scope: Scope, moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFINED
+    scope: QueryScope, moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFINED
 ) -> Value:
     """`$fromMillis(millis, picture, zone)`; raises D3133 and D3134.
 
@@ -235,11 +235,12 @@ def from_millis(
         raise fault("D3150", message="The first argument of $fromMillis is out of range")
     parts = parse(ISO if picture is UNDEFINED else picture)
     return "".join(
-        part if isinstance(part, str) else _written(part, shifted, hours, minutes) for part in parts
+        part if isinstance(part, str) else _format_marker(part, shifted, hours, minutes)
+        for part in parts
     )
 
 
-def _written(marker: Marker, moment: int, hours: int, minutes: int) -> str:
+def _format_marker(marker: Marker, moment: int, hours: int, minutes: int) -> str:
     component = marker.component
     if component in "Zz":
         return _zone(marker, hours, minutes)
@@ -249,7 +250,7 @@ def _written(marker: Marker, moment: int, hours: int, minutes: int) -> str:
     if component == "Y" and marker.digits != -1:
         value = value % 10**marker.digits
     if marker.integer is not None:
-        return integers.formatted(value, marker.integer)
+        return integers.format_by_picture(value, marker.integer)
     if component in "Mx":
         name = MONTHS[value - 1]
     elif component == "F":
@@ -268,11 +269,11 @@ def _zone(marker: Marker, hours: int, minutes: int) -> str:
     if picture is None or (picture.mandatory > 4 and not picture.regular) or not picture.mandatory:
         raise fault("D3134", value=0 if picture is None else picture.mandatory)
     if picture.regular or picture.mandatory > 2:
-        text = integers.formatted(offset, picture)
+        text = integers.format_by_picture(offset, picture)
     else:
-        text = integers.formatted(hours, picture)
+        text = integers.format_by_picture(hours, picture)
         if minutes:
-            text += ":" + integers.formatted(minutes, integers.parse("00"))
+            text += ":" + integers.format_by_picture(minutes, integers.parse("00"))
     return ("GMT" if marker.component == "z" else "") + ("+" if offset >= 0 else "") + text
 
 
@@ -284,7 +285,7 @@ _ISO_TEXT = re.compile(
 )
 
 
-def to_millis(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
+def to_millis(scope: QueryScope, text: str, picture: Value = UNDEFINED) -> Value:
     """`$toMillis(text, picture)`; raises D3110 for an invalid ISO 8601 timestamp.
 
     A 13th month is NaN on AWS.
@@ -351,7 +352,7 @@ def _read(text: str, picture: str, now: int) -> Value:
     }
     if not found:
         return UNDEFINED
-    return nan if any(value != value for value in found.values()) else _assembled(found, now)
+    return nan if any(value != value for value in found.values()) else _assemble(found, now)
 
 
 @lru_cache(maxsize=64)
@@ -380,7 +381,9 @@ def _reader(marker: Marker) -> tuple[str, _Reader]:
         source = prefix + "[-+][0-9]{1,9}" + tail
         return source, lambda text: _read_zone(text[len(prefix) :], separator)
     if picture is not None:
-        return _integer_pattern(marker, picture), lambda text: integers.number(text, picture)
+        return _integer_pattern(marker, picture), lambda text: integers.parse_by_picture(
+            text, picture
+        )
     if component in "Mx":
         names = {name[: marker.widest]: number for number, name in enumerate(MONTHS, 1)}
     elif component == "F":
@@ -417,7 +420,7 @@ def _read_zone(text: str, separator: str) -> Value:
     return int(text[:3]) * 60 + int(text[3:])
 
 
-def _assembled(found: dict[str, int], now: int) -> Value:
+def _assemble(found: dict[str, int], now: int) -> Value:
     date = _fits("YXMxWwdD", found)
     by_day = not _is(161, date) and _is(130, date)
     if not by_day and (_is(84, date) or _is(72, date)):

@@ -6,10 +6,10 @@ from math import gcd, isfinite
 from typing import NamedTuple
 
 from asl.expr.jsonata.faults import fault
-from asl.expr.jsonata.functions.numbers import rounded
+from asl.expr.jsonata.functions.numbers import round_number
 from asl.expr.jsonata.javascript import UNDEFINED, Value, double
 from asl.expr.jsonata.pictures import LONGEST
-from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.scopes import QueryScope
 
 MOST_DECIMALS = 100
 """The largest number of decimals."""
@@ -58,7 +58,9 @@ _LONGER = ("minus-sign", "percent", "per-mille")
 """What may be longer than a character."""
 
 
-def format_number(scope: Scope, value: Value, picture: Value, options: Value = UNDEFINED) -> Value:
+def format_number(
+    scope: QueryScope, value: Value, picture: Value, options: Value = UNDEFINED
+) -> Value:
     """`$formatNumber(number, picture, options)`; raises D3080 to D3093 for an invalid picture.
 
     AWS prints the digits of the number's text, not the further ones of its double (measured).
@@ -196,7 +198,7 @@ class _Part:
         return number, power
 
     def _digits(self, number: float, decimals: int) -> tuple[str, str]:
-        text = f"{self.exact(repr(double(rounded(number, decimals)))):.{decimals}f}"
+        text = f"{self.exact(repr(double(round_number(number, decimals)))):.{decimals}f}"
         if self.signs.zero != "0":
             text = text.translate(
                 {ord("0") + digit: character for digit, character in enumerate(self.signs.digits)}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value, double, number_text
 from asl.expr.jsonata.pictures import LONGEST
-from asl.expr.jsonata.scopes import Scope
+from asl.expr.jsonata.scopes import QueryScope
 from asl.expr.jsonata.values import finite, normal
 
 _FEW = """
@@ -113,10 +113,10 @@ def format_integer(value: Value, picture: Value) -> Value:
     """`$formatInteger(number, picture)`."""
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
-    return formatted(floor(finite(value)), parse(picture))
+    return format_by_picture(floor(finite(value)), parse(picture))
 
 
-def formatted(value: int, picture: Picture) -> str:
+def format_by_picture(value: int, picture: Picture) -> str:
     """Return a formatted integer; raises D3130 for an unsupported sequence."""
     size = abs(value)
     if picture.primary == "0":
@@ -210,17 +210,17 @@ def _word_values() -> dict[str, int]:
 WORD_VALUES = _word_values()
 
 
-def parse_integer(scope: Scope, text: str, picture: Value = UNDEFINED) -> Value:
+def parse_integer(scope: QueryScope, text: str, picture: Value = UNDEFINED) -> Value:
     """`$parseInteger(text, picture)`; undefined for a text without such a number, on AWS NaN."""
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
     if len(text) > LONGEST:
         raise fault("D1013", what="number", limit=f"{LONGEST} characters")
-    found = number(text, parse(picture))
+    found = parse_by_picture(text, parse(picture))
     return UNDEFINED if found != found and scope.run.bounds.finite else found
 
 
-def number(text: str, picture: Picture) -> int | float:
+def parse_by_picture(text: str, picture: Picture) -> int | float:
     """Return the integer of a text; NaN if it has none."""
     primary = picture.primary
     if primary == "0":

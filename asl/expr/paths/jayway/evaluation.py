@@ -24,8 +24,8 @@ from asl.expr.paths.jayway.syntax import is_definite
 from asl.expr.paths.segments import (
     Computed,
     Descend,
-    Evaluation,
     Filter,
+    PathEvaluation,
     Pick,
     Segment,
     Slice,
@@ -42,7 +42,7 @@ Find: TypeAlias = Callable[[Json], list[Json]]
 Raises PathNotFound, PathInvalid, or WorkExceeded."""
 
 
-class _Run(Evaluation):
+class _Run(PathEvaluation):
     """An evaluation with the nodes found so far."""
 
     __slots__ = ("nodes",)

@@ -17,11 +17,11 @@ from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, measure
 from asl.expr.paths.filters import Matches
 from asl.expr.paths.jayway.failures import MULTIPLE, PathInvalid, no_array, segments_text
-from asl.expr.paths.segments import Computed, Evaluation, Pick, Segment, Test
+from asl.expr.paths.segments import Computed, PathEvaluation, Pick, Segment, Test
 
 __all__ = ["ABSENT", "ParseDefinite", "Read", "compile_read", "parse_filter"]
 
-Read: TypeAlias = Callable[[Json, Evaluation], Json]
+Read: TypeAlias = Callable[[Json, PathEvaluation], Json]
 """`(candidate, evaluation) -> value or ABSENT`; raises PathInvalid."""
 ABSENT: Json = object()
 """A path has no value."""
@@ -42,12 +42,12 @@ def compile_read(
     if len(segments) == 1 and type(segments[0]) is str and not from_root:
         name = segments[0]
 
-        def member(candidate: Json, evaluation: Evaluation) -> Json:
+        def member(candidate: Json, evaluation: PathEvaluation) -> Json:
             return candidate.get(name, ABSENT) if type(candidate) is dict else ABSENT
 
         return member
 
-    def node(candidate: Json, evaluation: Evaluation) -> Json:
+    def node(candidate: Json, evaluation: PathEvaluation) -> Json:
         evaluation.meter.spend(len(segments))
         value = evaluation.root if from_root else candidate
         for position in range(len(segments)):
@@ -243,7 +243,7 @@ def _all(tests: list[Test]) -> Test:
     return lambda candidate, evaluation: all(test(candidate, evaluation) for test in tests)
 
 
-def _exists(read: Read, wanted: bool, candidate: Json, evaluation: Evaluation) -> bool:
+def _exists(read: Read, wanted: bool, candidate: Json, evaluation: PathEvaluation) -> bool:
     evaluation.meter.spend()
     value = read(candidate, evaluation)
     return (value is not ABSENT and value is not None) is wanted
@@ -267,7 +267,7 @@ def _compared(left: _Operand, operator: str, right: _Operand) -> Test:
     read_left, read_right = _reader(left), _reader(right)
     same = isinstance(left, _Query) and left.is_same_node(right)
 
-    def test(candidate: Json, evaluation: Evaluation) -> bool:
+    def test(candidate: Json, evaluation: PathEvaluation) -> bool:
         evaluation.meter.spend()
         one = read_left(candidate, evaluation)
         if one is ABSENT:
@@ -290,7 +290,7 @@ def _reader(operand: _Operand) -> Read:
     return lambda candidate, evaluation: value
 
 
-def _matched(left: _Operand, right: _Operand, candidate: Json, evaluation: Evaluation) -> bool:
+def _matched(left: _Operand, right: _Operand, candidate: Json, evaluation: PathEvaluation) -> bool:
     evaluation.meter.spend()
     pattern, operand = (left, right) if isinstance(left, _Pattern) else (right, left)
     value: Json = None
@@ -306,7 +306,7 @@ def _matched(left: _Operand, right: _Operand, candidate: Json, evaluation: Evalu
     return pattern.matches(_printed(value, evaluation), evaluation.meter.spend)
 
 
-def _printed(value: Json, evaluation: Evaluation) -> str:
+def _printed(value: Json, evaluation: PathEvaluation) -> str:
     if type(value) is str:
         evaluation.meter.spend(len(value) // 64)
         return value
