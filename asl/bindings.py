@@ -320,7 +320,7 @@ def _buckets(buckets: Mapping[str, Any] | None) -> Mapping[str, Bucket]:
 def _sends(services: Services) -> bool:
     """Return whether a document of the run may send events to channels."""
     programs = (services.program, *(services.workflows or {}).values())
-    return any(each is not None and each.sends for each in programs)
+    return any(each is not None and each.has_channels for each in programs)
 
 
 def _sinks(sinks: Mapping[str, Any] | None, services: Services) -> Mapping[str, Any]:

@@ -83,7 +83,7 @@ class Step:
     name: str
     type: str
     pointer: str
-    beside: "Mapping[str, Step]" = field(default_factory=dict)
+    siblings: "Mapping[str, Step]" = field(default_factory=dict)
     """The states of the same machine."""
     transform: Evaluate | None = None
     choose: Choose | None = None
@@ -146,13 +146,13 @@ class DocumentScope:
     """Computes the blocks that others read, None where all of them are written."""
     budget: Callable[[Json, Any], Any] | None = None
     """What one visit of it may spend (`budget_limits.Limits`), by what it is given."""
-    settled: Mapping[str, Any] = field(default_factory=dict)
+    blocks: Mapping[str, Any] = field(default_factory=dict)
     """Those blocks, while it runs."""
     limits: Any = None
     """And what it may spend."""
 
     @property
-    def of_tools(self) -> bool:
+    def has_tools(self) -> bool:
         """Whether it says anything of tools."""
         return self.tools is not None or "ToolCategories" in self.document
 
@@ -162,13 +162,13 @@ class DocumentScope:
             return self
         return replace(
             self,
-            settled={} if self.settle is None else self.settle(data, frame),
+            blocks={} if self.settle is None else self.settle(data, frame),
             limits=None if self.budget is None else self.budget(data, frame),
         )
 
     def block(self, name: str) -> Mapping[str, Json] | None:
         """Return a block of the document, None where it has none."""
-        own: Mapping[str, Json] | None = self.settled.get(name)
+        own: Mapping[str, Json] | None = self.blocks.get(name)
         return self.document.get(name) if own is None else own
 
 
@@ -207,22 +207,22 @@ class Program:
     """What one execution may spend, by its input."""
     budgeted: bool = False
     """Whether it, or a state of it, has a budget."""
-    told: EntryEvents | None = None
+    entry_events: EntryEvents | None = None
     """What a history tells of a state that is entered, besides."""
-    hooked: bool = False
+    has_hooks: bool = False
     """Whether a state of it emits events."""
-    sends: bool = False
+    has_channels: bool = False
     """Whether it, or a document that it includes, has channels for events."""
-    opens: bool = False
+    may_open_channels: bool = False
     """Whether a document that it includes may have some."""
-    tracked: bool = False
+    tracks_progress: bool = False
     """Whether progress follows from its history."""
     tools: Callable[[Json, Any], Any] | None = None
     """What agents may do where their states say nothing (`asl.states.blocks.policy.Rules`), by the
     execution input."""
     settle: "ComputeBlocks | None" = None
     """Computes the blocks of the document that others read, None where all of them are written."""
-    between: AfterTransition | None = None
+    after_transition: AfterTransition | None = None
     """What happens after each transition of the top machine: automatic checkpoints."""
 
     def __repr__(self) -> str:

@@ -50,16 +50,18 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
         budgeted=limits is not None
         or any(step.budget is not None for step in steps)
         or late("Budget", "MaxCalls", "MaxCalls.$"),
-        told=None if profile.aws else _entry_events(workflow.get("Metadata")),
-        tracked="Progress" in workflow
+        entry_events=None if profile.aws else _entry_events(workflow.get("Metadata")),
+        tracks_progress="Progress" in workflow
         or any(step.progress is not None for step in steps)
         or late("Progress"),
-        hooked=any(step.hooks is not None or step.feedback is not None for step in steps)
+        has_hooks=any(step.hooks is not None or step.feedback is not None for step in steps)
         or late("Events", "Feedback"),
-        sends=not workflow.keys().isdisjoint(("Events", "RealTime")) or opens,
-        opens=opens,
+        has_channels=not workflow.keys().isdisjoint(("Events", "RealTime")) or opens,
+        may_open_channels=opens,
         tools=_default_tools(workflow, profile),
-        between=automatic(workflow["Checkpointing"]) if "Checkpointing" in workflow else None,
+        after_transition=automatic(workflow["Checkpointing"])
+        if "Checkpointing" in workflow
+        else None,
         settle=_settle(workflow, profile),
     )
 

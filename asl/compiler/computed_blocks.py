@@ -88,7 +88,7 @@ def _faults(
         {**whole, field: value},
         step.pointer,
         step.name,
-        frozenset(step.beside),
+        frozenset(step.siblings),
         compiler.profile,
     )
     yield from block.check(node, {})

@@ -64,7 +64,7 @@ class _IncludedMachines:
         self.profile = profile
         self.compile = compile
         self.compiled = compiled
-        self.kept: dict[str, tuple[Machine, Mapping[str, Machine]]] = {}
+        self.cache: dict[str, tuple[Machine, Mapping[str, Machine]]] = {}
         filling = Substitution(dict.fromkeys(parameters, OpenArgument(dynamic=True)))
         filling.document(template)
         self.checked = filling.checked
@@ -80,14 +80,14 @@ class _IncludedMachines:
 
     def _made(self, values: Mapping[str, Json]) -> tuple[Machine, Mapping[str, Machine]]:
         key = compact(values)
-        if key in self.kept:
-            return self.kept[key]
+        if key in self.cache:
+            return self.cache[key]
         machine = self.compile(self._definition(values))
         made = replace(machine, filled=values), dict(self.compiled)
         if len(key) <= KEY:
-            if len(self.kept) >= KEPT:
-                del self.kept[next(iter(self.kept))]
-            self.kept[key] = made
+            if len(self.cache) >= KEPT:
+                del self.cache[next(iter(self.cache))]
+            self.cache[key] = made
         return made
 
     def _value(self, name: str, given: Json) -> Json:

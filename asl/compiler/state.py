@@ -161,8 +161,8 @@ class StateCompiler(ABC):
         """Make a machine of one Task at *steps* below the state."""
         pointer = self.own.pointer + "".join(f"/{escape(str(step))}" for step in steps)
         only = Step(name, "Task", f"{pointer}/States/{escape(name)}", work=work)
-        only.beside = {name: only}
-        machine = self.machines[pointer] = Machine(only, only.beside, pointer)
+        only.siblings = {name: only}
+        machine = self.machines[pointer] = Machine(only, only.siblings, pointer)
         return machine
 
     def included(self) -> MachineOf:

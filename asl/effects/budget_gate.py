@@ -258,13 +258,13 @@ class ProcessBudgets:
     """Protocol `asl.engine.pools.SharedBudgets`, for all threads of the process."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Json] = {}
+        self.budgets: dict[str, Json] = {}
         self.lock = Lock()
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
         """Replace a shared budget by what *make* returns for it."""
         with self.lock:
-            self.kept[name] = make(self.kept.get(name))
+            self.budgets[name] = make(self.budgets.get(name))
 
 
 _OF_PROCESS = ProcessBudgets()

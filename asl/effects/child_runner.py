@@ -179,7 +179,7 @@ def _absorb(
         caller.persistence.children.record_counted(child, spent)
     if caller.budget_gate is not None:
         if execution.ledger is not None:
-            execution.ledger.give_back()
+            execution.ledger.detach_parent()
         caller.persistence.calls.record_usage(at, amounts_of(used))
         caller.budget_gate.ledger.absorb(
             at, used, subtract_amounts(spent.assumed, before.assumed), found

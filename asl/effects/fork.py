@@ -267,7 +267,7 @@ class Fork:
         if self.failure is not None:
             return
         self.failure = error
-        self.at.stops = self.runtime.checks_end = True
+        self.at.stops_children = self.runtime.checks_end = True
         # A child that resumes with the execution is not reported as aborted.
         cut = isinstance(error, StateError)
         for frame in self.running.values() if self.runtime.is_over() else ():

@@ -236,7 +236,7 @@ class LocalEffects:
         """Let others run, and end an execution whose time is over."""
         runtime = self.runtime
         execution = at.execution.whole
-        at.execution.worked()
+        at.execution.count_work()
         if runtime.deadline is not None and isinstance(runtime.clock, VirtualClock):
             runtime.clock.work(execution.busy * STEP)
         execution.busy = 0
@@ -275,7 +275,7 @@ class LocalEffects:
             raise
         finally:
             runtime.forks = tuple(each for each in runtime.forks if each is not fork)
-            at.stops = False
+            at.stops_children = False
             at.now = runtime.now()
 
     def _cut_off(self, at: Frame) -> None:

@@ -45,7 +45,7 @@ def policy_levels_of(
             execution.default_tools = program.tools(execution.input, at)
         default = execution.default_tools
     scopes: list[tuple[Rules | None, Mapping[str, Json]]] = [(default, program.document)]
-    for scope in (each for each in at.scopes if each.of_tools):
+    for scope in (each for each in at.scopes if each.has_tools):
         rules = None if scope.tools is None else scope.tools(execution.input, at)
         scopes.append((rules, scope.document))
     room = runtime.serving().tools

@@ -96,7 +96,7 @@ async def execute(
         if in_event_loop and runtime.deadline is not None:
             runtime.keep_time()
     delivery = None
-    if listener is not None or program.sends:
+    if listener is not None or program.has_channels:
         listener, delivery = _listened(execution, listener, services)
     if services is not None or parent is not None:
         _share(effects, execution, services, parent)
@@ -114,7 +114,7 @@ async def execute(
             _watch(effects, frame, past, within, counted)
         output = await interpret(frame)
         if execution.counter is not None:
-            execution.counter.insist()
+            execution.counter.check()
     except BaseException as stop:
         cut = not (runtime.expired or isinstance(stop, _ENDS))
         if cut:
@@ -292,7 +292,7 @@ def _watch(
     limits = Limits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
     if ceiling is not None:
-        ledger.hold(ceiling)
+        ledger.apply_ceiling(ceiling)
     if past is not None and past.ledger is not None:
         ledger.restore(past.ledger)
     effects.caller.budget_gate = LedgerGate(effects.caller, ledger, effects.decide)
@@ -303,16 +303,16 @@ def _watch(
         lenders = () if around is None or within is None else around.accounts(within)
         ledger.join(budgets, services.pools, lenders, frame.now)
     if around is not None and within is not None:
-        ledger.borrow(around, within, counted, frame.now)
+        ledger.attach_parent(around, within, counted, frame.now)
     ledger.show_limit()
 
 
 def _delivery(execution: Execution, services: Services | None) -> Delivery | None:
     """Open the channels of the document, if it has any that can be opened (`_settled`)."""
-    if not execution.program.sends:
+    if not execution.program.has_channels:
         return None
     try:
-        opens = execution.program.opens
+        opens = execution.program.may_open_channels
         delivery = execution.delivery = delivery_of(
             partial(document_block, execution), {} if services is None else services.sinks, opens
         )
@@ -381,8 +381,8 @@ def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
     history, follower = execution.history, open_live_history(execution)
 
     def emit(record: Record) -> None:
-        if execution.earlier is not None and execution.program.tracked:
-            follower.expander.learn(execution.earlier([]))
+        if execution.earlier is not None and execution.program.tracks_progress:
+            follower.expander.load_progress(execution.earlier([]))
         history.extend(record)
         for event in follower.news():
             listener(event)

@@ -88,7 +88,7 @@ class Stream:
         """Show the rest of an answer that is there."""
         self.inbox.empty()
         if self.plan.guarded:
-            said = self.call.at.said = "".join(self.everything)
+            said = self.call.at.partial_answer = "".join(self.everything)
             self.caller.persistence.calls.record_unshown_text(self.call.at, said)
             return
         if not self.length:

@@ -34,9 +34,9 @@ class Slot:
         await self.places.acquire()
         self.held = True
         if self.over:
-            self.give_back()
+            self.release()
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Leave the place to another call."""
         if self.held:
             self.held = False
@@ -45,7 +45,7 @@ class Slot:
     def end(self) -> None:
         """Say that the call is over."""
         self.over = True
-        self.give_back()
+        self.release()
 
 
 async def run_in_thread(

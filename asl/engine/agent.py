@@ -80,7 +80,7 @@ class CallSlot(Protocol):
         """Wait for a free slot, unless the call has ended."""
         ...
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the slot to another call."""
         ...
 

@@ -70,9 +70,9 @@ def _unreported(state: str, fault: str) -> StateError:
 
 def record_excess(at: Spender, account: Account, name: str) -> None:
     """Record in the history that a limit is exceeded, once."""
-    if account.told:
+    if account.excess_recorded:
         return
-    account.told = True
+    account.excess_recorded = True
     details: dict[str, Json] = {
         "level": account.limits.state or "workflow",
         "limit": account.label or name,

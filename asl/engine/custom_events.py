@@ -25,7 +25,7 @@ def events_after_state(teller: EventSequencer, record: Record, event: Event) -> 
     if not entered and not event.type.endswith("StateExited"):
         return
     _, time, frame, visit, step, *rest = record
-    beside = (rest[0] if record[0] == kinds.STRETCH else step).beside
+    beside = (rest[0] if record[0] == kinds.STRETCH else step).siblings
     emitting = beside.get(event.path[-1])
     if emitting is None:
         return
@@ -42,7 +42,7 @@ def events_after_error(teller: EventSequencer, record: Record) -> Iterator[Event
     _, time, frame, visit, step, error, *_ = record
     hook = None if step is None or step.hooks is None else step.hooks.get("error")
     if hook is not None:
-        entry = teller.strand(frame).entered(visit)
+        entry = teller.thread(frame).entered(visit)
         data = {} if entry is None else entry.details["input"]
         cause = without(error.cause or "", teller.failed)
         failure = {"Error": error.name or "", "Cause": cause}
@@ -80,7 +80,7 @@ def _asked(
 ) -> Iterator[Event]:
     """Yield the feedback request of a Task that succeeded."""
     answer, _, before, *_ = rest
-    entry = teller.strand(frame).entered(visit)
+    entry = teller.thread(frame).entered(visit)
     if answer is ABSENT or entry is None:
         return
     at = teller.replayed(frame, time, visit, before)
@@ -94,4 +94,4 @@ def _asked(
         if asked is None:
             return
         details |= asked
-    yield teller.of_state(frame, time, step, event, details)
+    yield teller.state_event(frame, time, step, event, details)

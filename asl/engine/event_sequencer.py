@@ -75,22 +75,22 @@ class EventSequencer:
         """Whether events hide what nobody may see."""
         self.count = 0
         self.whole = EventThread()
-        self.strands: dict[Frame, EventThread] = {}
+        self.threads: dict[Frame, EventThread] = {}
         """Those of the machines below the top."""
         self.failed: set[str] = set()
         """What no text may quote of visits that have failed: their errors are told elsewhere."""
         self.now = execution.started
         """The time of the latest event: no later one has an earlier time."""
-        self.life = execution.as_of(0, None)
+        self.life = execution.with_redrives(0, None)
         """The execution as expressions saw it at this point of the history."""
 
-    def strand(self, frame: Frame | None) -> EventThread:
+    def thread(self, frame: Frame | None) -> EventThread:
         """Return the thread of a machine; a new one follows the fork of its machine."""
         if frame is None or frame.parent is None:
             return self.whole
-        found = self.strands.get(frame)
+        found = self.threads.get(frame)
         if found is None:
-            found = self.strands[frame] = EventThread(self.strand(frame.parent).fork)
+            found = self.threads[frame] = EventThread(self.thread(frame.parent).fork)
         return found
 
     def event(
@@ -106,7 +106,7 @@ class EventSequencer:
         A time before the latest event (a timeout while no process ran, a system clock set back)
         becomes that of the latest event.
         """
-        strand = self.strand(frame)
+        strand = self.thread(frame)
         if time > self.now:
             self.now = time
         self.count += 1
@@ -117,12 +117,12 @@ class EventSequencer:
             strand.latest = event.id
         return event
 
-    def of_state(
+    def state_event(
         self, frame: Frame, time: float, step: Step, type: str, details: dict[str, Json]
     ) -> Event:
         """Return the next event of a state, redacted."""
         if self.redacts and step.redact is not None:
-            quoted = self.strand(frame).quoted
+            quoted = self.thread(frame).quoted
             for key in COPIES:
                 quoted.update(step.redact.quoted(details.get(key)))
             details = redact_quotes(redact_details(type, details, step.redact), quoted)
@@ -130,11 +130,11 @@ class EventSequencer:
 
     def entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
         """Return the entry event of a visit."""
-        strand = self.strand(frame)
+        strand = self.thread(frame)
         strand.enter(visit)
         strand.began = time
         details = {"name": step.name, "input": data}
-        strand.entry = self.of_state(frame, time, step, f"{step.type}StateEntered", details)
+        strand.entry = self.state_event(frame, time, step, f"{step.type}StateEntered", details)
         return strand.entry
 
     def replayed(
@@ -155,7 +155,7 @@ class EventSequencer:
         """Return an error's cause; one of the engine names the state and its entry event."""
         if not needs_state_name(error):
             return error.cause
-        entry = self.strand(frame).entered(visit)
+        entry = self.thread(frame).entered(visit)
         if entry is None:  # it was not entered any more
             return f"Before the state '{state}': {error.cause}"
         return (

@@ -138,7 +138,7 @@ class Execution:
     context: Mapping[str, Json] | None = None
     """The context object that the caller gave, None for the true one."""
     prices: Mapping[str, Price] = MappingProxyType({})
-    of_children: Callable[[Record], object] | None = None
+    child_records: Callable[[Record], object] | None = None
     """Takes the records of child executions, where more is done with them than to keep what they
     tell."""
     default_tools: Rules | None = None
@@ -181,7 +181,7 @@ class Execution:
         self.meter().built += size
         self.whole.busy += size // STEP_BYTES
 
-    def worked(self) -> bool:
+    def count_work(self) -> bool:
         """Count what evaluations have spent as work of the execution.
 
         Every state has all of the limits of work for itself. Returns whether others are to run now.
@@ -190,7 +190,7 @@ class Execution:
             self.busy += self.work.renew()
         return self.busy >= FAIR
 
-    def take_items(self, count: int) -> None:
+    def count_items(self, count: int) -> None:
         """Count items of a Map; raises StateError (States.Runtime) for too many."""
         self.items += count
         most = self.program.profile.max_items
@@ -263,7 +263,7 @@ class Execution:
         """When it last did, in epoch seconds."""
         return self.identity.redriven
 
-    def as_of(self, redrives: int, redriven: float | None) -> "Execution":
+    def with_redrives(self, redrives: int, redriven: float | None) -> "Execution":
         """Return this execution as expressions saw it after so many redrives."""
         if self.redrives == redrives:
             return self

@@ -68,7 +68,7 @@ class Frame:
     source = ""
     """Where the item of a distributed Map comes from."""
     _usage: UsageTotals | None = None
-    drawn = (-1, 0)
+    draws = (-1, 0)
     """The visit of the last random draw, and how many there were in it."""
     _performed = (-1, 0)
     """The visit of the last effect that was counted, and its ordinal."""
@@ -78,7 +78,7 @@ class Frame:
     """What the latest visit with a budget has spent."""
     around: tuple[Origin, list[Account]] | None = None
     """The origin of the machines forked last, and the accounts around these."""
-    said: str | None = None
+    partial_answer: str | None = None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""
     progress: Told | None = None
@@ -90,7 +90,7 @@ class Frame:
     """The values that the data has filled in, in the machine of an included document."""
     scope: DocumentScope | None = None
     """What the blocks of an included document say, in the frame of its machine."""
-    stops = False
+    stops_children = False
     """Whether the machines that this one has forked are being stopped."""
     log: Any = None
     """What a host that keeps a journal remembers of the machine."""
@@ -142,12 +142,12 @@ class Frame:
         """Whether a fork is being stopped that this machine belongs to."""
         around = self.parent
         while around is not None:
-            if around.stops:
+            if around.stops_children:
                 return True
             around = around.parent
         return False
 
-    def before_start(self) -> "Frame":
+    def selector_frame(self) -> "Frame":
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
         at = self.replayed(-1, self.variables, self.now, self.usage)
         at._replay = None
@@ -290,7 +290,7 @@ class Frame:
         path = self.path if path is None else path
         return f"{path}/{escape(self.step.name)}@{self.visit}.{ordinal}"
 
-    def seen_usage(self, usage: UsageTotals | None) -> None:
+    def show_usage(self, usage: UsageTotals | None) -> None:
         """Let expressions see what the execution had spent when a recorded answer came."""
         self._usage = usage
 
@@ -309,7 +309,7 @@ class Frame:
             position["checkpoint"] = self.resumed[1]
         return position
 
-    def cut(self, failed: bool) -> dict[str, Json]:
+    def interrupted_position(self, failed: bool) -> dict[str, Json]:
         """Return from where the machine can go on though it was cut off in the middle of a visit.
 
         A state that has failed is tried anew, and counts no retries; the children of a fork keep
@@ -331,7 +331,7 @@ class Frame:
     def restore(self, position: Json) -> None:
         """Stand where the machine stood when *position* was taken."""
         state = position["state"]  # None where nothing is left to do
-        self.step = None if state is None else self.step.beside[state]  # type: ignore[assignment]
+        self.step = None if state is None else self.step.siblings[state]  # type: ignore[assignment]
         self.data, self.variables = position["data"], position["variables"]
         self.visit, self.now = position["visit"], position["now"]
         if "again" in position:
@@ -374,9 +374,9 @@ class Frame:
 
     def entropy(self) -> int:
         """Return 128 bits that depend on the execution, the visit and the draw alone."""
-        visit, draws = self.drawn
-        self.drawn = self.visit, draws + 1 if visit == self.visit else 1
-        return int(digest(self.execution.id, self.path, *self.drawn)[:32], 16)
+        visit, draws = self.draws
+        self.draws = self.visit, draws + 1 if visit == self.visit else 1
+        return int(digest(self.execution.id, self.path, *self.draws)[:32], 16)
 
     def reported(self, result: Json) -> CallUsage:
         """Return the usage that a raw result reports."""

@@ -53,20 +53,20 @@ class HistoryExpander(EventSequencer):
         """The number of events after which only the end of the execution follows."""
         self.full = False
         """Whether there were more."""
-        tracked = execution.program.tracked and execution.recorded
+        tracked = execution.program.tracks_progress and execution.recorded
         self.progress = ProgressTracker(execution) if tracked else None
         """Says what progress follows from the records, where anybody wants to know."""
 
-    def learn(self, flat: list[Any]) -> None:
+    def load_progress(self, flat: list[Any]) -> None:
         """Count the progress that earlier records stand for, once; of them nothing else is told."""
-        if self.progress is not None and not self.progress.learned:
+        if self.progress is not None and not self.progress.loaded:
             earlier = HistoryExpander(self.execution)
             for record in each_record(flat):
                 for _ in earlier.feed(record):
                     pass
             assert earlier.progress is not None
             self.progress = earlier.progress
-            self.progress.learned = True
+            self.progress.loaded = True
 
     def start(self) -> Event:
         """Return the first event."""
@@ -92,7 +92,7 @@ class HistoryExpander(EventSequencer):
         if self.most is not None:
             yield from self._capped(record, self.most)
             return
-        if self.progress is None and not self.execution.program.hooked:
+        if self.progress is None and not self.execution.program.has_hooks:
             yield from self._fed(record)
             return
         events: list[Event] = []
@@ -108,7 +108,7 @@ class HistoryExpander(EventSequencer):
             if frame is None or step is None:
                 yield self.event(None, record[1], type, (), details)
             elif index is None:
-                yield self.of_state(frame, record[1], step, type, details)
+                yield self.state_event(frame, record[1], step, type, details)
             else:
                 path = (*frame.place, step.name, index)
                 yield self.event(frame, record[1], type, path, details)
@@ -126,7 +126,7 @@ class HistoryExpander(EventSequencer):
         path, type, details = record[5:]
         event = self.event(None, record[1], type, tuple(path), details)
         if self.progress is not None:
-            self.progress.hear(event.path, type, details)
+            self.progress.add_event(event.path, type, details)
         return event
 
     def _fed(self, record: Record) -> Iterator[Event]:
@@ -136,7 +136,7 @@ class HistoryExpander(EventSequencer):
             if kind != kinds.NOTED:
                 return
             frame, (step, visit, _) = frame.parent, frame.origin
-        if frame.parent is not None and frame not in self.strands:
+        if frame.parent is not None and frame not in self.threads:
             yield from self._iteration(frame, time, "Started")
         if kind not in (kinds.BROKEN, kinds.ABORTED):
             self.cut_by = None
@@ -144,10 +144,10 @@ class HistoryExpander(EventSequencer):
 
     def _told(self, frame: Frame, time: float, step: Step, data: Json) -> Iterator[Event]:
         """Yield what the dialect of the document tells of a state that is entered."""
-        told = self.execution.program.told
+        told = self.execution.program.entry_events
         if told is not None:
-            for type, details in told(step.name, step.type, step.beside, data):
-                yield self.of_state(frame, time, step, type, details)
+            for type, details in told(step.name, step.type, step.siblings, data):
+                yield self.state_event(frame, time, step, type, details)
 
     def _exited(
         self, frame: Frame, time: float, step: Step, output: Json, assigned: dict[str, Json]
@@ -157,7 +157,7 @@ class HistoryExpander(EventSequencer):
             details["assignedVariables"] = assigned
         if step.label is not None:
             details["label"] = step.label
-        return self.of_state(frame, time, step, f"{step.type}StateExited", details)
+        return self.state_event(frame, time, step, f"{step.type}StateExited", details)
 
     def _iteration(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
         """Yield the event of an iteration; branches have none, as with AWS.
@@ -176,7 +176,7 @@ class HistoryExpander(EventSequencer):
     def _ended(self, frame: Frame) -> None:
         """Let the parent's chain go on from the machine that ended last."""
         if frame.parent is not None:
-            self.strand(frame.parent).latest = self.strand(frame).latest
+            self.thread(frame.parent).latest = self.thread(frame).latest
 
     # One method per kind of record
 
@@ -196,7 +196,7 @@ class HistoryExpander(EventSequencer):
     ) -> Iterator[Event]:
         first = visit - length
         self._know_item(frame)
-        at, strand = self.replayed(frame, time, first, variables, usage), self.strand(frame)
+        at, strand = self.replayed(frame, time, first, variables, usage), self.thread(frame)
         for entered in range(first, visit):
             assert step is not None
             if entered > strand.visit:  # else it is redriven
@@ -212,7 +212,7 @@ class HistoryExpander(EventSequencer):
         if after is None:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
-            self.strands.pop(frame, None)  # nothing follows in it
+            self.threads.pop(frame, None)  # nothing follows in it
         elif after.work is not None:
             if visit > strand.visit:
                 yield from self._told(frame, time, after, data_now)
@@ -225,7 +225,7 @@ class HistoryExpander(EventSequencer):
         if parent is None or frame.item is not ABSENT or parent.execution is not frame.execution:
             return
         if frame.origin[0].type == "Map":
-            frame.item = self.strand(parent).items[frame.index]
+            frame.item = self.thread(parent).items[frame.index]
 
     def _begun(
         self,
@@ -239,7 +239,7 @@ class HistoryExpander(EventSequencer):
         retry: int,
     ) -> Iterator[Event]:
         """Yield the events of an attempt; what was handed over is computed again, being pure."""
-        at, strand = self.replayed(frame, time, visit, variables, usage, retry), self.strand(frame)
+        at, strand = self.replayed(frame, time, visit, variables, usage, retry), self.thread(frame)
         assert strand.entry is not None  # an attempt is made of what was entered
         at.step, at.entered = step, strand.began
         strand.handed_over = False
@@ -249,7 +249,7 @@ class HistoryExpander(EventSequencer):
                 if step.items is not None:
                     strand.items = step.items(data, at)
                     details["length"] = len(strand.items)
-                event = self.of_state(frame, time, step, f"{step.type}StateStarted", details)
+                event = self.state_event(frame, time, step, f"{step.type}StateStarted", details)
                 strand.fork, strand.succeeded = event.id, None
                 yield event
             elif step.payload is not None:
@@ -292,7 +292,7 @@ class HistoryExpander(EventSequencer):
         self, time: float, frame: Frame, step: Step, what: str, details: dict[str, Json]
     ) -> Event:
         manner = self._manner(step)
-        return self.of_state(
+        return self.state_event(
             frame, time, step, f"{manner.prefix}{what}", {**manner.always, **details}
         )
 
@@ -305,7 +305,7 @@ class HistoryExpander(EventSequencer):
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
         self.origins.setdefault(error, (frame, visit, step.name))
-        strand = self.strand(frame)
+        strand = self.thread(frame)
         self.failed |= strand.quoted
         if step.type == "Task":
             yield from self._attempt_failed(time, frame, step, error, answer)
@@ -322,7 +322,7 @@ class HistoryExpander(EventSequencer):
     ) -> Iterator[Event]:
         if self.aws and answer is not ABSENT:  # it is what becomes of its result that failed
             yield self._of_task(time, frame, step, "Succeeded", {"output": answer})
-        elif self.strand(frame).handed_over or not (
+        elif self.thread(frame).handed_over or not (
             self.aws or isinstance(error, EvaluationFailed)
         ):
             what = "TimedOut" if error.name == "States.Timeout" else "Failed"
@@ -330,15 +330,15 @@ class HistoryExpander(EventSequencer):
 
     def _fork_failed(self, time: float, frame: Frame, step: Step, error: StateError) -> Event:
         details = {} if self.aws else error_details(error)
-        return self.of_state(frame, time, step, f"{step.type}StateFailed", details)
+        return self.state_event(frame, time, step, f"{step.type}StateFailed", details)
 
     def _fork_succeeded(self, time: float, frame: Frame, step: Step) -> Event:
         details: dict[str, Json] = {} if self.aws else {"name": step.name}
-        strand = self.strand(frame)
+        strand = self.thread(frame)
         before = strand.latest
         if strand.run is not None:
             strand.latest, strand.run = strand.run, None
-        event = self.of_state(frame, time, step, f"{step.type}StateSucceeded", details)
+        event = self.state_event(frame, time, step, f"{step.type}StateSucceeded", details)
         strand.latest, strand.succeeded = before, event.id
         return event
 
@@ -356,7 +356,7 @@ class HistoryExpander(EventSequencer):
             "state": step.name,
         }
         present = {key: value for key, value in details.items() if value is not None}
-        yield self.of_state(frame, time, step, "EvaluationFailed", present)
+        yield self.state_event(frame, time, step, "EvaluationFailed", present)
 
     def _retried(
         self,
@@ -371,14 +371,14 @@ class HistoryExpander(EventSequencer):
         if self.aws:
             return
         details = {"retry": retry, "delay": delay, **error_details(error)}
-        yield self.of_state(frame, time, step, "RetryScheduled", details)
+        yield self.state_event(frame, time, step, "RetryScheduled", details)
 
     def _caught(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError, goto: Step
     ) -> Iterator[Event]:
         if not self.aws:
             details = {"next": goto.name, **error_details(error)}
-            yield self.of_state(frame, time, step, "ErrorCaught", details)
+            yield self.state_event(frame, time, step, "ErrorCaught", details)
         elif step.forks:
             yield self._fork_failed(time, frame, step, error)
 
@@ -403,7 +403,7 @@ class HistoryExpander(EventSequencer):
         if following is None:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
-            self.strands.pop(frame, None)  # nothing follows in it
+            self.threads.pop(frame, None)  # nothing follows in it
 
     def _broken(
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
@@ -412,11 +412,11 @@ class HistoryExpander(EventSequencer):
             self.origins.setdefault(error, (frame, visit, step.name))
         self.fatal = self.aws and is_fatal(error)
         if self.fatal and step is not None and step.forks:  # its own failure follows that
-            strand = self.strand(frame)
+            strand = self.thread(frame)
             strand.latest = strand.succeeded or strand.latest
         if not self.fatal:
             yield from self._broken_off(time, frame, visit, step, error)
-        self.cut_by = None if frame.parent is None else self.strand(frame).latest
+        self.cut_by = None if frame.parent is None else self.thread(frame).latest
         if frame.parent is not None and frame.origin[0].tolerant:
             self.fatal = False
         self._ended(frame)
@@ -425,7 +425,7 @@ class HistoryExpander(EventSequencer):
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
     ) -> Iterator[Event]:
         if step is not None:
-            strand = self.strand(frame)
+            strand = self.thread(frame)
             failing, strand.failing = strand.failing, None
             if failing is not None and failing is not error:
                 yield from self._catcher_failed(time, frame, step, error)
@@ -440,7 +440,7 @@ class HistoryExpander(EventSequencer):
         self, time: float, frame: Frame, step: Step, error: StateError
     ) -> Iterator[Event]:
         """Yield the failure of a fork whose catcher fails: it leads to nothing (recorded)."""
-        strand = self.strand(frame)
+        strand = self.thread(frame)
         before = strand.latest
         yield self._fork_failed(time, frame, step, error)
         strand.latest = before
@@ -448,7 +448,7 @@ class HistoryExpander(EventSequencer):
     def _aborted(self, time: float, frame: Frame, visit: int, step: Step | None) -> Iterator[Event]:
         """Yield what is told of a machine that was given up; *step* is what a failure cut off."""
         if self.aws and self.cut_by is not None:
-            self.strand(frame).latest = self.cut_by
+            self.thread(frame).latest = self.cut_by
         if not self.fatal and not (self.aws and step is None):
             yield from self._iteration(frame, time, "Aborted")
             yield from self._state_aborted(time, frame, step)
@@ -456,7 +456,7 @@ class HistoryExpander(EventSequencer):
     def _state_aborted(self, time: float, frame: Frame, step: Step | None) -> Iterator[Event]:
         """Yield the end of a state in a machine that does not go on."""
         if self.aws and frame.parent is not None and step is not None and step.work is not None:
-            yield self.of_state(frame, time, step, f"{step.type}StateAborted", {})
+            yield self.state_event(frame, time, step, f"{step.type}StateAborted", {})
 
     def _noted(
         self,
@@ -467,9 +467,9 @@ class HistoryExpander(EventSequencer):
         event: str,
         details: dict[str, Json],
     ) -> Iterator[Event]:
-        told = self.of_state(frame, time, step, event, details)
+        told = self.state_event(frame, time, step, event, details)
         if event == "MapRunSucceeded":
-            self.strand(frame).run = told.id
+            self.thread(frame).run = told.id
         yield told
 
     def _whole(

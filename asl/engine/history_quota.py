@@ -57,7 +57,7 @@ class HistoryCounter:
             self.recount()
         return max(0, self.left) // 2
 
-    def insist(self) -> None:
+    def check(self) -> None:
         """Raise HistoryFull if the records stand for more events than fit."""
         if self.left < 0 and self.count_events is not None:
             self.recount()

@@ -77,7 +77,7 @@ def run_pure_states(frame: Frame) -> Json:
         else:
             assert step.choose is not None
             following, data = step.choose(data, frame)
-        tired = execution.work is not None and execution.worked()
+        tired = execution.work is not None and execution.count_work()
         if following is None:
             return data
         step = following
@@ -103,8 +103,8 @@ async def interpret(frame: Frame) -> Json:
     performed, most = 0, program.profile.max_effects
     pause = most if most < SERIES else SERIES
     between, ahead, tired = None, _TICK, False
-    if program.between is not None and frame.parent is None:
-        between, ahead = program.between, _ONE
+    if program.after_transition is not None and frame.parent is None:
+        between, ahead = program.after_transition, _ONE
     try:
         while step is not None:
             if tired:
@@ -131,7 +131,7 @@ async def interpret(frame: Frame) -> Json:
                         step, data = choose(data, frame)
                     if step is None:
                         break
-                    if execution.work is not None and execution.worked():
+                    if execution.work is not None and execution.count_work():
                         tired = True
                         break
             finally:
@@ -183,9 +183,9 @@ async def interpret(frame: Frame) -> Json:
                             _check_size(frame, output)
                 except StateError as error:
                     failure = error
-                    tired = execution.work is not None and execution.worked()
+                    tired = execution.work is not None and execution.count_work()
                 else:
-                    tired = execution.work is not None and execution.worked()
+                    tired = execution.work is not None and execution.count_work()
                     emit((EXITED, frame.now, frame, visit, step,
                           answer, output, variables, frame.variables, goto))  # fmt: skip
                     data, step = output, goto

@@ -34,9 +34,9 @@ class Journal(Protocol):
     """Answers found at recovery, by the key of the effect."""
     recorded: dict[str, int]
     """How many records each machine had written before, by its path."""
-    began: dict[str, Json]
+    child_starts: dict[str, Json]
     """When each child began, and what had been spent by then, by its path."""
-    lives: dict[str, tuple[int, float | None]]
+    redrive_counts: dict[str, tuple[int, float | None]]
     """How often the execution had been redriven, and when, as each child ran that ended in a single
     stretch, by its path."""
 
@@ -51,13 +51,13 @@ class Journal(Protocol):
     """Called at named instants, for tests that end the process there."""
     commit_soon: Callable[[], object]
     """Makes all that was put durable by the end of this turn of the event loop."""
-    saved: list[tuple[str, str]]
+    checkpoint_names: list[tuple[str, str]]
     """Ids and names of the checkpoints found at recovery."""
     paused: bool
     """Whether the execution was paused when it was found."""
 
     @property
-    def gathered(self) -> int:
+    def uncommitted_bytes(self) -> int:
         """The bytes that were put and wait for the next commit."""
         ...
 
@@ -81,7 +81,7 @@ class Journal(Protocol):
         """
         ...
 
-    def stand(self, position: Json, kept: str) -> None:
+    def put_final_position(self, position: Json, kept: str) -> None:
         """Say where the top machine stands at the end, if the execution has not succeeded."""
         ...
 
@@ -116,7 +116,7 @@ class Journal(Protocol):
         """Keep what the execution came to."""
         ...
 
-    def take_up(self, id: str) -> bool:
+    def take_answer(self, id: str) -> bool:
         """Say that the answer to a request has been gone on with.
 
         Whether it is a decision of people that has to be put into the journal yet.
@@ -135,7 +135,7 @@ class Journal(Protocol):
         """Keep a new request that is answered by its token."""
         ...
 
-    def put_sign(self, task: PendingCallback) -> None:
+    def put_heartbeat(self, task: PendingCallback) -> None:
         """Keep that somebody has taken a task, or is at work on it."""
         ...
 
@@ -143,7 +143,7 @@ class Journal(Protocol):
         """Keep what became of a task that was open."""
         ...
 
-    def look(self, task: PendingCallback) -> None:
+    def read_callback(self, task: PendingCallback) -> None:
         """Read what others have said of a task meanwhile."""
         ...
 

@@ -102,7 +102,7 @@ class Ledger:
         """The calls under way by their entries, where another process may have to find them."""
         self.keeps = False
         """Whether they have: the execution is kept, so that another process may go on with it."""
-        self.cut: dict[str, Amounts] = {}
+        self.interrupted: dict[str, Amounts] = {}
         """What is known of calls that were cut off when a process died, by their entries."""
         self.assumed: Amounts = NOTHING
         """What calls count as beyond what they have reported."""
@@ -113,7 +113,7 @@ class Ledger:
 
     # Accounts
 
-    def hold(self, most: Amounts) -> None:
+    def apply_ceiling(self, most: Amounts) -> None:
         """Hold the execution to the limits of the operator, whatever its document says.
 
         What it has spent before counts, as far as that is recorded.
@@ -146,7 +146,9 @@ class Ledger:
         joined = join_shared_budgets(budgets, limits, pools, lenders, self.execution, now)
         self._surround(joined, now, self.assumed)
 
-    def borrow(self, parent: "Ledger", at: Spender, counted: ExecutionSpending, now: float) -> None:
+    def attach_parent(
+        self, parent: "Ledger", at: Spender, counted: ExecutionSpending, now: float
+    ) -> None:
         """Spend from the accounts of a parent execution, too.
 
         Args:
@@ -175,7 +177,7 @@ class Ledger:
     def _surround(self, accounts: Iterable[Account], now: float, assumed: Amounts) -> None:
         for account in accounts:
             if isinstance(account, SharedBudget):
-                if self.keeps or self.cut:  # an earlier process may have died within a call
+                if self.keeps or self.interrupted:  # an earlier process may have died within a call
                     account.abandon(self.execution.id, now)
             else:
                 account.recover(assumed)
@@ -189,11 +191,11 @@ class Ledger:
             if isinstance(account, PoolReservation) and pool is not None:
                 account.close(pool.release, now)
 
-    def give_back(self) -> None:
+    def detach_parent(self) -> None:
         """Let the accounts around the state that has started this execution count by themselves."""
         for account in self.around:
             if isinstance(account, ParentAccount):
-                account.give_back()
+                account.detach_parent()
 
     def accounts(self, at: Spender) -> list[Account]:
         """Return the accounts around a call, from the widest to that of the state itself."""
@@ -230,7 +232,7 @@ class Ledger:
         """Let a new account stand as it did at recovery, and be kept if others spend from it."""
         if key in self.kept:
             account.restore(self.kept.pop(key))
-            account.recalled = around = True
+            account.restored = around = True
         if around:
             self.visits[key] = account
 
@@ -298,7 +300,7 @@ class Ledger:
         if reset is not None:
             period = int((at.now - self.execution.started) // reset)
             if period > self.workflow.period:
-                self.before += self.workflow.start_again(period)["MaxCost"]
+                self.before += self.workflow.reset(period)["MaxCost"]
                 self.show_limit()
 
     def _reserve(self, call: Reservation) -> Admission:
@@ -509,11 +511,11 @@ class Ledger:
             self.past_usage.learn(call.key, UNKNOWN)
         self.release(call)
 
-    def recall(self, at: Spender, used: Amounts) -> None:
+    def restore_tool_usage(self, at: Spender, used: Amounts) -> None:
         """Count what a call of the present visit had used before this process, for that visit."""
         if at.step.budget is not None:
             account = self._account(at, at.step.budget, at.visit, False, at.step.name)
-            if not account.recalled:
+            if not account.restored:
                 account.add(used, at.now)
 
     def report(self) -> dict[str, Json]:
@@ -541,7 +543,7 @@ class Ledger:
             return
         new = {name: amount(record[name]) for name in ("MaxCost", "MaxTokens") if name in record}
         account.most = {name: each for name, each in new.items() if each is not None}
-        account.told = False
+        account.excess_recorded = False
         account.watch()
         self.show_limit()
 
@@ -563,7 +565,7 @@ class Ledger:
 
     def written(self) -> Json:
         """Return all that a recovery needs as JSON."""
-        visits = {key: each.written() for key, each in self.visits.items() if each.stands}
+        visits = {key: each.written() for key, each in self.visits.items() if each.is_active}
         return {
             "workflow": self.workflow.written(),
             "visits": visits | self.kept,
@@ -591,8 +593,10 @@ class Ledger:
         self.before = Decimal(written.get("before", "0"))
         self.assumed = {**NOTHING, **read_amounts(written.get("assumed", {}))}
         self.past_usage.restore(written)
-        self.cut = {entry: read_amounts(known) for entry, known in written.get("open", {}).items()}
-        for entry, known in self.cut.items():
+        self.interrupted = {
+            entry: read_amounts(known) for entry, known in written.get("open", {}).items()
+        }
+        for entry, known in self.interrupted.items():
             self._cut_off(entry.removeprefix(f"{self.execution.id}:"), known)
         self.workflow.peak = {**NOTHING, **read_amounts(written.get("reserved", {}))}
         self.attribution.restore(written)

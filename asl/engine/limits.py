@@ -151,7 +151,7 @@ class ReservedPart(Protocol):
 class Account:
     """What one level has spent. `frame` and `visit` are of the state's machine."""
 
-    lent: dict[str, Decimal | int] | None = None
+    child_usage: dict[str, Decimal | int] | None = None
     """What running child executions of this level have spent so far."""
     held: Amounts = NOTHING
     """The sum of all reservations; replaced, never changed."""
@@ -171,11 +171,11 @@ class Account:
     """Whose limits these are, if they are not those of the workflow or a state."""
     period = 0
     """How often the counts have been reset."""
-    told = False
+    excess_recorded = False
     """Whether the excess has been recorded in the history."""
     rejected = False
     """Whether an approver has refused to lift the limits."""
-    recalled = False
+    restored = False
     """Whether it was restored with all that the visit's own calls had used."""
     alerted = 0
     """The number of alerts emitted; alerts are sorted."""
@@ -215,7 +215,7 @@ class Account:
                 least[name] = min(least[name], share)
         self.least = least
         self.quiet = (
-            self.lent is None
+            self.child_usage is None
             and all(name for name, _ in shares)  # a fallback for always has none
             and all(self.spent[name] < each for name, each in least.items())
         )
@@ -226,7 +226,7 @@ class Account:
         return self
 
     @property
-    def stands(self) -> bool:
+    def is_active(self) -> bool:
         """Whether its visit has not ended."""
         return self.frame is not None and self.frame.spending is self
 
@@ -237,7 +237,11 @@ class Account:
 
     def used(self, name: str) -> Decimal | int:
         """Return what has been spent of one limit, running child executions included."""
-        return self.spent[name] if self.lent is None else self.spent[name] + self.lent[name]
+        return (
+            self.spent[name]
+            if self.child_usage is None
+            else self.spent[name] + self.child_usage[name]
+        )
 
     def unspent(self, name: str) -> Decimal | int:
         """Return what one call may have used of a limit: all that is not spent."""
@@ -246,7 +250,7 @@ class Account:
     @property
     def exceeded(self) -> str | None:
         """The limit that is exceeded, None if there is none."""
-        spent, lent = self.spent, self.lent
+        spent, lent = self.spent, self.child_usage
         for name, most in self.most.items():
             if (spent[name] if lent is None else spent[name] + lent[name]) > most:
                 return name
@@ -415,13 +419,13 @@ class Account:
                 if spent[name] >= least:
                     self.quiet = False
 
-    def lend(self, used: Amounts) -> None:
+    def add_child_usage(self, used: Amounts) -> None:
         """Add to what running child executions have spent."""
-        if self.lent is None:
-            self.lent = dict.fromkeys(self.spent, 0)
+        if self.child_usage is None:
+            self.child_usage = dict.fromkeys(self.spent, 0)
         self.quiet = False
         for name, each in used.items():
-            self.lent[name] += each
+            self.child_usage[name] += each
 
     def assume(self, used: Amounts, now: float) -> None:
         """Add what a call may have used beyond its report."""
@@ -437,13 +441,13 @@ class Account:
 
     # Persistence
 
-    def start_again(self, period: int) -> Amounts:
+    def reset(self, period: int) -> Amounts:
         """Reset the counts for a new period; return what was reported in the one before."""
         before = {name: each - self.assumed.get(name, 0) for name, each in self.spent.items()}
         self.spent, self.untouched, self.assumed = NOTHING, True, NOTHING
         if self.counted:
             self.spent, self.untouched = {**NOTHING, **dict.fromkeys(self.counted, 0)}, False
-        self.period, self.told, self.alerted, self.doubtful = period, False, 0, False
+        self.period, self.excess_recorded, self.alerted, self.doubtful = period, False, 0, False
         self.watch()
         return before
 
@@ -452,7 +456,7 @@ class Account:
         return [
             write_amounts(self.spent),
             write_amounts(self.most),
-            self.told,
+            self.excess_recorded,
             self.rejected,
             self.alerted,
             self.period,
@@ -462,7 +466,9 @@ class Account:
 
     def restore(self, written: Json) -> None:
         """Restore the account from JSON."""
-        spent, most, self.told, self.rejected, self.alerted, self.period, *doubts = written
+        spent, most, self.excess_recorded, self.rejected, self.alerted, self.period, *doubts = (
+            written
+        )
         self.spent, self.most = {**self.spent, **read_amounts(spent)}, read_amounts(most)
         self.untouched = False
         self.doubtful, assumed = doubts

@@ -69,9 +69,9 @@ class ChildExecution(Execution):
         self.work = self.run.whole.meter()
         return self.work
 
-    def worked(self) -> bool:
+    def count_work(self) -> bool:
         """Count all that was done here as work of the whole."""
-        super().worked()
+        super().count_work()
         self.run.whole.busy += self.busy
         self.busy = 0
         return self.run.whole.busy >= FAIR
@@ -87,7 +87,7 @@ class ChildExecution(Execution):
 
     def end(self, status: str, details: dict[str, Json]) -> None:
         """Tell whoever listens of its end, if it was told that it has begun."""
-        self.worked()
+        self.count_work()
         expander, self.expander = self.expander, None  # each refers to the other
         if self.listener is not None and expander is not None:
             self.listener(expander.end(status, self.latest, details))
@@ -135,12 +135,12 @@ class MapRun:
         track = at.step.progress
         self.tracking: Tracking | None = None if track is None else track(at.data, at)
         """How the progress of the Map is told, None where it is not."""
-        tracks = at.execution.program.tracked and (tells or self.tracking is not None)
+        tracks = at.execution.program.tracks_progress and (tells or self.tracking is not None)
         self.progress = ProgressTracker(at.execution, whole=False) if tracks else None
         """Says what progress follows from what the children do, None where nobody asks."""
-        self.follows = tells or self.listener is not None or self.progress is not None
+        self.observes = tells or self.listener is not None or self.progress is not None
         """Whether all that they do is looked at."""
-        self.pure = pure and not self.follows
+        self.pure = pure and not self.observes
         self.open: dict[int, Frame] = {}
         """Those that are looked at and have not ended."""
         workflow_id = f"{at.execution.workflow_id}/{label}"
@@ -151,13 +151,13 @@ class MapRun:
         self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
         self.arn = f"{workflow_id.replace(':stateMachine:', ':mapRun:')}:{self.id}"
         at.begin_fork()
-        self.view = at.child(0, machine, None, None).before_start()
+        self.view = at.child(0, machine, None, None).selector_frame()
 
     def selected(self, index: int, item: Json, source: str) -> Frame:
         """Return the state's own machine as `ItemSelector` sees it with an item."""
         view = self.view
         view.index, view.item, view.source = index, item, source
-        view.drawn = _NOTHING_DRAWN
+        view.draws = _NOTHING_DRAWN
         return view
 
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
@@ -170,7 +170,7 @@ class MapRun:
         frame.index = execution.index = index
         execution.input, execution.started = data, at.now
         frame.item, frame.source = item, source
-        if self.follows:
+        if self.observes:
             if self.listener is not None:
                 execution.listener = self.listener.of(execution)
             self.open[index] = frame
@@ -196,7 +196,7 @@ class MapRun:
                 frame.data = execution.input = item.input if type(item) is MapEntry else item
                 frame.now = execution.started = at.now
                 frame.item, frame.source = item, source.name
-                frame.variables, frame.drawn = NO_VARIABLES, _NOTHING_DRAWN
+                frame.variables, frame.draws = NO_VARIABLES, _NOTHING_DRAWN
                 yield frame
         else:
             for index, item in enumerate(source):
@@ -208,17 +208,17 @@ class MapRun:
 
     def emit(self, record: Record) -> None:
         """Take a record of a child: what its blocks tell goes into the history of the whole."""
-        take = self.whole.of_children
+        take = self.whole.child_records
         if take is not None:
             take(record)
-        elif self.follows or record[0] is NOTED:
-            for told in self.tells(record):
+        elif self.observes or record[0] is NOTED:
+            for told in self.reported_records(record):
                 self.whole.emit(told)
 
-    def tells(self, record: Record) -> Iterator[Record]:
+    def reported_records(self, record: Record) -> Iterator[Record]:
         """Yield what the history of the whole keeps of a record of a child."""
         kind, time, frame, visit, step, *rest = record
-        if not self.follows:
+        if not self.observes:
             if kind is NOTED and rest[0].startswith(BLOCK_EVENT_PREFIXES):
                 yield self._tell(time, frame, visit, (*frame.place, step.name), *rest)
             return
@@ -244,13 +244,13 @@ class MapRun:
         outer = self.outer
         while outer is not None:
             if outer.progress is not None:
-                outer.progress.hear(path, event, details)
+                outer.progress.add_event(path, event, details)
             outer = outer.outer
         return TOLD, time, frame, visit, None, list(path), event, details
 
-    def told(self, fan: FanOut, source: ItemSource) -> FanOut:
+    def with_end_reports(self, fan: FanOut, source: ItemSource) -> FanOut:
         """Return a fan of which is told how each child has ended, where anybody wants to know."""
-        if not self.follows:
+        if not self.observes:
             return fan
         tracking = self.tracking
         if self.progress is not None and tracking is not None:
@@ -293,8 +293,8 @@ class MapRun:
         del self.open[child.index]
         if self.progress is not None and self.tracking is not None:
             if child.execution.expander is None:
-                self.progress.recall(child, failed=status in ("FAILED", "TIMED_OUT"))
-            self.at.progress = self.progress.so_far(self.at)
+                self.progress.count_ended_child(child, failed=status in ("FAILED", "TIMED_OUT"))
+            self.at.progress = self.progress.snapshot(self.at)
         child.execution.end(status, details)
 
     def _counted(self, children: int) -> None:

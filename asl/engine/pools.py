@@ -421,7 +421,7 @@ class ParentAccount(Account):
     def _read(self) -> None:
         account = self.account
         self.most, self.rejected, self.doubtful = account.most, account.rejected, account.doubtful
-        self.spent, self.lent = account.spent, account.lent
+        self.spent, self.child_usage = account.spent, account.child_usage
 
     def reserve(self, call: ReservedCall, now: float) -> Amounts | None:
         """Reserve in the account of the parent."""
@@ -441,11 +441,11 @@ class ParentAccount(Account):
 
     def add(self, used: Amounts, now: float) -> None:
         """Add to what the account of the parent has lent."""
-        self.lend(used)
+        self.add_child_usage(used)
 
-    def lend(self, used: Amounts) -> None:
+    def add_child_usage(self, used: Amounts) -> None:
         """Add to what this execution has spent, and to what the account of the parent has lent."""
-        self.account.lend(used)
+        self.account.add_child_usage(used)
         for name, each in used.items():
             self.total[name] = self.total.get(name, 0) + each
         self._read()
@@ -456,9 +456,9 @@ class ParentAccount(Account):
         self.assumed = {**self.assumed, **add_amounts(self.assumed, used)}
         self.add(used, now)
 
-    def give_back(self) -> None:
+    def detach_parent(self) -> None:
         """Take back what is lent and the parent will count; what it cannot know stays spent."""
-        self.account.lend({name: -each for name, each in self.total.items()})
+        self.account.add_child_usage({name: -each for name, each in self.total.items()})
         own = {name: each for name, each in self.total.items() if name not in REPORTED}
         if own:
             self.account.add(own, 0.0)

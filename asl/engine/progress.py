@@ -94,7 +94,7 @@ class _Fork:
             self.begun += 1
         return self.parts[index]
 
-    def pass_by(self, events: Sequence["Event"]) -> None:
+    def count_included_states(self, events: Sequence["Event"]) -> None:
         """Count the states of an included document that a record has left behind.
 
         Without weights these are those of its machine.
@@ -119,7 +119,7 @@ class _Fork:
             self.succeeded.clear()
             del self.parts[index]
 
-    def go_on(self, before: "_Fork") -> None:
+    def carry_over(self, before: "_Fork") -> None:
         """Take over what has succeeded: it is not done again where the state is redriven."""
         for index in before.succeeded:
             self.part(index, 1)
@@ -196,7 +196,7 @@ class ProgressTracker:
             counted = given.get("TotalStates", len(program.machine.steps))
             self.total = sum(self.weights.values()) if self.weights else counted
         self.passed: set[str] = set()
-        self.learned = False
+        self.loaded = False
         """Whether it has heard of what was recorded before this process."""
         self.shown = -1
         self.forks: dict[tuple[str, int], _Fork] = {}
@@ -217,7 +217,7 @@ class ProgressTracker:
         fork.total = total
         yield from self._tell(fork, None)
 
-    def recall(self, frame: "Frame", failed: bool) -> None:
+    def count_ended_child(self, frame: "Frame", failed: bool) -> None:
         """Count a child that has ended before: what that stands for was told then."""
         parent = frame.parent
         assert parent is not None
@@ -228,11 +228,13 @@ class ProgressTracker:
             for _ in self._tell(fork, None):
                 pass
 
-    def so_far(self, frame: "Frame") -> SoFar:
+    def snapshot(self, frame: "Frame") -> SoFar:
         """Return what has been told of the Map, for its next run if it fails."""
         return SoFar(frame.visit, None, tuple(self.forks[frame.path, frame.visit].reached))
 
-    def hear(self, path: tuple[str | int, ...], event: str, details: Mapping[str, Json]) -> None:
+    def add_event(
+        self, path: tuple[str | int, ...], event: str, details: Mapping[str, Json]
+    ) -> None:
         """Know of a milestone that the run of a Map has told of."""
         for fork in self.forks.values() if event == REACHED else ():
             if (*fork.frame.place, fork.step.name) == path:
@@ -293,7 +295,7 @@ class ProgressTracker:
             if before is not None:  # a milestone is told once, also where the state runs again
                 fork.reached = before.reached
                 if kind == kinds.STRETCH:
-                    fork.go_on(before)
+                    fork.carry_over(before)
             yield from self._tell(fork, None, entered=True)
         elif kind == kinds.EXITED and key in self.forks:
             fork = self.forks.pop(key)
@@ -316,8 +318,8 @@ class ProgressTracker:
                 frame, kind = frame.parent, ""
                 continue
             first = rest[0] if kind == kinds.STRETCH else step
-            fork.pass_by(events)
-            machine = fork.part(frame.index, 1 if first is None else len(first.beside))
+            fork.count_included_states(events)
+            machine = fork.part(frame.index, 1 if first is None else len(first.siblings))
             ended = kind == kinds.BROKEN or kind == kinds.ABORTED or _is_last(kind, step, rest)
             if current is not None:
                 machine.current = current

@@ -99,7 +99,7 @@ def _begins_next(exited: Record) -> bool:
         return False
     execution = frame.execution
     return execution.usage is NO_USAGE and (
-        execution.program.between is None or frame.parent is not None
+        execution.program.after_transition is None or frame.parent is not None
     )
 
 

@@ -19,7 +19,7 @@ __all__ = ["advance", "execution_after", "names_before_checkpoints", "visited_na
 def execution_after(execution: Execution, life: Execution, time: float, details: Json) -> Execution:
     """Return the execution as expressions see it after an event of the whole execution."""
     count = details.get("redriveCount")
-    return life if count is None else execution.as_of(count, time)
+    return life if count is None else execution.with_redrives(count, time)
 
 
 Trail: TypeAlias = "tuple[Trail, str] | None"
@@ -54,7 +54,7 @@ def _walked(execution: Execution, records: Iterable[Record]) -> tuple[Trail, dic
     """Return the states up to the end, and up to each checkpoint by its id."""
     trail: Trail = None
     saved: dict[str, Trail] = {}
-    latest, life = -1, execution.as_of(0, None)
+    latest, life = -1, execution.with_redrives(0, None)
     for kind, time, frame, visit, after, *rest in records:
         if kind == kinds.NOTED and rest[0] == CREATED:
             saved[rest[1]["id"]] = trail

@@ -436,7 +436,7 @@ class Executor:
             else:
                 workers.forget(stored.number)
         await journal.commit(in_event_loop and len(journal.at_work) > 1)
-        if journal.saved:
+        if journal.checkpoint_names:
             result.checkpoints = self.reader.checkpoints(stored)
         return result
 

@@ -15,8 +15,8 @@ from asl.stores.requests import (
     addressed,
     find_tasks,
     owner_of,
+    put_heartbeat,
     put_outcome,
-    put_sign,
     scan_tasks,
 )
 from asl.stores.session import Session
@@ -90,7 +90,7 @@ class StoreTaskTokens(TaskTokenService):
         return None
 
     def _keep_sign(self, task: PendingCallback) -> None:
-        put_sign(self.session, task)
+        put_heartbeat(self.session, task)
         if task.due is not None:
             self._wake(task.token, task.due)
 

@@ -86,7 +86,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 held=results.held,
                 timed=express and compiler.profile.quotas.express_seconds is not None,
             )
-            joined = await _run_all(frame, run.told(fan, source), failures, results)
+            joined = await _run_all(frame, run.with_end_reports(fan, source), failures, results)
         except StateError as error:
             told = {"error": error.name, "cause": error.cause}
             ended = {key: text for key, text in told.items() if text}

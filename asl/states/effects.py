@@ -108,11 +108,11 @@ class Workload(Protocol):
         """The execution that this one belongs to, as an iteration of a distributed Map does."""
         ...
 
-    def worked(self) -> bool:
+    def count_work(self) -> bool:
         """Count what evaluations have spent as work; return whether others are to run now."""
         ...
 
-    def take_items(self, count: int) -> None:
+    def count_items(self, count: int) -> None:
         """Count items of a Map; raises StateError (States.Runtime) for too many."""
         ...
 
@@ -137,7 +137,7 @@ class Frame(ExpressionFrame, Protocol):
     """The state, visit and ordinal of the parent in which this machine was forked."""
     progress: Any
     """What was told of the progress of the latest visit (`asl.states.blocks.progress.Told`)."""
-    said: str | None
+    partial_answer: str | None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""
     destinations: Mapping[str, Any] | None
@@ -146,7 +146,7 @@ class Frame(ExpressionFrame, Protocol):
     filled: Json
     scope: DocumentScope | None
     """What the blocks of an included document say, in the frame of its machine."""
-    stops: bool
+    stops_children: bool
     """Whether the machines that this one has forked are being stopped."""
     unsaved: tuple[int, int, float]
     """The visit at which automatic checkpoints were last thought of, the transitions since the
@@ -272,7 +272,7 @@ class Frame(ExpressionFrame, Protocol):
         """Return what may still be spent, by `workflow` and `state`."""
         ...
 
-    def before_start(self) -> Frame:
+    def selector_frame(self) -> Frame:
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
         ...
 
@@ -396,7 +396,7 @@ class DistributedRun(Protocol):
         """
         ...
 
-    def told(self, fan: FanOut, source: ItemSource) -> FanOut:
+    def with_end_reports(self, fan: FanOut, source: ItemSource) -> FanOut:
         """Return a fan of which is told how each child has ended, where anybody wants to know."""
         ...
 

@@ -87,7 +87,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
         follows = follow(data, frame)
         at_once = int(limit(effective, frame))
         items = items_of(effective, frame)
-        frame.execution.take_items(len(items))
+        frame.execution.count_items(len(items))
         fan = FanOut(
             len(items),
             _children(frame, machine, items, selector, effective),
@@ -122,7 +122,7 @@ def _children(
 
     def child(index: int) -> Frame:
         made = frame.child(index, machine, None, items[index])
-        made.data = selector(effective, made.before_start())
+        made.data = selector(effective, made.selector_frame())
         return made
 
     return child

@@ -111,8 +111,8 @@ class StoreJournal(Log):
         self.requests: dict[str, ApprovalRequest] = {}
         self.tasks: dict[str, PendingCallback] = {}
         self.recorded: dict[str, int] = {}
-        self.began: dict[str, Json] = {}
-        self.lives: dict[str, tuple[int, float | None]] = {}
+        self.child_starts: dict[str, Json] = {}
+        self.redrive_counts: dict[str, tuple[int, float | None]] = {}
         self._life: tuple[int, float | None] = 0, None
         """Number of redrives, and time of the last one, at the record read last."""
         self.visits = 0
@@ -126,7 +126,7 @@ class StoreJournal(Log):
         """The names of the started executions, by the key of the effect."""
         self._decided: set[str] = set()
         """The decided requests with which the execution has not continued."""
-        self.saved: list[tuple[str, str]] = []
+        self.checkpoint_names: list[tuple[str, str]] = []
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
         """Returns the program of a document by its hash."""
@@ -156,7 +156,7 @@ class StoreJournal(Log):
         for body, status in store.select(FOUND, number):
             self.spending = None if body is None else store.values.unpack(body)
             self.paused = status == "PAUSED"
-        self.saved += checkpoint_names(store, number)
+        self.checkpoint_names += checkpoint_names(store, number)
         asked_of = requests.find_requests(store, requests.OF_EXECUTION, number)
         self.requests.update((asked.key, asked) for asked in asked_of)
         for task in requests.find_tasks(store, requests.OF_EXECUTION, number):
@@ -195,9 +195,9 @@ class StoreJournal(Log):
             if "redriveCount" in details:
                 self._life = details["redriveCount"], record[1]
         elif known == 0 and record[0] != TOLD:
-            self.began[path] = read_beginning(record)
+            self.child_starts[path] = read_beginning(record)
             if record[0] == STRETCH and record[3] is None:
-                self.lives[path] = self._life
+                self.redrive_counts[path] = self._life
 
     def program(self, document: str) -> Program:
         """Return the program of a document of the execution, by its hash."""
@@ -228,7 +228,7 @@ class StoreJournal(Log):
         """
         return self.put("position", path, position, kept)
 
-    def stand(self, position: Json, kept: str) -> None:
+    def put_final_position(self, position: Json, kept: str) -> None:
         """Set the position of the top machine to record if the execution does not succeed."""
         self._standing = position, kept
 
@@ -269,27 +269,27 @@ class StoreJournal(Log):
         self.may_have_asked = True
         requests.put_task(self.store, self.number, task)
 
-    def put_sign(self, task: PendingCallback) -> None:
+    def put_heartbeat(self, task: PendingCallback) -> None:
         """Store the worker and the heartbeat of a task."""
-        requests.put_sign(self.store, task)
+        requests.put_heartbeat(self.store, task)
 
     def put_outcome(self, task: PendingCallback) -> None:
         """Store the outcome of an open task."""
         requests.put_outcome(self.store, task)
 
-    def look(self, task: PendingCallback) -> None:
+    def read_callback(self, task: PendingCallback) -> None:
         """Update a task with the answers and heartbeats of other processes."""
         for seen in requests.find_tasks(self.store, requests.BY_ID, task.token):
             task.status, task.outcome = seen.status, seen.outcome
             task.taken, task.worker, task.beat = seen.taken, seen.worker, seen.beat
 
-    def take_up(self, id: str) -> bool:
+    def take_answer(self, id: str) -> bool:
         """Mark the answer to a request as used.
 
         Returns:
             Whether it is a decision that is not in the journal yet.
         """
-        requests.take_up(self.store, id)
+        requests.take_answer(self.store, id)
         is_new = id in self._decided
         self._decided.discard(id)
         return is_new
@@ -332,8 +332,8 @@ class StoreJournal(Log):
         kept = checkpoint.kept()
         if checkpoint.storage != "default":
             kept |= {"data": None, "variables": {}}
-        self.saved.append((checkpoint.id, checkpoint.name))
-        put_checkpoint(self.store, self.number, len(self.saved), checkpoint, kept)
+        self.checkpoint_names.append((checkpoint.id, checkpoint.name))
+        put_checkpoint(self.store, self.number, len(self.checkpoint_names), checkpoint, kept)
 
     def put_spending(self, spending: Json) -> None:
         """Store the usage of the execution."""

@@ -75,7 +75,7 @@ class Log:
         """The number of steps."""
         self._entries: list[bytes] = []
         """The entries of the next step."""
-        self.gathered = 0
+        self.uncommitted_bytes = 0
         """Their size in bytes."""
 
     # Reading
@@ -238,8 +238,8 @@ class Log:
         if not self._entries:
             self.store.write_at_last(self._last_step)
         self._entries.append(text)
-        self.gathered += size
-        if self.gathered > MOST:
+        self.uncommitted_bytes += size
+        if self.uncommitted_bytes > MOST:
             change, values = self._step()
             self.store.write(change, *values)
         return size
@@ -265,7 +265,7 @@ class Log:
     def _step(self) -> Write:
         """Return the change that appends the gathered entries as a step."""
         body = b"[%s]" % b",".join(self._entries)
-        self._entries, self.gathered = [], 0
+        self._entries, self.uncommitted_bytes = [], 0
         self.steps += 1
         self.chain = sha256(self.chain + body).digest()
         return APPEND, (self.number, self.steps, self.chain, body)

@@ -54,13 +54,13 @@ __all__ = [
     "find_tasks",
     "owner_of",
     "put_decision",
+    "put_heartbeat",
     "put_outcome",
     "put_received",
     "put_request",
-    "put_sign",
     "put_task",
     "scan_tasks",
-    "take_up",
+    "take_answer",
 ]
 
 _COLUMNS = (
@@ -348,7 +348,7 @@ def addressed(target: str) -> str:
     return sha256(target.encode()).hexdigest()
 
 
-def put_sign(session: Session, task: PendingCallback) -> None:
+def put_heartbeat(session: Session, task: PendingCallback) -> None:
     """Store the worker and the heartbeat of a task."""
     session.write(SIGN, session.values.pack(encode(_signs(task))), task.due, task.token)
 
@@ -384,7 +384,7 @@ def put_decision(session: Session, id: str, received: Json, answer: bytes) -> No
     session.write(DECIDE, pack(encode(received)), pack(answer), id)
 
 
-def take_up(session: Session, id: str) -> None:
+def take_answer(session: Session, id: str) -> None:
     """Mark the answer to a request as taken up."""
     session.write(TAKE_UP, id)
 

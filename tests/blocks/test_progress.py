@@ -103,7 +103,7 @@ def test_progress_costs_nothing_without_the_block() -> None:
     del document["States"]["A"]["Progress"]
     result = asl.run(document, agents={"A": work})
     assert updates(result, "A") == []
-    assert not result.execution.program.tracked
+    assert not result.execution.program.tracks_progress
 
 
 def test_a_result_says_how_far_it_is() -> None:

@@ -69,7 +69,7 @@ class JournaledCallbacks:
             raise
         finally:
             if task.outcome is not None:
-                self.journal.take_up(task.token)
+                self.journal.take_answer(task.token)
             elif task.status != "open":
                 self.journal.put_outcome(task)
 
@@ -129,7 +129,7 @@ class DurableCallback:
     def has_come(self) -> bool:
         """Whether the answer is there, also from another process; raises as `given` does."""
         if self.task.outcome is None:
-            self.journal.look(self.task)
+            self.journal.read_callback(self.task)
         return self.given()
 
     async def until_something(self, *others: Future[Any]) -> None:
@@ -154,7 +154,7 @@ class DurableCallback:
     def signed(self) -> None:
         """Keep a sign of life that came at the desk of this run."""
         self.task.beat = self.runtime.now()
-        self.journal.put_sign(self.task)
+        self.journal.put_heartbeat(self.task)
 
 
 class DurableCallbackAgent(Agent):
@@ -182,9 +182,9 @@ class DurableCallbackAgent(Agent):
             if known:
                 kept.given()  # a limit that has passed is no matter of the event loop's timers
             else:
-                kept.journal.look(task)
+                kept.journal.read_callback(task)
                 task.taken = runtime.now()
-                kept.journal.put_sign(task)
+                kept.journal.put_heartbeat(task)
             return await kept.heard(wait)
 
 
@@ -197,7 +197,7 @@ class DurableActivity:
     def __init__(self, kept: DurableCallback, activity: str) -> None:
         self.kept = kept
         self.activity = activity
-        self.told = False
+        self.reported = False
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
         """Offer the task to the workers and return what the one who takes it answers."""
@@ -208,7 +208,7 @@ class DurableActivity:
             call.heartbeat()
             task.taken = task.beat = runtime.now()
             task.worker = worker
-            kept.journal.put_sign(task)
+            kept.journal.put_heartbeat(task)
             self.tell(call)
 
         with runtime.waiting(call, kept) as wait:
@@ -223,8 +223,8 @@ class DurableActivity:
     def tell(self, call: Call) -> None:
         """Say once that a worker has taken the task."""
         task = self.kept.task
-        if task.taken is not None and not self.told:
-            self.told = True
+        if task.taken is not None and not self.reported:
+            self.reported = True
             details: dict[str, Json] = {} if task.worker is None else {"workerName": task.worker}
             self.kept.runtime.advance(call.at, "Started", details, task.taken)
 

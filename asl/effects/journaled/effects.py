@@ -268,11 +268,11 @@ class JournaledEffects:
         over = await asking.catch_up(time)
         if over is not None:
             return await asking.ended(over)
-        if self.journal.take_up(asked.id):  # who has given it did not know what was spent
+        if self.journal.take_answer(asked.id):  # who has given it did not know what was spent
             with self.journal.reading():
                 now, decision = answer[1:3]
                 at.now = read_time(now)
-            at.seen_usage(None)
+            at.show_usage(None)
             self.answers.put(at, log_of(at), asked.key, asked.kind, decision, None)
         else:
             decision = self.answers.given(asked.kind, asked.key, answer, at)

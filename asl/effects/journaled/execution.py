@@ -69,9 +69,9 @@ class JournaledExecution:
         self.history = execution.emit
         self.top = frame
         self.paused = journal.paused
-        effects.names = CheckpointNames(journal.saved)
+        effects.names = CheckpointNames(journal.checkpoint_names)
         effects.machine = effects.timed_machine = self.machine
-        execution.emit, execution.of_children = self.emit, self._emit_of_child
+        execution.emit, execution.child_records = self.emit, self._emit_of_child
         if journal.spending is not None:
             with journal.reading():
                 read_spending(journal.spending, execution)
@@ -115,7 +115,7 @@ class JournaledExecution:
         ledger.keeps = True
         if self.top.usage == NO_USAGE:  # it begins anew: nothing is spent, all may be
             most = ledger.workflow.most.get("MaxCost")
-            self.top.seen_usage(UsageTotals(max_cost=None if most is None else Decimal(most)))
+            self.top.show_usage(UsageTotals(max_cost=None if most is None else Decimal(most)))
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
             with self.journal.reading():
@@ -129,20 +129,20 @@ class JournaledExecution:
             frame.restore(position)
             log.records = position["records"]
             log.began = True
-            frame.seen_usage(read_usage(position["usage"]))
+            frame.show_usage(read_usage(position["usage"]))
         elif log.began:  # of the top machine: before its first answer nothing was spent
-            frame.seen_usage(UsageTotals())
+            frame.show_usage(UsageTotals())
         else:
             found = self.journal.answers.pop(log.path + BEGAN, None)
-            began = found or self.journal.began.get(log.path)
+            began = found or self.journal.child_starts.get(log.path)
             if began is not None:
                 now, usage = began
                 frame.now = read_time(now)
-                frame.seen_usage(read_usage(usage))
+                frame.show_usage(read_usage(usage))
                 log.began = True
-            life = self.journal.lives.get(log.path)
+            life = self.journal.redrive_counts.get(log.path)
             if life is not None:  # it is over: its expressions give what they gave then
-                frame.execution = frame.execution.as_of(*life)
+                frame.execution = frame.execution.with_redrives(*life)
 
     async def machine(self, frame: Frame) -> Json:
         """Run a child machine, or give what came of it before."""
@@ -189,13 +189,13 @@ class JournaledExecution:
         """Return the position of a stopped machine, and the prefix of its children's paths."""
         if log.noted:
             log.write_notes(self.journal)
-        position = frame.cut(failed)
+        position = frame.interrupted_position(failed)
         position |= {"records": log.records, "usage": write_usage(frame.usage)}
         return position, f"{frame.visit_key}.{position.get('ordinal', 0)}["
 
     def record_position(self, frame: Frame, failed: bool) -> None:
         """Record the position of the top machine when the execution fails or times out."""
-        self.journal.stand(*self._standing(frame, log_of(frame), failed))
+        self.journal.put_final_position(*self._standing(frame, log_of(frame), failed))
 
     # The history
 
@@ -215,7 +215,7 @@ class JournaledExecution:
         log = log_of(record[2])
         if record[0] is not ADVANCED:
             self._remember(log, record)
-        for told in record[2].execution.run.tells(record):
+        for told in record[2].execution.run.reported_records(record):
             self._write(log, told)
 
     @staticmethod

@@ -37,7 +37,7 @@ class JournaledRequests:
         """Take up the decision on a request that another process has recorded, None without one."""
         decided = self.journal.decision(asked)
         if decided is not None:
-            self.journal.take_up(asked.id)
+            self.journal.take_answer(asked.id)
         return decided
 
     async def decide(
@@ -52,7 +52,7 @@ class JournaledRequests:
         answer, known = journal.answers.pop(key, None), journal.requests.pop(key, None)
         asked = known or new()
         if answer is not None:
-            if journal.take_up(asked.id):
+            if journal.take_answer(asked.id):
                 journal.put_answer(key, answer)
             return answer[2]
         if known is None:
@@ -122,7 +122,7 @@ class JournaledRequests:
             asked.failed_notices = dict(journal.answers.get(key + FAILED_NOTICES, ()))
             answer = answer or journal.decision(asked)
             if answer is not None:
-                if journal.take_up(asked.id):
+                if journal.take_answer(asked.id):
                     journal.put_answer(key, answer)
                 asked.notices_sent = 2**62  # no notification is needed any more
                 return await asking(asked).repeated(answer)

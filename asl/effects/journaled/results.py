@@ -140,7 +140,7 @@ class JournaledResults:
 
     def is_free(self, log: MachineLog) -> bool:
         """Return whether a machine among others may act before a commit."""
-        return not log.owes and self.journal.gathered <= MUCH
+        return not log.owes and self.journal.uncommitted_bytes <= MUCH
 
     async def _let_others_run(self) -> None:
         """Give way now and then: a machine by itself waits for nothing that lets others run."""
@@ -162,7 +162,7 @@ class JournaledResults:
             log.began = True
             if at.execution is not self.execution:  # which leaves no history
                 self.journal.put_answer(log.path + BEGAN, [at.now, write_usage(at.usage)])
-        at.seen_usage(None)
+        at.show_usage(None)
 
     def put_position(self, at: Frame, log: MachineLog) -> None:
         """Record the position of a machine."""
@@ -204,7 +204,7 @@ class JournaledResults:
                 raise JournalMismatch(
                     f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
                 )
-            at.seen_usage(read_usage(more[0]) if more else UsageTotals())
+            at.show_usage(read_usage(more[0]) if more else UsageTotals())
             notes = self._restore_aside(at, more[1]) if len(more) > 1 else []
             now = read_time(now)
             size = measure(["answer", key, answer], 2**62)  # as when it was put
@@ -224,14 +224,14 @@ class JournaledResults:
     ) -> list[tuple[float, str, dict[str, Json]]]:
         """Restore the usage and progress recorded with an answer, and return its events."""
         log_of(at).records += aside.get("advanced", 0)  # the history has them already
-        at.said = aside.get("said")
+        at.partial_answer = aside.get("said")
         if "began" in aside:
             log_of(at).attempt = at.visit, at.retries, aside["began"]
         if "progress" in aside:
             update, reached = aside["progress"]
             at.progress = Told(at.visit, update, tuple(reached))
         if "used" in aside and self.caller.budget_gate is not None:
-            self.caller.budget_gate.ledger.recall(at, read_amounts(aside["used"]))
+            self.caller.budget_gate.ledger.restore_tool_usage(at, read_amounts(aside["used"]))
         notes = aside.get("notes", ())
         return [(read_time(time), event, {**details}) for time, event, details in notes]
 

@@ -65,7 +65,7 @@ class ToolBudgets:
             return
         at = self.outer.at
         used = reported_usage(result, at.execution.prices)
-        outcome.told["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
+        outcome.details["usage"] = {"cost": float(used.cost), "tokens": used.tokens}
         at.account(self.outer.state_name, result)
         if reservation is not None:
             outcome.add(amounts_of(used))

@@ -158,7 +158,7 @@ class ToolDispatcher:
         if self.under_way == 1:
             self.caller.runtime.clock.real_ends()
             if self.outer.slot is not None:
-                self.outer.slot.give_back()
+                self.outer.slot.release()
 
     async def _goes_on(self) -> None:
         """Say that the agent has what it has waited for, once it has a place again."""
@@ -206,7 +206,7 @@ class ToolDispatcher:
         with suppress(RaisedError):  # which is part of the outcome
             await self._insist_on_consent(offer, arguments, outcome)
         if outcome.used and self.caller.budget_gate is not None:
-            self.accounts.ledger.recall(at, outcome.used)
+            self.accounts.ledger.restore_tool_usage(at, outcome.used)
             self.caller.persistence.calls.record_usage(at, outcome.used)
         self.log.tell(outcome, offer.names[0], arguments)
         if outcome.error is not None:
@@ -282,7 +282,7 @@ class ToolDispatcher:
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> Json:
-        tool, started, told = offer.names[0], self.caller.runtime.now(), outcome.told
+        tool, started, told = offer.names[0], self.caller.runtime.now(), outcome.details
         call = self._call(tool, arguments, bounds, counts, reservation, outcome)
         try:
             result = await self._answer(offer, agent, call, bounds, arguments)

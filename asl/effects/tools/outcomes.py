@@ -26,7 +26,7 @@ __all__ = [
 class ToolOutcome:
     """What came of a tool call."""
 
-    __slots__ = ("error", "event", "name", "place", "result", "time", "told", "used")
+    __slots__ = ("details", "error", "event", "name", "place", "result", "time", "used")
 
     def __init__(self, place: TurnPlace | None = None, name: str = "") -> None:
         self.place = place
@@ -34,7 +34,7 @@ class ToolOutcome:
         self.name = name
         """Names it in the records of the turn."""
         self.event = "ToolCalled"
-        self.told: dict[str, Json] = {}
+        self.details: dict[str, Json] = {}
         """The details of the event."""
         self.used: Amounts = UNKNOWN
         """What budgets have counted."""
@@ -50,15 +50,15 @@ class ToolOutcome:
 
     def written(self) -> Json:
         """Return it as JSON."""
-        told = {key: value for key, value in self.told.items() if key != "result"}
+        told = {key: value for key, value in self.details.items() if key != "result"}
         return [self.event, self.time, told, write_amounts(self.used), self.result, self.error]
 
     def read(self, written: Json) -> None:
         """Restore it from JSON."""
-        self.event, self.time, self.told, used, self.result, self.error = written
+        self.event, self.time, self.details, used, self.result, self.error = written
         self.used = read_amounts(used)
         if self.error is None:
-            self.told["result"] = self.result
+            self.details["result"] = self.result
 
 
 OWN_NAMES: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")

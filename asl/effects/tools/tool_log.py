@@ -27,7 +27,7 @@ class ToolLog:
         self.caller = caller
         self.outer = call
         self.policies = policies
-        self.told = 0
+        self.logged = 0
 
     def refuse(
         self,
@@ -40,7 +40,7 @@ class ToolLog:
         """Record that a tool was requested and not called."""
         tool, arguments, cause = self.outer.hide([tool, arguments, cause])
         outcome = outcome or ToolOutcome(self.outer.place)
-        outcome.event, outcome.told = "ToolRefused", {"error": error, "cause": cause}
+        outcome.event, outcome.details = "ToolRefused", {"error": error, "cause": cause}
         outcome.time = self.caller.runtime.now()
         self.tell(outcome, tool, arguments)
 
@@ -84,11 +84,11 @@ class ToolLog:
         """Record the outcome of a tool call, as far as the policies allow."""
         shown: dict[str, Json] = {"tool": tool[:200]}
         levels = {level.policy.level for level in self.policies.levels} or {"standard"}
-        self.told += 1
-        if self.told <= MAX_DETAILED and levels & {"standard", "full"} and arguments is not None:
+        self.logged += 1
+        if self.logged <= MAX_DETAILED and levels & {"standard", "full"} and arguments is not None:
             shown["arguments"] = arguments
-        shown |= outcome.told
-        if "result" in shown and (self.told > MAX_DETAILED or "full" not in levels):
+        shown |= outcome.details
+        if "result" in shown and (self.logged > MAX_DETAILED or "full" not in levels):
             del shown["result"]
         at = self.outer.at
         if outcome.place is None:

@@ -151,9 +151,9 @@ def show_guarded(compiler: Compiler, inner: Perform) -> Perform:
                 await _callback(attempt, plan, "OnError", details)
             raise
         plan = attempt.told("stream")
-        if plan is not None and attempt.frame.said is not None:
+        if plan is not None and attempt.frame.partial_answer is not None:
             text = await _passed(attempt, result)
-            attempt.frame.said = None
+            attempt.frame.partial_answer = None
             await _show(attempt, plan, text, result)
         return result
 
@@ -166,7 +166,7 @@ async def _passed(attempt: Attempt, result: Json) -> str:
     That is the text of the result that the guardrails have left. What has no place in the result is
     judged by itself; what does not pass is not shown.
     """
-    said, judge, before = attempt.frame.said, attempt.judge, attempt.answer
+    said, judge, before = attempt.frame.partial_answer, attempt.judge, attempt.answer
     assert judge is not None
     if not said:
         return text_of(result)

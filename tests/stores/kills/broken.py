@@ -82,7 +82,7 @@ FAULTS: tuple[tuple[Any, str, Any], ...] = (
     (StoreJournal, "commit", _unflushed),
     (StoreJournal, "put_answer", _one_behind),
     (StoreJournal, "put_answer", _of_nobody),
-    (StoreJournal, "put_sign", _not_handed_over),
+    (StoreJournal, "put_heartbeat", _not_handed_over),
     (LogCompaction, "_drop", _beside_its_answers),
     (StoreJournal, "put_position", _free_of_charge),
     (SqliteConnection, "commit", _in_pieces),
