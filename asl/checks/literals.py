@@ -15,9 +15,8 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape, tokens
 from asl.core.values import Json, compact
-from asl.expr import interpolation
 from asl.expr.choice_rules import OPERATORS
-from asl.expr.templates import SUFFIX, parse_expression
+from asl.expr.templates import SUFFIX, Insertion, parse_expression, parse_text
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node, StateType
 from asl.states.blocks import BLOCKS
@@ -192,10 +191,10 @@ def _inserted(text: str) -> str | None:
     if not _INSERTION.search(text):
         return None
     try:
-        parts = interpolation.parse(text)
+        parts = parse_text(text)
     except ExpressionFault:
         return None
-    expressions = [part.text for part in parts if isinstance(part, interpolation.Insertion)]
+    expressions = [part.text for part in parts if isinstance(part, Insertion)]
     if len(parts) == 1:
         return expressions[0]
     form = "".join(_escaped(part) if isinstance(part, str) else "{}" for part in parts)

@@ -9,7 +9,7 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.expr import interpolation
+from asl.expr.templates import check_text
 from asl.states import type_of
 
 __all__ = ["check"]
@@ -42,7 +42,7 @@ def _of_document(scope: Scope) -> Iterator[Finding]:
         yield from _texts(message, f"{pointer}/Budget/Alerts/{index}/Message", scope.unfilled)
 
 
-def _at(value: Json, steps: interpolation.Steps) -> Json:
+def _at(value: Json, steps: tuple[str, ...]) -> Json:
     for step in steps:
         value = value.get(step) if type(value) is dict else None
     return value
@@ -76,6 +76,6 @@ def _texts(value: Json, pointer: str, unfilled: bool) -> Iterator[Finding]:
         # Parameters of a template are filled in before the text is read.
         text = _PARAMETER.sub("", value) if unfilled else value
         try:
-            interpolation.check(text)
+            check_text(text)
         except ExpressionFault as fault:
             yield Finding(fault.code, fault.message, pointer, fault.hint)

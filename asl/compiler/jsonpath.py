@@ -10,12 +10,12 @@ from asl.compiler.state import StateCompiler, compile_matcher
 from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json
-from asl.expr import interpolation, intrinsics
+from asl.expr import intrinsics
 from asl.expr.choice_rules import Operand, Predicate, compile_rule
 from asl.expr.frame import Evaluate, Frame, assign_variables, constant, identity
 from asl.expr.paths import Path, Use, compile_path, parse_path
 from asl.expr.result_path import Place, compile_constant_at, compile_result_path, report_conflict
-from asl.expr.templates import SUFFIX, compile_template, is_path
+from asl.expr.templates import SUFFIX, compile_template, compile_text, is_path
 from asl.program import Catcher, Finish
 
 __all__ = ["JsonPathCompiler"]
@@ -133,9 +133,7 @@ class JsonPathCompiler(StateCompiler):
         """Compile a text, or every text that is written in a structure (Specification 3.8)."""
         missing = self.profile.template
         if type(written) is str:
-            return interpolation.compile(
-                written, lambda text: self._expression(field, text, missing)
-            )
+            return compile_text(written, lambda text: self._expression(field, text, missing))
         if type(written) is list:
             parts = [self._text(field, part) for part in written]
             return lambda data, frame: [part(data, frame) for part in parts]

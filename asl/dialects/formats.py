@@ -6,7 +6,7 @@ from typing import Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.expr import interpolation
+from asl.expr import templates
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import FormatPlaceholder, template
 
@@ -54,7 +54,7 @@ def texted(parts: Iterable[str]) -> tuple[str, Json]:
 def inserted(text: str) -> list[str]:
     """Return the parts of a text into which `{{ ... }}` insert values."""
     try:
-        parts = interpolation.parse(text)
+        parts = templates.parse_text(text)
     except ExpressionFault:
         return [text]
     return [each if isinstance(each, str) else Path(each.text) for each in parts]

@@ -17,7 +17,7 @@ from asl.engine.limits import Account, Spender
 from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Admission, Estimate, Pause, Reservation
 from asl.engine.usage import LOST, UNUSED
-from asl.expr.intrinsics.agent import BYTES_PER_TOKEN
+from asl.expr.intrinsics.numeric import BYTES_PER_TOKEN
 from asl.states.calls import Options, Target
 from asl.states.effects import Question
 from asl.states.errors import BudgetOverrun, Suspension

@@ -12,7 +12,7 @@ import asl
 from asl.agents import HttpAgent, ProcessAgent
 from asl.core.profile import DEFAULT
 from asl.core.values import compact
-from asl.expr.intrinsics.agent import tokens_of
+from asl.expr.intrinsics.numeric import tokens_of
 from asl.expr.paths import parse_path
 from asl.expr.paths.nodes import locate, node_path, remove_nodes
 from asl.expr.paths.selection import select

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.interpolation import Insertion, Part, check, compile, parse
 from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.templates import Insertion, InterpolationPart, check_text, compile_text, parse_text
 
 NO_FRAME = cast(Frame, None)
 
@@ -19,7 +19,7 @@ def path(text: str) -> Evaluate:
 
 
 def filled(text: str, data: Any) -> Any:
-    return compile(text, path)(data, NO_FRAME)
+    return compile_text(text, path)(data, NO_FRAME)
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_values_are_inserted(text: str, value: str | None) -> None:
             "}}": "brace"}  # fmt: skip
     if value is None:
         with pytest.raises(ExpressionFault):
-            parse(text)
+            parse_text(text)
     else:
-        check(text)
+        check_text(text)
         assert filled(text, data) == value
 
 
@@ -64,7 +64,7 @@ def test_values_are_inserted(text: str, value: str | None) -> None:
 def test_a_fault_is_placed(text: str, offset: int) -> None:
     """V-TXT-01 with the offset in the text."""
     with pytest.raises(ExpressionFault) as caught:
-        check(text)
+        check_text(text)
     assert (caught.value.code, caught.value.offset) == ("V-TXT-01", offset)
 
 
@@ -78,9 +78,9 @@ def test_inserted_text_is_never_read_again(value: str) -> None:
 def test_every_text_is_either_read_or_refused(text: str) -> None:
     """Nothing but the named fault is raised, and what is read covers the text."""
     fault: ExpressionFault | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[InterpolationPart, ...] = ()
     try:
-        parts = parse(text)
+        parts = parse_text(text)
     except ExpressionFault as found:
         fault = found
     assert fault is None or (fault.code == "V-TXT-01" and 0 <= fault.offset <= len(text))

@@ -13,7 +13,7 @@ from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.values import Json, type_name
 from asl.expr.contenox.rendering import render_result
-from asl.expr.contenox.texts import INPUT_TYPE, input_text, is_chat, to_json
+from asl.expr.contenox.texts import FIRST_NUMBER, INPUT_TYPE, LONGEST, input_text, is_chat, to_json
 
 __all__ = [
     "TOKENS",
@@ -37,7 +37,6 @@ __all__ = [
 
 HandlerResult = dict[str, Json]
 
-_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
 _RANGE: Final = re.compile(r"([0-9]{1,300})(?:-([0-9]{1,300}))?")
 
 
@@ -92,7 +91,7 @@ def parse_range(answer: Json) -> HandlerResult:
 
 
 def _first_number(answer: str, wanted: str) -> str:
-    match = _NUMBER.search(answer[:10_000])
+    match = FIRST_NUMBER.search(answer[:LONGEST])
     if match is None:
         raise _number_error(answer, wanted)
     return match[0]

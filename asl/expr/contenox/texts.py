@@ -98,17 +98,17 @@ def to_json(value: Json, *, ordered: bool = False) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=ordered)
 
 
-_FIRST: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
+FIRST_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
 _WHOLE: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
-_LONGEST: Final = 10_000
+LONGEST: Final = 10_000
 """Characters of a text in which a number is looked for."""
 
 
 def find_number(text: str) -> float | None:
     """Return the number that a text is, else the first one that it holds, else None."""
-    text = text[:_LONGEST]
+    text = text[:LONGEST]
     bare = text.strip().translate(str.maketrans("", "", "\"' "))
-    found = _WHOLE.fullmatch(bare) or _FIRST.search(text)
+    found = _WHOLE.fullmatch(bare) or FIRST_NUMBER.search(text)
     if found is None:
         return None
     number = float(found[0])

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from asl.core.errors import StateError
-from asl.core.values import Json, compact
+from asl.core.values import Json
 from asl.expr.flujo.conditions import FlujoConditionError, FlujoNames, compile_expression
-from asl.expr.flujo.templates import TemplateScope, render
+from asl.expr.flujo.templates import TemplateScope, render, text_of
 
 __all__ = [
     "ARTIFACTS",
@@ -42,7 +42,6 @@ __all__ = [
     "set_value",
     "store_output",
     "stringify",
-    "text_of",
     "value_at",
 ]
 
@@ -211,13 +210,6 @@ def scope_of(data: Data) -> TemplateScope:
     return TemplateScope(
         data["context"], data["previous_step"], data["steps"], data.get("resume_input")
     )
-
-
-def text_of(value: Json) -> str:
-    """Return a value as text: objects and lists in JSON, null as nothing."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else compact(value)
 
 
 def branch_key(data: Json, condition: str | None = None, mode: str = "") -> str | None:

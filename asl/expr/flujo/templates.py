@@ -16,7 +16,7 @@ from asl.core.values import Json, compact, index_of, measure
 from asl.core.work import WorkMeter, count_values, fail_beyond_limits
 from asl.expr.flujo.conditions import OUTPUT
 
-__all__ = ["CODE", "FILTERS", "TemplateScope", "parse", "paths_in", "render"]
+__all__ = ["CODE", "FILTERS", "TemplateScope", "parse", "paths_in", "render", "text_of"]
 
 CODE: Final = "FL-TEMPLATE"
 MAX_LENGTH: Final = 1_000_000
@@ -238,7 +238,7 @@ class _Filling:
         elif isinstance(value, list | dict):
             self.fits(measure(value, MAX_LENGTH))
             count_values(value, self.meter)
-        return _as_text(value)
+        return text_of(value)
 
     def found(self, value: ValuePart, scope: TemplateScope) -> Json:
         """Return the first of a value's choices that is not empty, filtered."""
@@ -301,7 +301,8 @@ def _look_up(steps: Steps, scope: TemplateScope) -> Json:
     return value
 
 
-def _as_text(value: Json) -> str:
+def text_of(value: Json) -> str:
+    """Return a value as text: containers as compact JSON, null as the empty text."""
     if isinstance(value, str):
         return value
     return "" if value is None else compact(value)

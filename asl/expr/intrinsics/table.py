@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.intrinsics import agent, containers, numeric, strings
+from asl.expr.intrinsics import containers, numeric, strings
 
 __all__ = ["dialect_function", "function", "names"]
 
@@ -130,7 +130,7 @@ _ROWS = (
     _function("MathMultiply", numeric.multiply, NUMBER, NUMBER, agent_native=True),
     _function(
         "TokenCount",
-        agent.token_count,
+        numeric.token_count,
         ANY,
         agent_native=True,
         needs_profile=True,
@@ -138,7 +138,7 @@ _ROWS = (
     ),
     _function(
         "Truncate",
-        agent.truncate,
+        numeric.truncate,
         ANY,
         NUMBER,
         agent_native=True,
@@ -160,12 +160,12 @@ _ROWS = (
     _function(
         "Omit", containers.omit, OBJECT, STRING, variadic=True, agent_native=True, counted=True
     ),
-    _function("CurrentCost", agent.current_cost, agent_native=True, needs_frame=True),
-    _function("CurrentTokens", agent.current_tokens, agent_native=True, needs_frame=True),
-    _function("RemainingBudget", agent.remaining_budget, agent_native=True, needs_frame=True),
+    _function("CurrentCost", numeric.current_cost, agent_native=True, needs_frame=True),
+    _function("CurrentTokens", numeric.current_tokens, agent_native=True, needs_frame=True),
+    _function("RemainingBudget", numeric.remaining_budget, agent_native=True, needs_frame=True),
     _function(
         "EstimateCost",
-        agent.estimate_cost,
+        numeric.estimate_cost,
         ANY,
         STRING,
         agent_native=True,

@@ -8,7 +8,8 @@ from typing import NoReturn
 
 from asl.core.errors import ExpressionFault
 from asl.expr.paths.amazon import parse_amazon_path
-from asl.expr.paths.filters import (
+from asl.expr.paths.segments import Descend, Filter, Path, Segment, Slice, Test, Union, Wildcard
+from asl.expr.paths.selection import (
     RELATIONS,
     FilterLiteral,
     FilterQuery,
@@ -20,7 +21,6 @@ from asl.expr.paths.filters import (
     linear_regex,
     match_text,
 )
-from asl.expr.paths.segments import Descend, Filter, Path, Segment, Slice, Test, Union, Wildcard
 
 __all__ = ["parse_path", "parse_reference_path"]
 
@@ -252,13 +252,13 @@ class _Parser:
         tests = [self.conjunction()]
         while self.operator("||"):
             tests.append(self.conjunction())
-        return tests[0] if len(tests) == 1 else any_of(tests)
+        return any_of(tests)
 
     def conjunction(self) -> Test:
         tests = [self.negation()]
         while self.operator("&&"):
             tests.append(self.negation())
-        return tests[0] if len(tests) == 1 else all_of(tests)
+        return all_of(tests)
 
     def operator(self, token: str) -> bool:
         self.skip()

@@ -9,7 +9,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Profile
 from asl.core.values import Json, measure
-from asl.expr.intrinsics.agent import BYTES_PER_TOKEN, tokens_of
+from asl.expr.intrinsics.numeric import BYTES_PER_TOKEN, tokens_of
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.nodes import Steps, locate, node_path, remove_nodes
 from asl.expr.result_path import place

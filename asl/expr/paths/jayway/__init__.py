@@ -7,7 +7,8 @@ are in `asl.expr.paths.amazon`.
 
 from asl.expr.paths.jayway.evaluation import Find, compile_segments, explain
 from asl.expr.paths.jayway.failures import PathFailure, PathInvalid, PathNotFound
-from asl.expr.paths.jayway.syntax import JAVA_BLANKS, is_definite, parse_segments
+from asl.expr.paths.jayway.filters import JAVA_BLANKS
+from asl.expr.paths.jayway.syntax import is_definite, parse_segments
 
 __all__ = [
     "JAVA_BLANKS",

@@ -13,13 +13,12 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.java import json_text
-from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, measure
-from asl.expr.paths.filters import Matches
 from asl.expr.paths.jayway.failures import MULTIPLE, PathInvalid, no_array, segments_text
 from asl.expr.paths.segments import Computed, PathEvaluation, Pick, Segment, Test
+from asl.expr.paths.selection import Matches, all_of, any_of, linear_regex
 
-__all__ = ["ABSENT", "ParseDefinite", "Read", "compile_read", "parse_filter"]
+__all__ = ["ABSENT", "JAVA_BLANKS", "ParseDefinite", "Read", "compile_read", "parse_filter"]
 
 Read: TypeAlias = Callable[[Json, PathEvaluation], Json]
 """`(candidate, evaluation) -> value or ABSENT`; raises PathInvalid."""
@@ -79,10 +78,11 @@ def _step(segments: tuple[Segment, ...], at: int, value: Json, require: bool) ->
     return ABSENT
 
 
+JAVA_BLANKS = "".join(map(chr, range(33)))
+"""The characters that Java's `String.trim` removes."""
 ParseDefinite: TypeAlias = Callable[[str, int], tuple[Segment, ...]]
 """Parses a path of a filter, which has an offset in the path around it."""
 
-_BLANKS = "".join(map(chr, range(33)))
 _CUTS = re.compile(r"(?<=&&|\|\|)|(?=&&|\|\|)")
 _OPERATORS = ("==", ">=", "<=", "!=", "<", ">", "=~")
 """In the order in which the engine looks for them, wherever they stand."""
@@ -120,16 +120,16 @@ def _bounded(fragment: str, offset: int) -> str:
             if character == "]" and depth == 0:
                 if brackets:
                     break
-                return _unwrapped(fragment[start + 1 : at].strip(_BLANKS), offset)
+                return _unwrapped(fragment[start + 1 : at].strip(JAVA_BLANKS), offset)
         previous = character
     return _fail("the parentheses or quotes of a filter are not balanced", offset)
 
 
 def _unwrapped(text: str, offset: int) -> str:
-    inside = text.removeprefix("?").strip(_BLANKS)
+    inside = text.removeprefix("?").strip(JAVA_BLANKS)
     if not (inside.startswith("(") and inside.endswith(")")):
         _fail("a filter is written [?(...)]", offset)
-    return inside[1:-1].strip(_BLANKS)
+    return inside[1:-1].strip(JAVA_BLANKS)
 
 
 def _fail(message: str, offset: int, hint: str | None = None) -> NoReturn:
@@ -169,7 +169,7 @@ class _Parser:
         _fail(message, self.offset, hint)
 
     def filter(self, text: str) -> Test:
-        parts = [part.strip(_BLANKS) for part in _CUTS.split(text)]
+        parts = [part.strip(JAVA_BLANKS) for part in _CUTS.split(text)]
         parts = parts[1:] if parts and not parts[0] else parts
         if len(parts) % 2 == 0 or any(part not in ("&&", "||") for part in parts[1::2]):
             self.fail("a condition is missing beside && or || in a filter")
@@ -179,13 +179,13 @@ class _Parser:
                 groups.append([])
             groups[-1].append(self.criterion(part))
         # The engine evaluates the last condition first, which matters where one fails.
-        return _any([_all(group[::-1]) for group in reversed(groups)])
+        return any_of([all_of(group[::-1]) for group in reversed(groups)])
 
     def criterion(self, text: str) -> Test:
         text = text.lstrip("[?( ").rstrip(") ")
         operator = next((each for each in _OPERATORS if each in text), "")
         left, _, right = text.partition(operator) if operator else (text, "", "")
-        left, right = left.strip(_BLANKS), right.strip(_BLANKS)
+        left, right = left.strip(JAVA_BLANKS), right.strip(JAVA_BLANKS)
         negated = left.startswith("!@")
         one, other = self.operand(left.removeprefix("!") if negated else left), self.operand(right)
         if operator:
@@ -218,29 +218,12 @@ class _Parser:
         end = text.rindex("/")
         if end == 0:
             self.fail("the / is never closed")
-        source = text[1:end]
-        try:
-            compiled = linear(source, "i" if text.endswith("i") else "")
-        except ValueError:
-            reason = "look-around and back-references have none"
-            self.fail(f"{source!r} is not a regular expression ({reason})")
-        return _Pattern(partial(fullmatch, compiled))
+        flags = "i" if text.endswith("i") else ""
+        return _Pattern(linear_regex(text[1:end], self.fail, flags))
 
 
 # --------------------------------------------------------------------------------------------
 # Tests
-
-
-def _any(tests: list[Test]) -> Test:
-    if len(tests) == 1:
-        return tests[0]
-    return lambda candidate, evaluation: any(test(candidate, evaluation) for test in tests)
-
-
-def _all(tests: list[Test]) -> Test:
-    if len(tests) == 1:
-        return tests[0]
-    return lambda candidate, evaluation: all(test(candidate, evaluation) for test in tests)
 
 
 def _exists(read: Read, wanted: bool, candidate: Json, evaluation: PathEvaluation) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from asl.core.errors import ExpressionFault
-from asl.expr.paths.jayway.filters import parse_filter
+from asl.expr.paths.jayway.filters import JAVA_BLANKS, parse_filter
 from asl.expr.paths.segments import (
     Computed,
     Descend,
@@ -21,10 +21,8 @@ from asl.expr.paths.segments import (
     Wildcard,
 )
 
-__all__ = ["JAVA_BLANKS", "MAX_SEGMENTS", "is_definite", "parse_segments"]
+__all__ = ["MAX_SEGMENTS", "is_definite", "parse_segments"]
 
-JAVA_BLANKS = "".join(map(chr, range(33)))
-"""The characters that Java's `String.trim` removes."""
 MAX_SEGMENTS = 200
 """Segments of a path with more than names and indices; each is a nested call."""
 SYNTAX = "V-ST-09"
