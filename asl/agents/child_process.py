@@ -22,9 +22,10 @@ from typing import IO, Any, Final
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.core.work import ReadingPace
 from asl.engine.agent import Call
 
-__all__ = ["MARK", "MAX_LINE", "ChildProcess", "end_strays", "new_mark"]
+__all__ = ["MARK", "MAX_LINE", "ChildProcess", "ProgramOutput", "end_strays", "new_mark"]
 
 MARK: Final = "ASL_PROCESS"
 """The variable that holds the mark of a program."""
@@ -89,11 +90,15 @@ A_MOMENT = 0.001
 """Seconds between two looks at whether a program has come to read."""
 
 
-class _Said(StreamReader):
-    """What a program writes to its standard output, line by line."""
+class ProgramOutput(StreamReader):
+    """The standard output of a program, line by line."""
 
     unread = 0
     """Bytes that have come and that no line has given away yet."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.pace = ReadingPace()
 
     def feed_data(self, data: Any) -> None:
         self.unread += len(data)
@@ -102,6 +107,7 @@ class _Said(StreamReader):
     async def readline(self) -> bytes:
         line = await super().readline()
         self.unread -= len(line)
+        await self.pace.count(len(line))
         return line
 
 
@@ -113,7 +119,7 @@ class ChildProcess:
     """
 
     requests: StreamWriter
-    answers: _Said
+    answers: ProgramOutput
     listening: Task[None]
     hide: Callable[[Json], Json] = staticmethod(Call.hide)
 
@@ -157,7 +163,7 @@ class ChildProcess:
         assert process.stderr is not None
         for pipe in (process.stdin, process.stdout, process.stderr):
             self.held.callback(pipe.close)
-        self.answers = _Said(MAX_LINE)
+        self.answers = ProgramOutput(MAX_LINE)
         await self._read(process.stdout, self.answers)
         errors = StreamReader(MAX_LINE)
         await self._read(process.stderr, errors)

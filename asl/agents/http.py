@@ -8,16 +8,18 @@ they stay within the origin, since headers may hold secrets.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from asl.agents.agent_kinds import AgentKind
 from asl.agents.aws_lambda import function_failure
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.environment import require_extra
 from asl.core.errors import causes, mark_usage_unknown
-from asl.core.json_text import ValueCounter, read_data
+from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter, read_data
 from asl.core.values import Json, compact
+from asl.core.work import READ_AT_ONCE, ReadingPace
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents, ToolBounds
 from asl.engine.usage import usage_of_failure
 from asl.states.errors import RaisedError
@@ -28,20 +30,19 @@ if TYPE_CHECKING:
 __all__ = [
     "HTTP",
     "MAX_BYTES",
-    "MAX_VALUES",
     "UNCOMPRESSED",
+    "AnswerLimits",
     "HttpAgent",
     "Refused",
     "bounded",
     "causes",
+    "limited",
     "pinning",
     "reason",
     "unmoved",
 ]
 
 MAX_BYTES = 16 * 1024 * 1024
-MAX_VALUES = 1_000_000
-"""How many values an answer may have."""
 TIMEOUT = 60.0
 SHOWN = 500
 """Characters of an answer that the cause of an error shows."""
@@ -191,15 +192,14 @@ class _Endpoint(ExternalAgent):
             raise mark_usage_unknown(
                 RaisedError("Agent.ParseError", f"{self._where}: the answer is compressed")
             )
-        body, values = bytearray(), ValueCounter(MAX_VALUES)
-        async for part in response.aiter_raw():
-            body += part
-            if not values.feed(part):
-                text = f"{self._where}: an answer of more than {MAX_VALUES} values"
-                raise mark_usage_unknown(RaisedError("States.DataLimitExceeded", text))
-            if len(body) > self.agent.max_bytes:
-                text = f"{self._where}: an answer of more than {self.agent.max_bytes} bytes"
-                raise mark_usage_unknown(RaisedError("States.DataLimitExceeded", text))
+
+        def too_large(text: str) -> RaisedError:
+            failure = RaisedError("States.DataLimitExceeded", f"{self._where}: {text}")
+            return mark_usage_unknown(failure)
+
+        body, limits = bytearray(), AnswerLimits(self.agent.max_bytes)
+        async for piece in limited(response.aiter_raw(), limits, too_large):
+            body += piece
         return bytes(body)
 
     def _result(self, response: httpx2.Response, body: bytes, call: Call) -> Json:
@@ -313,17 +313,46 @@ def unmoved(name: str) -> Hook:
     return watch
 
 
-def bounded(
-    name: str,
-    most: int,
-    tell: Callable[[Refused], None] | None = None,
-    most_values: int = MAX_VALUES,
-) -> Hook:
-    """Return a hook that lets a library, which would read anything, read no more than *most* bytes.
+class AnswerLimits(NamedTuple):
+    """How much of an answer is read."""
+
+    bytes: int
+    values: int = MAX_ANSWER_VALUES
+    """JSON values of the whole answer."""
+    text_values: int | None = None
+    """JSON values of one text, where an answer may consist of several; None for no limit."""
+
+
+async def limited(
+    parts: AsyncIterable[bytes], limits: AnswerLimits, refuse: Callable[[str], Exception]
+) -> AsyncIterator[bytes]:
+    """Yield an answer in small pieces, between which the event loop goes on.
+
+    Args:
+        parts: The answer as it arrives.
+        limits: How much of it is read.
+        refuse: Returns the exception to raise for an answer that is too large.
+    """
+    size, values = 0, ValueCounter(limits.values, limits.text_values)
+    pace = ReadingPace()
+    async for part in parts:
+        size += len(part)
+        if not values.feed(part):
+            raise refuse(f"an answer of more than {values.exceeded} values")
+        if size > limits.bytes:
+            raise refuse(f"an answer of more than {limits.bytes} bytes")
+        for start in range(0, len(part), READ_AT_ONCE):
+            piece = part[start : start + READ_AT_ONCE]
+            await pace.count(len(piece))
+            yield piece
+
+
+def bounded(name: str, limits: AnswerLimits, tell: Callable[[Refused], None] | None = None) -> Hook:
+    """Return a hook that limits what a library reads of an answer.
 
     It raises Refused: *name* for an answer that is compressed, which could be larger than it looks,
-    and `States.DataLimitExceeded` as soon as there are more bytes, or more than *most_values* JSON
-    values. What it raises it tells, too, since there are libraries that drop it.
+    and `States.DataLimitExceeded` for one that exceeds a limit. What it raises it passes to *tell*,
+    too, since there are libraries that drop it.
     """
     import httpx2
 
@@ -337,17 +366,8 @@ def bounded(
         def __init__(self, stream: httpx2.AsyncByteStream) -> None:
             self.stream = stream
 
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size, values = 0, ValueCounter(most_values)
-            async for part in self.stream:
-                size += len(part)
-                if not values.feed(part):
-                    text = f"an answer of more than {most_values} values"
-                    raise refused("States.DataLimitExceeded", text)
-                if size > most:
-                    text = f"an answer of more than {most} bytes"
-                    raise refused("States.DataLimitExceeded", text)
-                yield part
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return limited(self.stream, limits, partial(refused, "States.DataLimitExceeded"))
 
         async def aclose(self) -> None:
             await self.stream.aclose()

@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
-from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, Refused, bounded, pinning
+from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, AnswerLimits, Refused, bounded, pinning
 from asl.agents.secrets import hiding
 from asl.core.errors import StateError
-from asl.core.json_text import ValueCounter
+from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter
 from asl.engine.agent import ToolBounds
 from asl.states.errors import RaisedError
 
@@ -29,8 +29,6 @@ GRACE = 2.0
 """Seconds that a program may take to end after its standard input has."""
 MAX_TOOLS = 1000
 """How many tools of one server are listed."""
-MAX_VALUES = 100_000
-"""How many JSON values a message may have: the library takes kilobytes for a part of an answer."""
 SHOWN = 2000
 """Characters of what a server says that the cause of an error shows."""
 
@@ -190,7 +188,7 @@ class Connection:
 
     async def _note(self, response: httpx2.Response) -> None:
         if response.request.method != "POST":  # nobody waits for what else a server has to say
-            return await bounded("Agent.ParseError", MAX_BYTES, None, MAX_VALUES)(response)
+            return await bounded("Agent.ParseError", AnswerLimits(MAX_BYTES))(response)
         heard = _HEARD.get()
         if response.is_error:
             heard.status = response.status_code
@@ -198,7 +196,7 @@ class Connection:
         def refuse(refused: Refused) -> None:
             heard.refused = refused
 
-        return await bounded("Agent.ParseError", MAX_BYTES, refuse, MAX_VALUES)(response)
+        return await bounded("Agent.ParseError", AnswerLimits(MAX_BYTES), refuse)(response)
 
     async def close(self) -> None:
         """End the connection and the program, and wait until that is done."""
@@ -312,8 +310,8 @@ async def _message_line(program: ChildProcess) -> bytes:
     except ValueError:
         program.overlong = "an answer of too many bytes"
         return b""
-    if len(line) > MAX_VALUES and not ValueCounter(MAX_VALUES).feed(line):
-        program.overlong = f"an answer of more than {MAX_VALUES} values"
+    if len(line) > MAX_ANSWER_VALUES and not ValueCounter(MAX_ANSWER_VALUES).feed(line):
+        program.overlong = f"an answer of more than {MAX_ANSWER_VALUES} values"
         return b""
     return line
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.conversation import message_json, read_conversation
-from asl.agents.http import UNCOMPRESSED, Refused, bounded, unmoved
+from asl.agents.http import UNCOMPRESSED, AnswerLimits, Refused, bounded, unmoved
 from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
     MAX_ARGUMENTS,
@@ -88,6 +88,10 @@ REFUSED = "Agent.ModelError"
 """What an answer is that is not read."""
 MAX_BYTES = 64 * 1024 * 1024
 """What one answer of a provider may be, with all that it is wrapped in."""
+MAX_VALUES = 1_000_000
+"""JSON values of all pieces of an answer."""
+MAX_PIECE_VALUES = 10_000
+"""JSON values of an answer in one piece, or of a piece: the library takes long for each of them."""
 
 
 class ModelAgent:
@@ -254,10 +258,11 @@ class _Model(ExternalAgent):
             raise RaisedError("Agent.InvalidInput", f"{message}: {hint}")
         kind = infer_provider_class(name)
         if self.client is None:
+            limits = AnswerLimits(MAX_BYTES, MAX_VALUES, MAX_PIECE_VALUES)
             self.client = httpx2.AsyncClient(
                 timeout=self.agent.timeout,
                 headers=UNCOMPRESSED,
-                event_hooks={"response": [unmoved(REFUSED), bounded(REFUSED, MAX_BYTES)]},
+                event_hooks={"response": [unmoved(REFUSED), bounded(REFUSED, limits)]},
             )
         given: dict[str, Any] = {"http_client": self.client}
         if self._spoken(self._name(None)).startswith(

@@ -28,7 +28,7 @@ from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.secrets import Discreet, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, mark_usage_unknown
-from asl.core.json_text import ValueCounter, read_data
+from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter, read_data
 from asl.core.values import Json, compact
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
 from asl.engine.usage import usage_of_failure
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["PROCESS", "ProcessAgent", "answer_in", "ask", "check_folder", "words"]
 
 ANSWER = '{"return": VALUE}'
-MAX_VALUES = 1_000_000
-"""How many values a line may have."""
 
 
 class ProcessAgent:
@@ -223,8 +221,8 @@ async def _line(program: ChildProcess) -> bytes:
             line = await program.answers.readline()
     except ValueError:
         raise await _breach(program, f"an answer of more than {MAX_LINE} bytes") from None
-    if len(line) > MAX_VALUES and not ValueCounter(MAX_VALUES).feed(line):
-        raise await _breach(program, f"an answer of more than {MAX_VALUES} values")
+    if len(line) > MAX_ANSWER_VALUES and not ValueCounter(MAX_ANSWER_VALUES).feed(line):
+        raise await _breach(program, f"an answer of more than {MAX_ANSWER_VALUES} values")
     return line
 
 

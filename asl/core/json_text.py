@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import orjson
 
@@ -23,8 +23,9 @@ _CHARACTERS = re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})
 _PLAIN = re.compile(r'"[^"\\\x00-\x1f]*"')
 """A string without escapes."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
-_CLOSED = re.compile(rb'"[^"\n]*["\n]')
+_CLOSED = re.compile(rb'"[^"\n\r]*["\n\r]')
 """A string and its end; none holds a line break."""
+_STRUCTURE = re.compile(rb"[][{},]")
 _BLOCK = 1 << 16
 """Bytes in which values are counted without a look at the limit."""
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.:-]*)\}")
@@ -83,17 +84,28 @@ def read_data(text: str) -> Json:
         raise ValueError(str(fault)) from None
 
 
+MAX_ANSWER_VALUES: Final = 100_000
+"""Values of an answer from outside; what has to be done with more takes too long."""
+
+
 class ValueCounter:
     """Counts the values of a JSON text while it arrives, before any of them is built.
 
     Args:
         limit: The allowed number of values.
+        text_limit: The allowed number of values of one text, where several may follow one another,
+            as the events of a stream do.
     """
 
-    __slots__ = ("_in_string", "_rest", "count", "limit", "strings")
+    __slots__ = (
+        *("_depth", "_in_string", "_in_text", "_rest"),
+        *("count", "limit", "strings", "text_limit"),
+    )
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, text_limit: int | None = None) -> None:
         self.limit = limit
+        self.text_limit = text_limit
+        self._depth = self._in_text = 0
         self.count = 1
         """Values so far: each but the first follows a comma or an opening bracket."""
         self.strings = 0
@@ -104,14 +116,18 @@ class ValueCounter:
     def feed(self, data: bytes) -> bool:
         """Count the next bytes; return False once there are too many values."""
         for at in range(0, len(data), _BLOCK):
-            if self._is_full:
+            if self.exceeded is not None:
                 break
             self._feed_block(self._rest + data[at : at + _BLOCK])
-        return not self._is_full
+        return self.exceeded is None
 
     @property
-    def _is_full(self) -> bool:
-        return self.count > self.limit or self.strings > 2 * self.limit
+    def exceeded(self) -> int | None:
+        """The limit that is exceeded, None if there is none."""
+        if self.count > self.limit or self.strings > 2 * self.limit:
+            return self.limit
+        of_text = self.text_limit
+        return of_text if of_text is not None and self._in_text > of_text else None
 
     def _feed_block(self, data: bytes) -> None:
         is_cut = (len(data) - len(data.rstrip(b"\\"))) % 2  # within an escape
@@ -124,6 +140,22 @@ class ValueCounter:
         outside, quote, _ = data.partition(b'"')
         self._in_string = bool(quote)
         self.count += sum(map(outside.count, (b",", b"{", b"[")))
+        if self.text_limit is not None:
+            self._count_in_text(outside)
+
+    def _count_in_text(self, outside: bytes) -> None:
+        """Count the values of the present text, which ends with its outermost bracket."""
+        for found in _STRUCTURE.finditer(outside):
+            part = found[0]
+            if part in b"[{":
+                self._depth += 1
+                self._in_text += 1
+            elif part == b",":
+                self._in_text += self._depth > 0
+            elif self._depth > 1:
+                self._depth -= 1
+            elif self.exceeded is None:
+                self._depth = self._in_text = 0
 
 
 def _value(text: str) -> Json:

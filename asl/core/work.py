@@ -19,6 +19,7 @@ __all__ = [
     "LIMITS",
     "STEP",
     "Quantity",
+    "ReadingPace",
     "Spend",
     "WorkExceeded",
     "WorkLimits",
@@ -50,6 +51,10 @@ STEP_BYTES: Final = 256
 """Bytes that are built in the time of a step, roughly."""
 REFERENCE: Final = 8
 """Bytes of a member of a list: what one step may add to a value, roughly."""
+READ_AT_ONCE: Final = 16 * 1024
+"""Bytes of input that are read without a pause."""
+PIECE: Final = 64
+"""Bytes that are read in the time that any piece of input takes, roughly."""
 LIMITS: Final = WorkLimits()
 """The limits of every evaluation that has no others."""
 
@@ -119,6 +124,27 @@ class WorkMeter:
         limits = self.limits
         limit = {"steps": limits.steps, "bytes": limits.bytes, "levels": limits.levels}[quantity]
         raise WorkExceeded(quantity, limit)
+
+
+class ReadingPace:
+    """Lets the event loop go on while input that has arrived already is read piece by piece.
+
+    Awaiting the next piece does not suspend while there is one, however many a server has sent.
+    """
+
+    __slots__ = ("_read",)
+
+    def __init__(self) -> None:
+        self._read = 0
+
+    async def count(self, size: int) -> None:
+        """Count a piece of so many bytes; suspend after every `READ_AT_ONCE` of them."""
+        self._read += PIECE + size
+        if self._read >= READ_AT_ONCE:
+            self._read = 0
+            from asyncio import sleep
+
+            await sleep(0)
 
 
 @contextmanager

@@ -465,7 +465,7 @@ FAILURES: list[tuple[Callable[[Exchange], None], str, str]] = [
     (lambda e: said(e, 500, {"error": "x" * 100_000}), "Agent.ModelError", "xxx…"),
     (lambda e: said(e, 200, {**completion(), "choices": []}), "Agent.ModelError", "IndexError"),
     (lambda e: said(e, 200, {**completion(), "created": 10**30}), "Agent.ModelError", "datetime"),
-    (lambda e: said(e, 200, b"[" * 100_000), "Agent.ModelError", "recursion"),
+    (lambda e: said(e, 200, b"[" * 5_000), "Agent.ModelError", "recursion"),
 ]
 
 
@@ -502,6 +502,36 @@ def test_an_answer_is_bounded(
     assert result.error == "States.DataLimitExceeded"
     assert result.cause == "an answer of more than 10000 bytes"
     assert [each.type for each in result.events].count("UsageWarning") == 1
+
+
+CALLS = [
+    {"index": n, "id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for n in range(2000)
+]
+MANY: list[Any] = [
+    {"choices": completion()["choices"] * 2500},
+    {"choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": CALLS}}]},
+    {"choices": [{"index": 0, "delta": {"role": "assistant", "tool_calls": CALLS}}]},
+    {"more": [{}] * 20_000},
+]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("many", MANY)
+def test_the_values_of_one_piece_are_bounded(
+    many: Any, streams: bool, file: Callable[..., Any]
+) -> None:
+    """The library takes long for each of them; what comes before has no influence."""
+    body = json.dumps({**completion(), **many}).encode()
+    if streams:
+        body = b'event: "\r: "\n' + b"".join(streamed("a", end="", done=False)) + b"data: " + body
+    fields: Any = {"Streaming": {"Enabled": True}} if streams else {}
+    with serving(lambda exchange: said(exchange, 200, body)) as server:
+        result = asl.run(task(**fields), {"prompt": "hi"}, agents=file(server))
+    assert (result.error, result.cause) == (
+        "States.DataLimitExceeded",
+        "an answer of more than 10000 values",
+    )
 
 
 @pytest.mark.parametrize(

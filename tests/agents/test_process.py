@@ -227,11 +227,11 @@ def test_usage_beside_a_returned_value_is_refused() -> None:
 
 def test_the_values_of_an_answer_are_bounded() -> None:
     """An answer with too many values is refused before it is read."""
-    agent = answering("print('{\"return\": [' + '1,' * 1_000_000 + '1]}', flush=True)")
+    agent = answering("print('{\"return\": [' + '1,' * 100_000 + '1]}', flush=True)")
     result = asl.run(task(), {}, agents={"A": agent})
     assert (result.error, result.cause) == (
         "States.TaskFailed",
-        "an answer of more than 1000000 values",
+        "an answer of more than 100000 values",
     )
     assert not agent.alive
 

@@ -43,3 +43,18 @@ def test_counting_ends_at_the_limit(text: bytes) -> None:
     counter = ValueCounter(10)
     assert not counter.feed(text)
     assert max(counter.count, counter.strings) <= 100 + 1
+
+
+@pytest.mark.parametrize("before", [b"", b'event: "\n', b": it's \"\r", b'id: "a\\"\r\n', b"[],\n"])
+def test_values_of_one_text_of_several_are_counted(before: bytes) -> None:
+    """Texts follow one another as in a stream of events, whatever stands in lines between them."""
+    event = before + b'data: {"a": [1, {"b": "[,,,"}, 2], "c": 3}\n\n'
+    counter = ValueCounter(10_000, 8)
+    assert all(counter.feed(event) for _ in range(100))
+    assert not counter.feed(before + b"data: [" + b"{}," * 8)
+    assert counter.exceeded == 8
+
+
+def test_texts_that_never_end_are_one_text() -> None:
+    counter = ValueCounter(10_000, 50)
+    assert not all(counter.feed(b'data: [{"a": 1}\n\n') for _ in range(100))
