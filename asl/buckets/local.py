@@ -1,4 +1,4 @@
-"""A dictionary as a bucket: keys to texts or bytes. For tests; what is written is text."""
+"""Buckets in local folders and in dictionaries, and the keys that they accept."""
 
 import os
 from collections.abc import Iterable, Iterator, MutableMapping
@@ -16,7 +16,11 @@ __all__ = ["FolderBucket", "MemoryBucket", "check_key", "no_object"]
 
 
 def check_key(bucket: str, key: str) -> None:
-    """Refuse a key that would lead out of its bucket; raises ObjectFault."""
+    """Check that a key does not lead out of its bucket.
+
+    Raises:
+        ObjectFault: The key is not a relative path below the bucket.
+    """
     *folders, name = key.split("/")
     if not key or {"", ".", ".."} & {*folders} or name in {".", ".."}:
         raise ObjectFault(
@@ -28,13 +32,15 @@ def check_key(bucket: str, key: str) -> None:
 
 
 def no_object(bucket: str, key: str, others: Iterable[str]) -> ObjectFault:
-    """Return the fault for a missing object; *others* are keys that may have been meant."""
+    """Return the error for a missing object; *others* are existing keys, for a hint."""
     hint = did_you_mean(key, list(others))
     return ObjectFault(f"S3://{bucket}/{key} does not exist" + (f" ({hint})" if hint else ""))
 
 
 class MemoryBucket:
-    """Objects in a dictionary (protocol `asl.states.objects.Bucket`)."""
+    """A bucket in a dictionary from keys to texts or bytes, for tests. New objects are stored as
+    text. Implements `asl.states.objects.Bucket`.
+    """
 
     def __init__(self, name: str, contents: MutableMapping[str, str | bytes]) -> None:
         for key, content in contents.items():
@@ -44,19 +50,23 @@ class MemoryBucket:
         self.contents = contents
 
     def open(self, key: str) -> BinaryIO:
-        """Open the content of an object."""
+        """Open the content of an object.
+
+        Raises:
+            ObjectFault: There is no such object.
+        """
         check_key(self.name, key)
         if key not in self.contents:
             raise no_object(self.name, key, self.contents)
         return BytesIO(_bytes(self.contents[key]))
 
     def create(self, key: str) -> BinaryIO:
-        """Open an object that stands in the dictionary once it is closed."""
+        """Open a new object, which is stored in the dictionary when it is closed."""
         check_key(self.name, key)
         return _NewObject(self.contents, key)
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects in the order of their keys."""
+        """Yield the objects whose keys begin with *prefix*, in the order of their keys."""
         for key in sorted(self.contents):
             if key.startswith(prefix):
                 content = _bytes(self.contents[key])
@@ -81,7 +91,9 @@ def _bytes(content: str | bytes) -> bytes:
 
 
 class FolderBucket:
-    """Objects in files (protocol `asl.states.objects.Bucket`). No link leads out of the folder."""
+    """A bucket in a folder: each file below it is an object, its relative path the key. Implements
+    `asl.states.objects.Bucket`. Links that lead out of the folder are refused.
+    """
 
     def __init__(self, name: str, root: Path) -> None:
         if not root.is_dir():
@@ -90,7 +102,11 @@ class FolderBucket:
         self.root = root.resolve()
 
     def open(self, key: str) -> BinaryIO:
-        """Open a file for reading."""
+        """Open a file for reading.
+
+        Raises:
+            ObjectFault: There is no such file.
+        """
         path = self._path(key)
         if not path.is_file():
             others = path.parent.iterdir() if path.parent.is_dir() else ()
@@ -99,13 +115,13 @@ class FolderBucket:
         return path.open("rb")
 
     def create(self, key: str) -> BinaryIO:
-        """Open a file for writing; missing folders are made."""
+        """Open a file for writing; missing folders are created."""
         path = self._path(key)
         make_private_folder(path.parent)
         return open(path, "wb", opener=private_opener)
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the files below the folder in the order of their keys."""
+        """Yield the files whose keys begin with *prefix*, in the order of their keys."""
         if prefix:
             check_key(self.name, prefix)
         above = prefix.rpartition("/")[0]
@@ -115,7 +131,7 @@ class FolderBucket:
 
     def _below(self, folder: Path, above: str, prefix: str) -> Iterator[StoredObject]:
         with os.scandir(folder) as entries:
-            # With its "/" a folder stands where its keys stand among the others.
+            # A folder sorts by its name with "/", as its keys do among the others.
             named = {e.name + "/" * e.is_dir(follow_symlinks=False): e for e in entries}
         for name in sorted(named):
             key, entry = above + name, named[name]

@@ -32,7 +32,7 @@ __all__ = [
 
 
 LONGEST_MESSAGE: Final = 1000
-"""Characters of what an agent says of its progress."""
+"""Maximum length of a progress message in characters."""
 
 
 class TaskTokenApi(Protocol):
@@ -60,21 +60,29 @@ class ToolBounds(Protocol):
     """The hosts that a tool may reach during one call."""
 
     limits_network: bool
-    """Whether hosts are limited at all."""
+    """Whether the hosts are limited at all."""
     hosts: tuple[Reach, ...]
-    """How they are limited: equal for equal bounds."""
+    """A value that identifies the limits: equal for equal bounds."""
 
     async def address(self, host: str, port: int) -> str:
-        """Return the address to connect to; raises RaisedError("States.Permissions")."""
+        """Return the address to connect to.
+
+        Raises:
+            RaisedError: States.Permissions; the host is not allowed.
+        """
         ...
 
     def admit(self, host: str, address: str) -> None:
-        """Raise RaisedError("States.Permissions") unless *host* may be reached at this address."""
+        """Check that *host* may be reached at this address.
+
+        Raises:
+            RaisedError: States.Permissions; it may not.
+        """
         ...
 
 
 class CallSlot(Protocol):
-    """The slot of a call among those that may run in threads at the same time."""
+    """The slot of a call among those that run in threads at the same time."""
 
     async def take(self) -> None:
         """Wait for a free slot, unless the call has ended."""
@@ -86,14 +94,14 @@ class CallSlot(Protocol):
 
 
 class ToolBroker(Protocol):
-    """The tools of a call as the call sees them; agents see `asl.engine.tools.CallTools`."""
+    """The runtime's side of `call.tools`; agents see `asl.engine.tools.CallTools`."""
 
     def blocking(self) -> object:
         """Return the same tools for a plain function, which waits in its thread."""
         ...
 
     def end(self) -> None:
-        """Cancel the tool calls under way: the call of the agent has ended."""
+        """Cancel the running tool calls, because the call of the agent has ended."""
         ...
 
 
@@ -115,7 +123,7 @@ class Performer(Protocol):
         ...
 
     def desk(self) -> TaskTokenApi:
-        """Return the desk of the run, where task tokens are answered."""
+        """Return the task token service of the run."""
         ...
 
     def remember(self, at: Frame, request: Json) -> Json:
@@ -127,7 +135,7 @@ class Performer(Protocol):
         ...
 
     def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
-        """Call another agent in the way that it needs: awaited, or in a thread."""
+        """Call another agent in the way that its kind requires: awaited, or in a thread."""
         ...
 
 
@@ -135,30 +143,31 @@ class Call:
     """One call of an agent. Times are epoch seconds; safe to use from any thread."""
 
     agent: Agent | None = None
-    """Who answers."""
+    """Name of the agent."""
     bounds: ToolBounds | None = None
-    """What may be reached, where that is limited: in the call of a tool."""
+    """Limits of what a tool may reach; None if it is not limited or the call is not one of a
+    tool."""
     deadline: float | None = None
-    """When the state times out, None for never."""
+    """Time at which the state times out, in epoch seconds; None for never."""
     usage: Mapping[str, Json] | None = None
-    """What an agent has used by the time that it is given up, where it can say so."""
+    """Usage until the agent is cancelled, if the agent reports any."""
     answered = False
-    """Whether that is the usage of an answer that came too late."""
+    """Whether `usage` is the usage of a complete answer that came too late."""
     cancelled = False
-    """Becomes True when nobody waits for the answer any more: stop working."""
+    """Whether the answer is no longer needed; the agent should stop."""
     progress: tuple[float, str] | None = None
-    """What was last reported: percentage and message."""
+    """The latest report: percentage and message."""
     sandbox: Callable[[str], Mapping[str, Json] | None] | None = None
-    """Says what sandbox a tool needs that is asked what it offers; raises as `confined`."""
+    """Returns the sandbox settings of a tool that is listed; raises as `Agent.confined`."""
     hide: Callable[[Json], Json] = staticmethod(lambda value: value)
-    """Takes out of a value what nobody may see."""
+    """Removes redacted data from a value."""
     listener: Callable[[str], object] | None = None
-    """Takes an answer piece by piece, where anybody listens to it."""
+    """Receives the pieces of a streamed answer; None without a listener."""
     watcher: Callable[[Json, str], bool] | None = None
-    """Takes reports of progress, where anybody wants to know; says whether a report is a sign of
-    life."""
+    """Receives progress reports and returns whether a report counts as a heartbeat; None without a
+    listener."""
     slot: CallSlot | None = None
-    """Its place among the calls in threads, None outside of them."""
+    """Slot of the call among the calls in threads; None if it runs on the event loop."""
     performer: Performer
     client_context: Json = None
     """The decoded `ClientContext` of a request for a Lambda function, None without one."""
@@ -166,11 +175,11 @@ class Call:
     _memory: MemoryView | None = None
     _broker: ToolBroker | None = None
     place: TurnPlace | None = None
-    """Its place in a turn that people may pause, None where no tool needs consent."""
+    """Place in a turn that may pause for approvals; None if no tool requires consent."""
 
     def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
         self.at = at
-        """The machine that calls."""
+        """The frame of the calling machine."""
         self.target = target
         self._options = options
         if options is not None and "turn" in options.blocks:
@@ -210,7 +219,7 @@ class Call:
 
     @property
     def tokens(self) -> TaskTokenApi:
-        """The desk of the run, where task tokens are answered."""
+        """The task token service of the run."""
         return self.performer.desk()
 
     @property
@@ -245,7 +254,7 @@ class Call:
 
     @property
     def memory(self) -> MemoryView | None:
-        """Memory that the state's `Memory` block opens to the agent, None without one."""
+        """Memory that the state's `Memory` block grants to the agent, None without one."""
         rights = self._block("memory")
         if self._memory is None and rights is not None:
             self._memory = MemoryView(rights, partial(self.performer.remember, self.at))
@@ -270,7 +279,7 @@ class Call:
 
     @property
     def reservation(self) -> Reservation | None:
-        """The reservation of the call, None where it has none."""
+        """The budget reservation of the call, None without one."""
         return None if self._options is None else self._options.within
 
     @property
@@ -282,7 +291,8 @@ class Call:
     def idempotency_key(self) -> str:
         """Key that all attempts of one visit to a state share, and no other visit has.
 
-        Each of several calls in a visit has its own. The key of an `Idempotent` field wins.
+        Several calls in one visit have different keys. The key of an `Idempotent` field takes
+        precedence.
         """
         key: str | None = self._block("idempotency_key")
         if key is None:
@@ -344,14 +354,17 @@ class Call:
 
     @property
     def tools(self) -> Any:
-        """The tools that may be used: `tools.call(name, arguments)` and `tools.names()`.
+        """The tools that the agent may use: `tools.call(name, arguments)` and `tools.names()`.
 
-        A plain function gets the answer, any other agent awaits it. A failure is a StateError with
-        the specification's error name (8.9).
+        `call` blocks in a plain function and is awaitable for other agents. A failed tool raises
+        StateError with the specification's error name (8.9).
+
+        Raises:
+            AslError: The call is over or has no tools.
         """
         if self._broker is None:
             self._broker = self.performer.broker(self)
-            if self.cancelled:  # who keeps the call beyond its end has no tools any more
+            if self.cancelled:  # a call that was stored beyond its end has no tools
                 self._broker.end()
         blocking = self.agent is not None and self.agent.blocking
         return self._broker.blocking() if blocking else self._broker
@@ -364,12 +377,12 @@ class Call:
 
     @property
     def tool_depth(self) -> int:
-        """Number of tool calls around this call."""
+        """Number of enclosing tool calls."""
         return self._block("tool_depth") or 0
 
     @property
     def tool_keys(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Names and categories of the tool calls around this call, for limits of calls."""
+        """Names and categories of the enclosing tool calls, for limits of calls."""
         return self._block("tool_keys") or []
 
     def end(self) -> None:
@@ -403,7 +416,7 @@ class Call:
 
 
 class Agent:
-    """An agent, which answers calls. Its attributes tell the runtime how to call it.
+    """An agent, which answers calls. Its attributes define how the runtime calls it.
 
     By default it is awaited, needs no event loop and holds no resources.
     """
@@ -411,35 +424,44 @@ class Agent:
     __slots__ = ()
 
     blocking: bool = False
-    """Whether it is called off the event loop, and answers when it returns."""
+    """Whether it runs in a thread and answers by returning."""
     needs_loop: bool = False
-    """Whether it is awaited on an event loop only."""
+    """Whether it must be awaited on an event loop."""
     real: bool = False
-    """Whether the answer comes from outside (a thread, a process, the network), so that a virtual
-    clock must not run ahead of it."""
+    """Whether it waits for something outside (a thread, a process, the network), so that a virtual
+    clock must not advance meanwhile."""
     holds: bool = False
-    """Whether it holds something, and is closed at the end."""
+    """Whether it holds resources and has to be closed at the end."""
     takes_call: bool = False
-    """Whether the call is shown to foreign code."""
+    """Whether user code receives the call."""
     own: bool = False
-    """Whether it is part of the run itself: an exception in it is no failure of a task."""
+    """Whether it is part of the runtime: an exception in it is a bug, not the failure of a task."""
     keeps_time: bool = False
-    """Whether it judges itself what comes in time: it may give what came while nobody ran."""
+    """Whether it applies the timeout itself: it may return an answer that arrived while no process
+    ran."""
     direct: Callable[[Json], Awaitable[Json]] | None = None
-    """The same answer without the detour, of one that needs nothing but its parameters."""
+    """Synchronous shortcut of `answer` for an agent that needs only its parameters."""
     keeps_hosts: bool = False
-    """Whether it connects to no other hosts than the bounds of a call allow."""
+    """Whether it connects only to hosts that the bounds of a call allow."""
     reaches_network: bool = False
     """Whether each of its calls reaches the network."""
     opens_files: bool = False
-    """Whether it may open any files of this machine, which cannot be seen from here."""
+    """Whether it may open any file of this machine without a check by the runtime."""
     watched: bool = False
-    """Whether it is Python code, which can be watched while it runs."""
+    """Whether it is Python code, which an audit hook can watch."""
     folder: str | None = None
-    """Where relative paths begin, None for the folder of this process."""
+    """Base of relative paths; None for the current folder of this process."""
 
     def answer(self, payload: Json, call: Call | None) -> Any:
-        """Return the raw result or an awaitable of it; raise StateError for a failure."""
+        """Return the raw result or an awaitable of it.
+
+        Args:
+            payload: Parameters of the call.
+            call: The call; None if `takes_call` is false.
+
+        Raises:
+            StateError: The agent fails.
+        """
         raise NotImplementedError
 
     def bound_to(self, target: Target, *, aws: bool) -> Agent:
@@ -447,7 +469,11 @@ class Agent:
         return self
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
-        """Return the agent in a sandbox (8.9) for the tool of this name.
+        """Return the agent in a sandbox (8.9).
+
+        Args:
+            settings: Settings of the sandbox.
+            tool: Name of the tool, for messages.
 
         Raises:
             RaisedError: States.Permissions; the agent cannot run in a sandbox.
@@ -459,7 +485,7 @@ class Agent:
 
 
 class ExternalAgent(Agent):
-    """An agent outside of this process, behind a connection or a pipe that it holds."""
+    """An agent outside of this process, behind a connection or a pipe."""
 
     needs_loop = real = holds = True
 
@@ -489,18 +515,18 @@ _CALLED: Final = (
     "watched",
     "folder",
 )
-"""How an agent is called: what somebody in front of it has to say, too."""
+"""Attributes that a wrapper copies from its agent: how it is called."""
 
 
 OpenAgents: TypeAlias = "dict[object, Agent]"
-"""What a run has opened so far."""
+"""The agents that a run has opened."""
 
 
 class Openable(Protocol):
-    """A factory of agents with resources (processes, connections) of their own in each run."""
+    """A factory of agents with own resources (processes, connections) in each run."""
 
     def open_agent(self, held: OpenAgents) -> Agent:
-        """Return the agent of one run; agents that it needs are opened in *held*, too."""
+        """Return the agent of one run; agents that it needs are opened in *held* as well."""
         ...
 
 
@@ -514,9 +540,9 @@ def open_agent(agent: Agent | Openable, held: OpenAgents) -> Agent:
 
 
 class CallbackHandler(AgentWrapper):
-    """A handler that passes a request on; the answer comes by the task token of the call.
+    """A handler of a request that is answered through the task token of the call.
 
-    It is called like its handler; what that returns is ignored.
+    It is called like its handler; the return value is ignored.
     """
 
     def __init__(self, handler: Agent) -> None:

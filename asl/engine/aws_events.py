@@ -23,15 +23,15 @@ class TaskEvents(NamedTuple):
     """The event names and common details of one kind of task."""
 
     prefix: str = "Task"
-    """What the names of all events begin with."""
+    """Prefix of the names of all events."""
     payload: str = "parameters"
-    """The name of what is handed over."""
+    """Name of the detail with the parameters."""
     always: Mapping[str, Json] = {}
-    """The details of every event."""
+    """Details of every event."""
     scheduled: Mapping[str, Json] = {}
-    """Further details of the first event."""
+    """Additional details of the first event."""
     started: bool = True
-    """Whether the call begins as soon as it is scheduled."""
+    """Whether the call starts as soon as it is scheduled."""
 
 
 NATIVE = TaskEvents()
@@ -56,7 +56,7 @@ def task_events(resource: str, region: str) -> TaskEvents:
 
 _OF_STATE = re.compile(r"[A-Z][a-z]+State(Entered|Exited)")
 _BESIDE = ("itemCounts", "failures")
-"""Details of a distributed Map that AWS has in its API for Map runs, not in the history."""
+"""Details of a distributed Map that AWS reports in its API for Map runs, not in the history."""
 _TEXTS = ("input", "output")
 _WHOLE = {"truncated": False}
 

@@ -19,7 +19,7 @@ __all__ = [
 
 
 def excess_error(account: Account, name: str, at: Spender) -> StateError | BudgetOverrun:
-    """Return the error of an exceeded limit: the failure of this state, or of one around it."""
+    """Return the error for an exceeded limit: it fails this state, or one around it."""
     state = account.limits.state or at.step.name
     error = StateError("States.BudgetExceeded", f"state '{state}': {excess_message(account, name)}")
     if account.frame is None or account.frame is at:
@@ -28,7 +28,7 @@ def excess_error(account: Account, name: str, at: Spender) -> StateError | Budge
 
 
 def excess_message(account: Account, name: str) -> str:
-    """Return which limit is reached, and how much is spent."""
+    """Return the message for a limit that is reached: its name and the spending."""
     state = account.limits.state
     whose = f"of {account.owner or (repr(state) if state else 'the workflow')}"
     most, spent = account.most[name], account.used(name)
@@ -69,7 +69,7 @@ def _unreported(state: str, fault: str) -> StateError:
 
 
 def record_excess(at: Spender, account: Account, name: str) -> None:
-    """Record in the history that a limit is exceeded, once."""
+    """Record in the history, once, that a limit is exceeded."""
     if account.excess_recorded:
         return
     account.excess_recorded = True
@@ -84,7 +84,7 @@ def record_excess(at: Spender, account: Account, name: str) -> None:
 
 
 def emit_alerts(at: Spender, account: Account) -> None:
-    """Emit the alerts whose share has been reached, once each."""
+    """Emit the alerts whose share of the limit is reached, once each."""
     alerts, name = account.limits.alerts, account.alerting
     while account.alerted < len(alerts):
         found = alerts[account.alerted]
@@ -107,5 +107,5 @@ def emit_alerts(at: Spender, account: Account) -> None:
 def _message(at: Spender, message: Any) -> Json:
     try:
         return message(at.execution.input, at)
-    except StateError as error:  # an alert never fails the state that it tells of
+    except StateError as error:  # an alert never fails the state that it reports
         return f"({error})"

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 LEDGER = 3
-"""Where in what was spent the ledger stands."""
+"""Key of the ledger in the stored spending."""
 AUTOMATIC = re.compile(r"auto-([0-9]{1,15})")
 
 
@@ -84,9 +84,9 @@ class Checkpoint:
     id: str
     name: str
     execution: str
-    """The id of the execution."""
+    """Id of the execution."""
     workflow: str
-    """The id of the workflow."""
+    """Id of the workflow."""
     definition: str
     """SHA-256 of the document's canonical JSON."""
     created: float
@@ -94,15 +94,15 @@ class Checkpoint:
     """None for never."""
     storage: str
     next: str | None
-    """The state at which it goes on; None where nothing is left to do."""
+    """Name of the state from which to continue; None if nothing is left to do."""
     data: Json
-    """What that state receives."""
+    """Input of that state."""
     variables: Mapping[str, Json]
     spent: Json
-    """What the execution had spent (`asl.engine.journal_values.write_spending`)."""
+    """Spending of the execution (`asl.engine.journal_values.write_spending`)."""
     redrives: int = 0
     path: tuple[str | int, ...] = ()
-    """Where in the execution it was saved: names of states and indices; empty at the top."""
+    """Where it was saved: names of states and indices; empty at the top level."""
 
     @property
     def record(self) -> dict[str, Json]:
@@ -110,7 +110,7 @@ class Checkpoint:
         return checkpoint_record(self.id, self.name, self.created)
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as a JSON object, by the names of the specification."""
+        """Return the checkpoint as a JSON object with the names of the specification."""
         (cost, tokens, *_), *_ = self.spent
         expires = None if self.expires is None else format_timestamp(self.expires)
         return {
@@ -170,7 +170,12 @@ class CheckpointNames:
             self._automatic = max(self._automatic, int(automatic[1]))
 
     def new(self, execution: str, name: str | None) -> tuple[str, str]:
-        """Return id and name of a new checkpoint; *name* is None for an automatic one."""
+        """Return id and name of a new checkpoint.
+
+        Args:
+            execution: Id of the execution.
+            name: Name in the document; None for an automatic checkpoint.
+        """
         if name is None:
             name = f"auto-{self._automatic + 1}"
         id, number = f"{execution}-{name}", 1
@@ -181,7 +186,7 @@ class CheckpointNames:
 
 
 def definition_hash(document: Mapping[str, Json]) -> str:
-    """Return the SHA-256 of a document's canonical JSON: the order of members is free."""
+    """Return the SHA-256 of a document's canonical JSON, which ignores the order of members."""
     import json
 
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -191,7 +196,7 @@ def definition_hash(document: Mapping[str, Json]) -> str:
 
 
 def select_checkpoint(checkpoints: Iterable[Checkpoint], name: str) -> Checkpoint:
-    """Return the checkpoint with this id or the latest with this name.
+    """Return the checkpoint with this id, or the latest with this name.
 
     Raises:
         CheckpointNotFound: There is none.

@@ -1,4 +1,4 @@
-"""The blocks of a document with their computed fields, per execution."""
+"""The document-level blocks of an execution, with their computed fields."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,7 +12,7 @@ __all__ = ["computed_blocks", "document_block"]
 
 
 def computed_blocks(execution: Execution) -> Mapping[str, Mapping[str, Json]]:
-    """Return the blocks of the document with computed fields; they are computed once.
+    """Return the blocks of the document that have computed fields; computed once per execution.
 
     Raises:
         StateError: A computed value is invalid.
@@ -24,7 +24,7 @@ def computed_blocks(execution: Execution) -> Mapping[str, Mapping[str, Json]]:
         start = program.machine.start
         at = Frame().init(
             execution,
-            None,  # type: ignore[arg-type]  # nothing is performed for it
+            None,  # type: ignore[arg-type]  # evaluation performs no effect
             start,
             execution.input,
             execution.started,
@@ -37,11 +37,11 @@ def computed_blocks(execution: Execution) -> Mapping[str, Mapping[str, Json]]:
 def document_block(execution: Execution, name: str) -> Mapping[str, Json] | None:
     """Return a block of the document, None without one.
 
-    A child execution has the blocks of the whole execution.
+    A child execution has the blocks of the execution that it belongs to.
     """
     whole = execution.whole
     try:
         own = computed_blocks(whole).get(name)
-    except StateError:  # the execution has failed of it before anything was done
+    except StateError:  # the execution has failed with this error at its start
         return None
     return whole.program.document.get(name) if own is None else own

@@ -13,13 +13,13 @@ from asl.program import Step
 __all__ = ["EventSequencer", "EventThread"]
 
 _ASIDE = ("StateSucceeded", "RunSucceeded", "IterationFailed", "Aborted")
-"""Events that none follows: the next one follows what they followed (AWS, recorded)."""
+"""Events that have no successor: the next event follows their predecessor (AWS, recorded)."""
 
 
 class EventThread:
-    """The state of one machine that its next events depend on.
+    """The events of one machine: what its next event depends on.
 
-    The top machine and the execution as a whole share one thread.
+    The top machine and the execution itself share one thread.
     """
 
     __slots__ = (
@@ -29,30 +29,30 @@ class EventThread:
 
     def __init__(self, latest: int = 0) -> None:
         self.latest = latest
-        """The id of the event that the next one follows, 0 for none."""
+        """Id of the event that the next one follows, 0 for none."""
         self.visit = -1
         """The latest visit, -1 before the first."""
         self.entry: Event | None = None
-        """The event with which it began."""
+        """The entry event of the visit."""
         self.began = 0.0
-        """The time at which it began, which the machine itself could read."""
+        """Time at which the visit began, as expressions see it."""
         self.fork = 0
-        """The id of the event with which the latest fork began."""
+        """Id of the event with which the latest fork began."""
         self.items: Sequence[Json] = ()
-        """The items of the latest Map."""
+        """Items of the latest Map."""
         self._begin()
 
     def _begin(self) -> None:
         self.handed_over = False
-        """Whether the attempt under way has got as far as its call."""
+        """Whether the current attempt has reached its call."""
         self.quoted: set[str] = set()
-        """What no text of the visit may quote."""
+        """Redacted texts that no text of the visit may quote."""
         self.failing: StateError | None = None
-        """The error with which the latest attempt of a fork has failed."""
+        """Error of the latest failed attempt of a fork."""
         self.run: int | None = None
-        """The id of the event with which the run of a distributed Map succeeded."""
+        """Id of the event with which the run of a distributed Map succeeded."""
         self.succeeded: int | None = None
-        """The id of the event with which a fork succeeded."""
+        """Id of the event with which a fork succeeded."""
 
     def enter(self, visit: int) -> None:
         """Begin a visit without events."""
@@ -70,22 +70,22 @@ class EventSequencer:
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
         self.aws = execution.program.profile.aws
-        """Whether events have AWS's names, and those that AWS has not are left out."""
+        """Whether events have AWS's names and events unknown to AWS are left out."""
         self.redacts = True
-        """Whether events hide what nobody may see."""
+        """Whether details are redacted."""
         self.count = 0
         self.whole = EventThread()
         self.threads: dict[Frame, EventThread] = {}
-        """Those of the machines below the top."""
+        """Threads of the machines below the top."""
         self.failed: set[str] = set()
-        """What no text may quote of visits that have failed: their errors are told elsewhere."""
+        """Redacted texts of failed visits, whose errors appear in other events."""
         self.now = execution.started
-        """The time of the latest event: no later one has an earlier time."""
+        """Time of the latest event: no later event has an earlier time."""
         self.life = execution.with_redrives(0, None)
         """The execution as expressions saw it at this point of the history."""
 
     def thread(self, frame: Frame | None) -> EventThread:
-        """Return the thread of a machine; a new one follows the fork of its machine."""
+        """Return the thread of a machine; a new one starts at the fork of its parent."""
         if frame is None or frame.parent is None:
             return self.whole
         found = self.threads.get(frame)
@@ -103,8 +103,8 @@ class EventSequencer:
     ) -> Event:
         """Return the next event, which follows the latest one of its machine.
 
-        A time before the latest event (a timeout while no process ran, a system clock set back)
-        becomes that of the latest event.
+        A time before the latest event (a timeout while no process ran, a system clock that was set
+        back) becomes that of the latest event.
         """
         strand = self.thread(frame)
         if time > self.now:
@@ -146,17 +146,19 @@ class EventSequencer:
         usage: UsageTotals = NO_USAGE,
         retry: int = 0,
     ) -> Frame:
-        """Return a machine as of a visit, to evaluate pure expressions again."""
+        """Return the frame of a visit, to evaluate pure expressions again."""
         at = frame.replayed(visit, variables, time, usage, retry)
         at.execution = self.life
         return at
 
     def cause(self, error: StateError, frame: Frame, visit: int, state: str) -> str | None:
-        """Return an error's cause; one of the engine names the state and its entry event."""
+        """Return an error's cause; for an error of the engine it names the state and its entry
+        event.
+        """
         if not needs_state_name(error):
             return error.cause
         entry = self.thread(frame).entered(visit)
-        if entry is None:  # it was not entered any more
+        if entry is None:  # the state was not entered
             return f"Before the state '{state}': {error.cause}"
         return (
             f"An error occurred while executing the state '{state}' "

@@ -1,4 +1,4 @@
-"""Events: what a history tells, one by one, in AWS's words where AWS has some."""
+"""Events of a history, with AWS's names where AWS has one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,22 +28,22 @@ __all__ = [
 ]
 
 CREATED = "CheckpointCreated"
-"""The event of a checkpoint."""
+"""Event of a saved checkpoint."""
 FORKED = "ExecutionForked"
-"""The event of an execution that begins at a state of another one."""
+"""Event of an execution that starts at a state of another one."""
 PAUSED, RESUMED = "ExecutionPaused", "ExecutionResumed"
-"""The events of a pause, and of going on after it or from a checkpoint."""
+"""Events of a pause, and of a resumption after it or from a checkpoint."""
 TRUNCATED = "HistoryTruncated"
-"""The event in the place of those that are no longer in memory."""
+"""Event in the place of those that are no longer in memory."""
 MAX_SHOWN = 64 * 1024 * 1024
-"""Bytes of a value that an event is written with."""
+"""Maximum size of a value in a printed event, in bytes."""
 ENDINGS: Mapping[str, str] = {
     "SUCCEEDED": "ExecutionSucceeded",
     "FAILED": "ExecutionFailed",
     "TIMED_OUT": "ExecutionTimedOut",
     "ABORTED": "ExecutionAborted",
 }
-"""The last event by the status of the execution."""
+"""Type of the last event by the status of the execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,19 @@ class Event:
     """One event of an execution's history (Specification 8.14)."""
 
     id: int
-    """1 for the first event of the execution."""
+    """Number of the event, from 1."""
     previous: int
-    """The id of the event that led to this one, 0 for none (AWS, recorded).
+    """Id of the event that led to this one, 0 for none (AWS, recorded).
 
-    Branches and iterations each have a chain of their own; some events end in none, see `_ASIDE`.
+    Branches and iterations each have a chain of their own; `_ASIDE` lists events without
+    successors.
     """
     timestamp: float
     """Epoch seconds."""
     type: str
     """AWS's name where one exists: `TaskStateEntered`, `MapIterationStarted`, ..."""
     path: tuple[str | int, ...]
-    """Where: names of states and indices of branches or items, outermost first."""
+    """Names of states and indices of branches or items, outermost first."""
     details: dict[str, Json]
 
     def to_json(self) -> dict[str, Json]:
@@ -80,17 +81,17 @@ class Event:
 
 
 COPIES = ("input", "parameters", "output")
-"""The details that are data of the state as it is."""
+"""Details that are data of the state, unchanged."""
 _DERIVED = ("arguments", "assignedVariables", "chunk")
-"""Those that are made of it: where anything is hidden, all of them are."""
+"""Details computed from that data; all of them are redacted if any data is."""
 _TEXTS = ("cause", "message", "reason", "key", "keys")
-"""Those that say something in words, and may quote it."""
+"""Texts, which may quote that data."""
 
 
 def redact_details(
     type: str, details: dict[str, Json], redact: Callable[[Json], Json]
 ) -> dict[str, Json]:
-    """Return the details of an event without what nobody may see."""
+    """Return the details of an event without redacted data."""
     derived = (*_DERIVED, "result") if type.startswith("Tool") else _DERIVED
     shown = {key: redact(value) if key in COPIES else value for key, value in details.items()}
     for key in derived:
@@ -102,7 +103,7 @@ def redact_details(
 
 
 def redact_quotes(details: dict[str, Json], quoted: set[str]) -> dict[str, Json]:
-    """Return the details of an event whose texts quote nothing that nobody may see."""
+    """Return the details of an event without quotations of redacted data in its texts."""
     return {
         key: _unquoted(value, quoted)
         if key in _TEXTS
@@ -127,25 +128,27 @@ def credentials(value: Json) -> Json:
 
 
 class HistoryFull(StateError):
-    """The history takes no more events; AWS does not name the state (recorded)."""
+    """Error of an execution whose history is full; AWS does not name the state (recorded)."""
 
     def __init__(self, cause: str | None) -> None:
         super().__init__("States.Runtime", cause)
 
 
 def needs_state_name(error: StateError) -> bool:
-    """Whether the cause is the engine's own and says too little without the state's name."""
+    """Return whether a cause was written by the engine and lacks the state's name."""
     if isinstance(error, RaisedError | HistoryFull):
         return False
     return error.name == "States.Runtime" or isinstance(error, EvaluationFailed)
 
 
 def is_fatal(error: StateError) -> bool:
-    """Whether AWS ends the execution at once, without an event of any machine around."""
+    """Return whether AWS ends the execution immediately, without events of the enclosing
+    machines.
+    """
     return error.name == "States.Runtime" and not isinstance(error, RaisedError)
 
 
 def error_details(error: StateError) -> dict[str, Json]:
-    """Return the error and cause that are there."""
+    """Return `error` and `cause` as far as they are present."""
     both = {"error": error.name, "cause": error.cause}
     return {key: value for key, value in both.items() if value is not None}

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 MAX_CAUSE = 32_768
-"""Characters of a cause, as with AWS."""
+"""Maximum length of a cause in characters, as with AWS."""
 
 
 _OWN = (Suspension, ExecutionCancellation, ExecutionTimeout, BudgetOverrun, KeyboardInterrupt)
@@ -40,7 +40,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def is_control_flow(error: BaseException) -> bool:
-    """Return whether the engine or the process ends or pauses by this exception."""
+    """Return whether an exception is one with which the engine or the process ends or pauses."""
     return isinstance(error, _OWN) or (isinstance(error, GeneratorExit) and _closes(error))
 
 
@@ -121,7 +121,7 @@ def _text(value: object) -> str | None:
 
 
 def bounded_text(text: str) -> str:
-    """Cut a text to the length of a cause."""
+    """Cut a text to the maximum length of a cause."""
     return replace_surrogates(text[:MAX_CAUSE])
 
 
@@ -142,5 +142,5 @@ def exception_message(error: BaseException) -> str:
     """Return the message of an exception of user code, empty if it cannot be read."""
     try:
         return str(error)
-    except Exception:  # foreign code again: even the text of its error may fail
+    except Exception:  # user code: even the text of its error may fail
         return ""

@@ -1,4 +1,4 @@
-"""One run of a program: its identity, what it has spent, and its flat history."""
+"""An execution of a program: its identity, spending and flat history."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -32,7 +32,7 @@ __all__ = ["ARN", "DEFAULT_IDENTITY", "ROLE", "Execution", "Identity", "executio
 
 REGION = "us-east-1"
 ARN = f"arn:aws:states:{REGION}:111111111111"
-"""Ids have the form of AWS's, so that documents which take them apart run unchanged."""
+"""Form of ids, as in AWS, so that documents which parse them work unchanged."""
 ROLE = "arn:aws:iam::111111111111:role/local"
 
 
@@ -40,52 +40,60 @@ class EventChannels(Protocol):
     """The channels to which a document sends events."""
 
     def open(self, place: tuple[str | int, ...], block: Callable[[str], Json]) -> None:
-        """Open the channels of a document that is included at a place; raises StateError."""
+        """Open the channels of an included document.
+
+        Args:
+            place: Path of the Include state.
+            block: Returns a block of the document by its name.
+
+        Raises:
+            StateError: A channel cannot be opened.
+        """
         ...
 
 
 class Identity(NamedTuple):
-    """Who an execution is, beside its workflow and its input."""
+    """Identity of an execution, apart from its workflow and its input."""
 
     name: str | None = None
-    """None for a new one, which gets a name when somebody asks for it."""
+    """Name; None to draw one on first use."""
     workflow_id: str | None = None
-    """The id by which the workflow was asked for, None for that of its name."""
+    """Id by which the workflow was started; None for the one derived from its name."""
     express: bool = False
     asynchronous: bool = False
-    """Whether an express one was started by somebody who does not wait for its end."""
+    """Whether an express execution was started without waiting for its end."""
     requestor: str | None = None
-    """Who has started it."""
+    """Who started it."""
     started: float | None = None
-    """Epoch seconds at which it began, None for now."""
+    """Start in epoch seconds, None for now."""
     limit: float | None = None
-    """Seconds that whoever has started it gives it, beside its own limit."""
+    """Time limit set by its starter in seconds, in addition to its own."""
     redrives: int = 0
-    """How often it went on after its end, from a checkpoint or from where it had failed."""
+    """Number of redrives, and of resumptions from a checkpoint."""
     redriven: float | None = None
-    """When it last did."""
+    """Time of the latest redrive in epoch seconds."""
     rights: tuple[Any, ...] = ()
-    """The tool policies of the executions around it, the outermost first."""
+    """Tool policies of the enclosing executions, outermost first."""
 
 
 DEFAULT_IDENTITY = Identity()
-"""That of an execution of which nothing is known."""
+"""Identity of a new execution without any options."""
 
 
 MANY_ITEMS: Final = "let a distributed Map read them, or raise the bound: --quota max_items=N"
 FAIR: Final = 200_000
-"""Steps of work after which an execution lets others run: about a twentieth of a second."""
+"""Steps of work after which an execution yields to others: about 0.05 seconds."""
 
 
 class Execution:
-    """One run of a program; shared by all of its machines.
+    """An execution of a program; shared by all of its machines.
 
     `started` is in epoch seconds, `deadline` the epoch second at which it times out. Usage is
-    counted here (`usage`, `by_state`, `by_model`), whatever becomes of the states.
+    counted here (`usage`, `by_state`, `by_model`), even for states that fail.
     """
 
-    # What every execution has lies in slots, what only some have in the dictionary; and nothing is
-    # called to make one: an `__init__` would double the price.
+    # Attributes of every execution are slots, optional ones are in the dictionary; there is no
+    # `__init__`, which would double the cost of creating one.
     __slots__ = (
         "__dict__",
         "busy",
@@ -106,43 +114,42 @@ class Execution:
     started: float
     history: list[Any]
     emit: Callable[[Record], object]
-    """Take one history record."""
+    """Record one history record."""
     identity: Identity
     draw: Callable[[], str]
-    """Give it a name where its identity has none."""
+    """Draws a name if the identity has none."""
     usage: UsageTotals
     ledger: Ledger | None
-    """Counts what every level has spent, where a budget limits any."""
+    """Ledger of its budget; None without limits."""
     counter: HistoryCounter | None
-    """Counts the events of the history, where a quota limits them."""
+    """Counter of history events; None without a quota."""
     work: WorkMeter | None
-    """The work of the state that is evaluated now, None before anything was to count."""
+    """Meter of the work of the current state, None before the first evaluation."""
     busy: int
-    """Steps of work since others could run."""
+    """Steps of work since it last yielded to others."""
 
     role: str | None = ROLE
-    """The role that the context object names."""
+    """Role ARN in the context object."""
     index = 0
-    """The number of a child execution."""
+    """Index of a child execution in its Map."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
-    """Reads what was recorded before this process, to stand in front of a flat history."""
+    """Reads the records from before this process, which precede the flat history."""
     listener: Any = None
-    """Takes its events; one that has a method `within` knows who takes those of an execution that a
+    """Receives its events; its method `within`, if any, returns the listener of an execution that a
     state starts."""
     delivery: EventChannels | None = None
-    """Takes events to the channels of the document, where there are any."""
+    """Delivers events to the channels of the document, None without channels."""
     items = 0
-    """Items of its Maps so far."""
+    """Number of items of its Maps so far."""
     recorded = True
-    """Whether there is a history, so that a cause can name an event of it."""
+    """Whether there is a history, so that a cause can refer to its events."""
     context: Mapping[str, Json] | None = None
-    """The context object that the caller gave, None for the true one."""
+    """Context object supplied by the caller, None for the generated one."""
     prices: Mapping[str, Price] = MappingProxyType({})
     child_records: Callable[[Record], object] | None = None
-    """Takes the records of child executions, where more is done with them than to keep what they
-    tell."""
+    """Receives the records of child executions, if they have to be stored."""
     default_tools: Rules | None = None
-    """What the `DefaultTools` of the document came to, once anybody has asked."""
+    """Computed `DefaultTools` of the document, from the first use on."""
 
     def init(
         self,
@@ -153,7 +160,7 @@ class Execution:
         identity: Identity = DEFAULT_IDENTITY,
         draw: Callable[[], str] = str,
     ) -> Self:
-        """Set what every execution has, and return it."""
+        """Set the attributes of every execution and return it."""
         self.program = program
         self.input = data
         self.started = started
@@ -167,7 +174,7 @@ class Execution:
 
     @property
     def whole(self) -> "Execution":
-        """The execution whose history tells of this one."""
+        """The execution whose history contains the events of this one."""
         return self
 
     def meter(self) -> WorkMeter:
@@ -177,21 +184,26 @@ class Execution:
         return self.work
 
     def count_received(self, size: int) -> None:
-        """Count the bytes of a value that came from outside as work, and as held in memory."""
+        """Count the bytes of a value from outside as work and as memory."""
         self.meter().built += size
         self.whole.busy += size // STEP_BYTES
 
     def count_work(self) -> bool:
-        """Count what evaluations have spent as work of the execution.
+        """Count the work of the evaluations of a state and reset its meter.
 
-        Every state has all of the limits of work for itself. Returns whether others are to run now.
+        Returns:
+            Whether the execution should yield to others now.
         """
         if self.work is not None:
             self.busy += self.work.renew()
         return self.busy >= FAIR
 
     def count_items(self, count: int) -> None:
-        """Count items of a Map; raises StateError (States.Runtime) for too many."""
+        """Count items of a Map.
+
+        Raises:
+            StateError: States.Runtime; there are too many.
+        """
         self.items += count
         most = self.program.profile.max_items
         if self.items > most:
@@ -199,72 +211,74 @@ class Execution:
             raise StateError("States.Runtime", cause)
 
     def complete(self, flat: list[Any]) -> None:
-        """Put what was recorded before this process in front of a flat history, once."""
+        """Insert the records from before this process into a flat history, once."""
         if self.earlier is not None:
             earlier, self.earlier = self.earlier, None
             flat[:0] = earlier(flat)
 
     @property
     def name(self) -> str:
-        """The name of the execution."""
+        """Name of the execution."""
         if self.identity.name is None:
-            # Plain agents ask in threads of their own, maybe at once: one draw counts for all.
+            # Plain agents read the name in threads, maybe concurrently: all get the first name.
             name = vars(self).setdefault("drawn", self.draw())
             self.identity = self.identity._replace(name=name)
         return self.identity.name or ""
 
     @property
     def id(self) -> str:
-        """The id of the execution, in the form of AWS's."""
+        """Id of the execution, in AWS's form."""
         return execution_id(self.workflow_id, self.name, self.express)
 
     @property
     def workflow_id(self) -> str:
-        """The id of the workflow, in the form of AWS's."""
+        """Id of the workflow, in AWS's form."""
         return self.identity.workflow_id or f"{ARN}:stateMachine:{self.program.name}"
 
     @property
     def workflow(self) -> str:
-        """The workflow's name, and its part of the ids."""
+        """Name of the workflow, as in ids."""
         return self.workflow_id.rpartition(":stateMachine:")[2]
 
     @property
     def home(self) -> str:
-        """What the ids begin with: partition, region and account."""
+        """Prefix of the ids: partition, region and account."""
         return self.workflow_id.rpartition(":stateMachine:")[0]
 
     @property
     def counts_redrives(self) -> bool:
-        """Whether expressions see how often it was redriven; not in a synchronous one (AWS)."""
+        """Whether expressions see the number of redrives; false for synchronous express executions
+        (AWS).
+        """
         return self.identity.asynchronous or not self.identity.express
 
     @property
     def express(self) -> bool:
-        """Whether it is an express one."""
+        """Whether it is an express execution."""
         return self.identity.express
 
     @property
     def requestor(self) -> str | None:
-        """Who has started it."""
+        """Who started it."""
         return self.identity.requestor
 
     @property
     def rights(self) -> tuple[Any, ...]:
-        """The tool policies of the executions around it, the outermost first."""
+        """Tool policies of the enclosing executions, outermost first."""
         return self.identity.rights
 
     @property
     def redrives(self) -> int:
-        """How often it went on after its end."""
+        """Number of redrives."""
         return self.identity.redrives
 
     @property
     def redriven(self) -> float | None:
-        """When it last did, in epoch seconds."""
+        """Time of the latest redrive in epoch seconds."""
         return self.identity.redriven
 
     def with_redrives(self, redrives: int, redriven: float | None) -> "Execution":
-        """Return this execution as expressions saw it after so many redrives."""
+        """Return this execution as expressions saw it after that number of redrives."""
         if self.redrives == redrives:
             return self
         earlier = copy(self)
@@ -275,7 +289,7 @@ class Execution:
 
     @property
     def deadline(self) -> float | None:
-        """The epoch second at which it times out, None for never; a redrive begins anew."""
+        """Epoch second at which it times out, None for never; a redrive restarts the time limit."""
         quotas = self.program.profile.quotas
         quota = quotas.express_seconds if self.express else quotas.standard_seconds
         limits = (self.program.timeout, self.identity.limit, quota)
@@ -287,17 +301,17 @@ class Execution:
 
     @cached_property
     def definition(self) -> str:
-        """The hash of the document."""
+        """Hash of the document."""
         return definition_hash(self.program.document)
 
     @cached_property
     def by_state(self) -> dict[str, tuple[Decimal, int]]:
-        """Cost and tokens by the name of the state."""
+        """Cost and tokens by name of the state."""
         return {}
 
     @cached_property
     def by_model(self) -> dict[str, tuple[Decimal, int]]:
-        """Cost and tokens by the model that the agent named."""
+        """Cost and tokens by the model that the agent reported."""
         return {}
 
     def account(self, state: str, result: Json) -> CallUsage:
@@ -311,9 +325,12 @@ class Execution:
         return used
 
     def absorb(self, state: str, child: ExecutionSpending, before: ExecutionSpending) -> CallUsage:
-        """Count what an execution that *state* has started has spent since *before*, and return it.
+        """Count the spending of an execution that a state has started, and return it.
 
-        *before* is what of it was counted already.
+        Args:
+            state: Name of the state.
+            child: Spending of the started execution.
+            before: The part that is already counted.
         """
         cost = child.usage.cost - before.usage.cost
         tokens = child.usage.tokens - before.usage.tokens
@@ -326,13 +343,13 @@ class Execution:
 
     @property
     def charged(self) -> Decimal:
-        """What it counts as having spent, with what was assumed of calls that broke off."""
+        """Cost of the execution including amounts assumed for interrupted calls."""
         cost = self.usage.cost
         return cost if self.ledger is None else cost + self.ledger.assumed["MaxCost"]
 
     @property
     def spent(self) -> ExecutionSpending:
-        """What it has spent so far."""
+        """Return its spending so far."""
         assumed = UNSPENT.assumed if self.ledger is None else self.ledger.assumed
         return ExecutionSpending(self.usage, self.by_model, assumed)
 
@@ -343,7 +360,7 @@ class Execution:
 
 
 def execution_id(workflow_id: str, name: str, express: bool) -> str:
-    """Return the id of an execution, in the form of AWS's."""
+    """Return the id of an execution, in AWS's form."""
     prefix, _, workflow = workflow_id.rpartition(":stateMachine:")
     if express:
         return f"{prefix}:express:{workflow}:{name}:{name}"

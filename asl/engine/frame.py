@@ -1,4 +1,4 @@
-"""The frame: what one machine in flight is, as its states, expressions and effects see it."""
+"""The frame: the state of one running machine, as its states, expressions and effects see it."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -21,18 +21,18 @@ from asl.states.effects import ABSENT, DistributedRun, Effects, MapEntry, Record
 __all__ = ["NO_VARIABLES", "Frame"]
 
 NO_VARIABLES: dict[str, Json] = {}
-"""Never changed: a machine's variables are replaced."""
+"""Shared and never changed: a machine's variables are replaced as a whole."""
 
 
 class Frame:
-    """One machine in flight; strictly sequential (protocol `asl.states.effects.Frame`).
+    """A running machine; strictly sequential (protocol `asl.states.effects.Frame`).
 
-    `visit` counts the states that this machine has entered and never restarts, so that
-    `(path, visit)` names a state's visit for ever. `variables` holds the machine's own variables
-    over those of the machines around it; it is replaced, never changed.
+    `visit` counts the states that this machine has entered and never restarts, so that `(path,
+    visit)` identifies a visit for ever. `variables` holds the machine's own variables over those of
+    the enclosing machines; it is replaced, never changed.
     """
 
-    # As with an execution: slots for what every machine has, and no `__init__`.
+    # As with an execution: slots for attributes of every machine, and no `__init__`.
     __slots__ = (
         "__dict__",
         "data",
@@ -59,48 +59,47 @@ class Frame:
     parent: "Frame | None"
     index: int
     origin: Origin
-    """The state, visit and ordinal of the parent in which this machine was forked."""
+    """State, visit and ordinal of the parent's effect that forked this machine."""
     forking: Origin
-    """The origin of the machines that this one forks now."""
+    """Origin of the machines that this one is forking."""
     item: Json
     entered: float
-    """When the effect under way was entered; a retry does not enter again."""
+    """Time at which the current effect was entered; a retry does not enter again."""
     source = ""
-    """Where the item of a distributed Map comes from."""
+    """Source of an item of a distributed Map."""
     _usage: UsageTotals | None = None
     draws = (-1, 0)
-    """The visit of the last random draw, and how many there were in it."""
+    """Visit of the last random draw, and the number of draws in it."""
     _performed = (-1, 0)
-    """The visit of the last effect that was counted, and its ordinal."""
+    """Visit of the last counted effect, and its ordinal."""
     _replay: WorkMeter | None = None
-    """The work of evaluations that are made again, None for a machine that runs."""
+    """Work of repeated evaluations, None for a running machine."""
     spending: Account | None = None
-    """What the latest visit with a budget has spent."""
+    """Account of the latest visit with a budget."""
     around: tuple[Origin, list[Account]] | None = None
-    """The origin of the machines forked last, and the accounts around these."""
+    """Origin of the machines forked last, and the accounts around them."""
     partial_answer: str | None = None
-    """What the latest agent has said piece by piece, while it may not be shown; None for nothing
-    of that kind."""
+    """Streamed text of the latest agent that may not be shown yet; None without such text."""
     progress: Told | None = None
-    """What was told of the progress of the latest visit."""
+    """Reported progress of the latest visit."""
     destinations: Mapping[str, Any] | None = None
-    """Where the latest visit puts what its blocks put into its output, as far as that is computed
+    """Computed paths of block outputs in the output of the latest visit
     (`asl.states.blocks.base.Destination`)."""
     filled: Json = None
-    """The values that the data has filled in, in the machine of an included document."""
+    """Parameter values computed from data, in the machine of an included document."""
     scope: DocumentScope | None = None
-    """What the blocks of an included document say, in the frame of its machine."""
+    """Block settings of an included document, in the frame of its machine."""
     stops_children = False
-    """Whether the machines that this one has forked are being stopped."""
+    """Whether the forked machines are being stopped."""
     log: Any = None
-    """What a host that keeps a journal remembers of the machine."""
+    """Journal state of the machine (`asl.effects.journaled.log.MachineLog`)."""
     _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
-    """The visit of the last retry, and `attempts` in it."""
+    """Visit of the last retry, and `attempts` in it."""
     unsaved = (-1, 0, 0.0)
-    """The visit at which automatic checkpoints were last thought of, the transitions since the
-    latest of them, and when that was."""
+    """State of automatic checkpoints: visit of the last check, transitions since the latest
+    checkpoint, and its time."""
     resumed: tuple[int, Json] | None = None
-    """The visit with which the machine went on from a checkpoint, and what that is called."""
+    """Visit at which the machine resumed from a checkpoint, and the checkpoint's id."""
 
     def init(
         self,
@@ -111,7 +110,7 @@ class Frame:
         now: float,
         variables: dict[str, Json] = NO_VARIABLES,
     ) -> Self:
-        """Stand at *step*, and return it."""
+        """Set the attributes of every machine, at the start of *step*, and return it."""
         self.execution = execution
         self.effects = effects
         self.step = step
@@ -125,7 +124,7 @@ class Frame:
         return self
 
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> "Frame":
-        """Return the frame of a machine that this one forks, standing at its start."""
+        """Return the frame of a machine that this one forks, at its first state."""
         made = Frame()
         made.execution, made.effects, made.step = self.execution, self.effects, machine.start
         made.data, made.now, made.variables = data, self.now, self.variables
@@ -135,11 +134,11 @@ class Frame:
         return made
 
     def begin_fork(self) -> None:
-        """Say that the effect under way is a fork; it is, before its first child is made."""
+        """Mark the current effect as a fork, before its first child is created."""
         self.forking = self.step, self.visit, self.ordinal
 
     def is_stopped(self) -> bool:
-        """Whether a fork is being stopped that this machine belongs to."""
+        """Whether a fork that contains this machine is being stopped."""
         around = self.parent
         while around is not None:
             if around.stops_children:
@@ -148,7 +147,9 @@ class Frame:
         return False
 
     def selector_frame(self) -> "Frame":
-        """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
+        """Return the frame in which `ItemSelector` is evaluated: the item, in the parent's
+        state.
+        """
         at = self.replayed(-1, self.variables, self.now, self.usage)
         at._replay = None
         if self.parent is not None:
@@ -164,7 +165,7 @@ class Frame:
         usage: UsageTotals,
         retries: int = 0,
     ) -> "Frame":
-        """Return this frame as it was at *visit*, to run pure states or expressions again."""
+        """Return this frame as of *visit*, to run pure states or expressions again."""
         at = Frame().init(self.execution, self.effects, self.step, None, now, variables)
         at.parent, at.index, at.item, at.visit = self.parent, self.index, self.item, visit
         if self.parent is not None:
@@ -175,44 +176,49 @@ class Frame:
 
     @property
     def work(self) -> WorkMeter:
-        """The work of all evaluations since the state was entered, or since its effect ended."""
+        """Work of all evaluations since the state was entered, or since its effect ended."""
         if self._replay is not None:
             return self._replay
         return self.execution.work or self.execution.meter()
 
     @property
     def emit(self) -> Callable[[Record], object]:
-        """Take one history record; observation only."""
+        """Function that takes one history record; without influence on the machine."""
         return self.execution.emit
 
     def run(
         self, machine: Machine, label: str, express: bool, pure: bool, tells: bool
     ) -> DistributedRun:
-        """Begin a run of a distributed Map whose children run *machine*.
+        """Start a run of a distributed Map.
 
-        *pure* says that they reach no world, *tells* that what they tell follows from what they do.
+        Args:
+            machine: Machine of the child executions.
+            label: Label of the run in ids.
+            express: Whether the children are express executions.
+            pure: Whether the children perform no effects.
+            tells: Whether the children emit events of blocks.
         """
         from asl.engine.map_run import MapRun
 
         return MapRun(self, machine, label, express, pure, tells)
 
     def open_channels(self, scope: DocumentScope) -> None:
-        """Open the channels of a document that the present state includes, if it has any."""
+        """Open the channels of a document that the current state includes, if it has any."""
         delivery = self.execution.delivery
         if delivery is not None:
             delivery.open((*self.place, self.step.name), scope.block)
 
     def listening(self) -> Any:
-        """Return who listens to an execution that the present state starts, None for nobody."""
+        """Return the listener of an execution that the current state starts, None without one."""
         within = getattr(self.execution.listener, "within", None)
         return None if within is None else within((*self.place, self.step.name))
 
     def note(self, event: str, details: dict[str, Json]) -> None:
-        """Put an event of the present state into the history."""
+        """Record an event of the current state in the history."""
         self.execution.emit((NOTED, self.now, self, self.visit, self.step, event, details))
 
     def describe(self) -> dict[str, Json]:
-        """Return what AWS tells of the machine's execution, apart from what it came to."""
+        """Return AWS's description of the machine's execution, without its result."""
         execution = self.execution
         return {
             "ExecutionArn": execution.id,
@@ -227,17 +233,17 @@ class Frame:
 
     @property
     def execution_id(self) -> str:
-        """The id of the execution that the machine belongs to."""
+        """Id of the execution."""
         return self.execution.id
 
     @property
     def workflow(self) -> str:
-        """The name of the workflow."""
+        """Name of the workflow."""
         return self.execution.workflow
 
     @property
     def path(self) -> str:
-        """The path of forks from the top machine down to this one: `/Each@12.0[17]`."""
+        """Path of forks from the top machine to this one, such as `/Each@12.0[17]`."""
         if self.parent is None:
             return ""
         step, visit, ordinal = self.origin
@@ -245,35 +251,35 @@ class Frame:
 
     @property
     def place(self) -> tuple[str | int, ...]:
-        """The same as names of states and indices of branches or items, outermost first."""
+        """The same path as names of states and indices of branches or items, outermost first."""
         if self.parent is None:
             return ()
         return (*self.parent.place, self.origin[0].name, self.index)
 
     @property
     def scopes(self) -> list[DocumentScope]:
-        """What the documents say that are included around, the outermost first."""
+        """Block settings of the enclosing included documents, outermost first."""
         around = [] if self.parent is None else self.parent.scopes
         return around if self.scope is None else [*around, self.scope]
 
     @property
     def requestor(self) -> str | None:
-        """Who has started the execution, None where nobody said."""
+        """Who started the execution, None if unknown."""
         return self.execution.requestor
 
     @property
     def key(self) -> str:
-        """The key of the effect under way; it names answers, children and requests."""
+        """Key of the current effect; it identifies answers, children and requests."""
         return f"{self.visit_key}.{self.ordinal}"
 
     @property
     def visit_key(self) -> str:
-        """The key of the visit under way; the same for all of its effects."""
+        """Key of the current visit; the same for all of its effects."""
         return f"{self.path}/{escape(self.step.name)}@{self.visit}"
 
     @property
     def ordinal(self) -> int:
-        """How many effects of the visit were counted before the one under way."""
+        """Number of effects of the visit counted before the current one."""
         visit, ordinal = self._performed
         return ordinal if visit == self.visit else 0
 
@@ -285,17 +291,23 @@ class Frame:
         return ordinal
 
     def next_effect(self, path: str | None = None) -> str:
-        """Count an effect of the visit and return its key; *path* is the machine's, if known."""
+        """Count an effect of the visit and return its key.
+
+        Args:
+            path: Path of the machine if known, else None.
+        """
         ordinal = self.count_effect()
         path = self.path if path is None else path
         return f"{path}/{escape(self.step.name)}@{self.visit}.{ordinal}"
 
     def show_usage(self, usage: UsageTotals | None) -> None:
-        """Let expressions see what the execution had spent when a recorded answer came."""
+        """Set the usage that expressions see, as of a recorded answer; None for the current
+        usage.
+        """
         self._usage = usage
 
     def position(self) -> dict[str, Json]:
-        """Return where the machine stands, at the beginning of its visit, as JSON."""
+        """Return the position of the machine at the beginning of its visit, as JSON."""
         position: dict[str, Json] = {
             "state": self.step.name,
             "visit": self.visit,
@@ -310,10 +322,13 @@ class Frame:
         return position
 
     def interrupted_position(self, failed: bool) -> dict[str, Json]:
-        """Return from where the machine can go on though it was cut off in the middle of a visit.
+        """Return the position from which a machine that was interrupted in a visit continues.
 
-        A state that has failed is tried anew, and counts no retries; the children of a fork keep
-        what they came to. A state that was cut off goes on with the effect under way.
+        A failed state starts again without counted retries; finished children of a fork are reused.
+        A state that was interrupted continues with the current effect.
+
+        Args:
+            failed: Whether the state has failed.
         """
         position = self.position()
         position["again"] = True
@@ -325,12 +340,14 @@ class Frame:
         return position
 
     def discard(self) -> None:
-        """Keep nothing of what the state has forked: redriven, it does all of it again (AWS)."""
+        """Discard the results of forked machines: a redrive performs the state from its beginning
+        (AWS).
+        """
         self.forking = self.step, self.visit, -1
 
     def restore(self, position: Json) -> None:
-        """Stand where the machine stood when *position* was taken."""
-        state = position["state"]  # None where nothing is left to do
+        """Restore the machine at a position."""
+        state = position["state"]  # None if nothing is left to do
         self.step = None if state is None else self.step.siblings[state]  # type: ignore[assignment]
         self.data, self.variables = position["data"], position["variables"]
         self.visit, self.now = position["visit"], position["now"]
@@ -349,31 +366,32 @@ class Frame:
 
     @property
     def token(self) -> str:
-        """The task token of the attempt under way, the same when the execution is repeated."""
+        """Task token of the current attempt, the same when the execution is repeated."""
         again = (self.execution.redrives,) if self.execution.redrives else ()
         return digest(self.execution.id, self.visit_key, self.retries, *again)
 
     @property
     def child_name(self) -> str:
-        """The name of the execution that the attempt under way starts: no other has the same.
-
-        After a redrive it is still that one, which goes on.
+        """Name of the execution that the current attempt starts; unique, and the same after a
+        redrive.
         """
         execution = self.execution
         return f"{execution.name}.{digest(execution.id, self.visit_key, self.retries)[:12]}"
 
     @property
     def usage(self) -> UsageTotals:
-        """Totals of the whole execution; as they were then, in a frame that replays."""
+        """Totals of the execution; in a replayed frame those at that time."""
         return self._usage or self.execution.usage
 
     def price(self, model: str) -> Decimal | None:
-        """Return the price of one input token of *model*, None if it is not known."""
+        """Return the price of one input token of *model*, None if it is unknown."""
         price = self.execution.prices.get(model)
         return None if price is None else price.input
 
     def entropy(self) -> int:
-        """Return 128 bits that depend on the execution, the visit and the draw alone."""
+        """Return 128 bits that depend only on the execution, the visit and the number of the
+        draw.
+        """
         visit, draws = self.draws
         self.draws = self.visit, draws + 1 if visit == self.visit else 1
         return int(digest(self.execution.id, self.path, *self.draws)[:32], 16)
@@ -390,13 +408,13 @@ class Frame:
         return used
 
     def remaining(self) -> dict[str, dict[str, Json]]:
-        """Return what may still be spent, by `workflow` and `state`."""
+        """Return the remaining amounts of limits, by `workflow` and `state`."""
         ledger = self.execution.ledger
         return {"workflow": {}, "state": {}} if ledger is None else ledger.remaining(self)
 
     @property
     def attempts(self) -> dict[int, tuple[int, float]]:
-        """The retries of each retrier in this visit and its last delay, by its position."""
+        """Number of retries and last delay of each retrier in this visit, by its index."""
         visit, attempts = self._tried
         if visit != self.visit:
             attempts = {}
@@ -405,12 +423,16 @@ class Frame:
 
     @property
     def retries(self) -> int:
-        """How often the present visit has been retried, all retriers together."""
+        """Number of retries of the current visit by all retriers."""
         visit, attempts = self._tried
         return sum(made for made, _ in attempts.values()) if visit == self.visit else 0
 
     def context(self, root: str, at: StateView) -> Json:
-        """Return one member of the context object (Specification 3.10); KeyError if absent."""
+        """Return one member of the context object (Specification 3.10).
+
+        Raises:
+            KeyError: There is no such member.
+        """
         given = self.execution.context
         return _CONTEXT[root](self, at) if given is None else given[root]
 
@@ -455,7 +477,7 @@ def _task(frame: Frame, at: StateView) -> Json:
 
 
 def digest(*parts: object) -> str:
-    """Return a hash, in 64 hexadecimal digits, of what identifies something within an execution."""
+    """Return a hash of 64 hexadecimal digits that identifies something within an execution."""
     from hashlib import sha256
 
     return sha256("\n".join(map(str, parts)).encode()).hexdigest()

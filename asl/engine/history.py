@@ -1,8 +1,8 @@
-"""History: flat records become events, on demand.
+"""History: flat records expanded into events, on demand.
 
-A stretch of pure states is one record; its events come from running the stretch again, one state
-at a time, on the data that it began with. Nothing is lost and nothing is stored twice. The same
-expander serves a finished history and a listener to a running one.
+A stretch of pure states is one record; its events are computed by running the stretch again from
+its input, one state at a time. Nothing is lost and nothing is stored twice. The same expander
+serves a finished history and a listener of a running execution.
 """
 
 from collections.abc import Iterator
@@ -36,29 +36,30 @@ __all__ = ["HistoryExpander"]
 
 
 class HistoryExpander(EventSequencer):
-    """Turns records into events, in order; `feed` each record once."""
+    """Expands records into events, in order; `feed` each record once."""
 
     def __init__(self, execution: Execution) -> None:
         super().__init__(execution)
         self.origins: dict[StateError, tuple[Frame, int, str]] = {}
-        """The frame, the visit and the state in which each error came up."""
+        """Frame, visit and state in which each error was raised."""
         self.explained: StateError | None = None
-        """The latest error that an event of its own has told of."""
+        """The latest error with an `EvaluationFailed` event."""
         self.fatal = False
-        """Whether an error is under way that ends the execution without further events."""
+        """Whether an error is propagating that ends the execution without further events."""
         self.cut_by: int | None = None
-        """The last event of a machine that has just failed: what it cuts off follows that."""
+        """Last event of a machine that has just failed: events of the siblings that it stops follow
+        it."""
         quota = execution.program.profile.quotas.history_events
         self.most = None if quota is None or execution.express else quota - 1
-        """The number of events after which only the end of the execution follows."""
+        """Number of events after which only the end of the execution follows."""
         self.full = False
-        """Whether there were more."""
+        """Whether events were left out for that reason."""
         tracked = execution.program.tracks_progress and execution.recorded
         self.progress = ProgressTracker(execution) if tracked else None
-        """Says what progress follows from the records, where anybody wants to know."""
+        """Derives progress from the records; None if nothing is tracked."""
 
     def load_progress(self, flat: list[Any]) -> None:
-        """Count the progress that earlier records stand for, once; of them nothing else is told."""
+        """Count the progress of earlier records, once, without events."""
         if self.progress is not None and not self.progress.loaded:
             earlier = HistoryExpander(self.execution)
             for record in each_record(flat):
@@ -78,14 +79,14 @@ class HistoryExpander(EventSequencer):
     def end(self, status: str, time: float, details: dict[str, Json]) -> Event:
         """Return the last event; *status* is the execution's.
 
-        An end from outside follows nothing (AWS, recorded).
+        An end from outside has no predecessor (AWS, recorded).
         """
         if status in ("TIMED_OUT", "ABORTED"):
             self.whole.latest = 0
         return self.event(None, time, ENDINGS[status], (), details)
 
     def feed(self, record: Record) -> Iterator[Event]:
-        """Yield the events that one record stands for."""
+        """Yield the events of one record."""
         if record[0] == kinds.TOLD:
             yield self._of_child(record)
             return
@@ -122,7 +123,7 @@ class HistoryExpander(EventSequencer):
             yield event
 
     def _of_child(self, record: Record) -> Event:
-        """Return the event that a child execution has told; its path is the whole one."""
+        """Return the event of a block in a child execution; its path is the complete one."""
         path, type, details = record[5:]
         event = self.event(None, record[1], type, tuple(path), details)
         if self.progress is not None:
@@ -132,7 +133,7 @@ class HistoryExpander(EventSequencer):
     def _fed(self, record: Record) -> Iterator[Event]:
         kind, time, frame, visit, step, *rest = record
         if frame.parent is not None and frame.origin[0].type == "Debate":
-            # A turn that is taken beside others is told like any other: by its debate alone.
+            # Concurrent turns have no events of their own either: their debate has them.
             if kind != kinds.NOTED:
                 return
             frame, (step, visit, _) = frame.parent, frame.origin
@@ -143,7 +144,7 @@ class HistoryExpander(EventSequencer):
         yield from _EXPAND[kind](self, time, frame, visit, step, *rest)
 
     def _told(self, frame: Frame, time: float, step: Step, data: Json) -> Iterator[Event]:
-        """Yield what the dialect of the document tells of a state that is entered."""
+        """Yield the events of the document's dialect for a state that is entered."""
         told = self.execution.program.entry_events
         if told is not None:
             for type, details in told(step.name, step.type, step.siblings, data):
@@ -160,9 +161,9 @@ class HistoryExpander(EventSequencer):
         return self.state_event(frame, time, step, f"{step.type}StateExited", details)
 
     def _iteration(self, frame: Frame, time: float, what: str, **more: Json) -> Iterator[Event]:
-        """Yield the event of an iteration; branches have none, as with AWS.
+        """Yield the event of an iteration.
 
-        Nor has an iteration that is an execution by itself.
+        Branches have none, as with AWS, nor has an iteration that is an execution of its own.
         """
         parent = frame.parent
         if parent is None or parent.execution is not frame.execution:
@@ -174,7 +175,7 @@ class HistoryExpander(EventSequencer):
             yield self.event(frame, time, f"MapIteration{what}", frame.place, details)
 
     def _ended(self, frame: Frame) -> None:
-        """Let the parent's chain go on from the machine that ended last."""
+        """Continue the parent's chain from the machine that ended last."""
         if frame.parent is not None:
             self.thread(frame.parent).latest = self.thread(frame).latest
 
@@ -199,7 +200,7 @@ class HistoryExpander(EventSequencer):
         at, strand = self.replayed(frame, time, first, variables, usage), self.thread(frame)
         for entered in range(first, visit):
             assert step is not None
-            if entered > strand.visit:  # else it is redriven
+            if entered > strand.visit:  # otherwise the state is redriven
                 yield from self._told(frame, time, step, data)
                 yield self.entered(frame, time, entered, step, data)
             before = at.variables
@@ -212,7 +213,7 @@ class HistoryExpander(EventSequencer):
         if after is None:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
-            self.threads.pop(frame, None)  # nothing follows in it
+            self.threads.pop(frame, None)  # the machine has no further events
         elif after.work is not None:
             if visit > strand.visit:
                 yield from self._told(frame, time, after, data_now)
@@ -220,7 +221,7 @@ class HistoryExpander(EventSequencer):
             yield from self._begun(time, frame, visit, after, data_now, variables_now, usage, 0)
 
     def _know_item(self, frame: Frame) -> None:
-        """Give the item of its iteration to a frame that comes from a store, which keeps none."""
+        """Set the item of the iteration in a frame from a store, which does not store items."""
         parent = frame.parent
         if parent is None or frame.item is not ABSENT or parent.execution is not frame.execution:
             return
@@ -238,9 +239,11 @@ class HistoryExpander(EventSequencer):
         usage: UsageTotals,
         retry: int,
     ) -> Iterator[Event]:
-        """Yield the events of an attempt; what was handed over is computed again, being pure."""
+        """Yield the events of an attempt; its parameters are computed again, because they are
+        pure.
+        """
         at, strand = self.replayed(frame, time, visit, variables, usage, retry), self.thread(frame)
-        assert strand.entry is not None  # an attempt is made of what was entered
+        assert strand.entry is not None  # an attempt starts from the entered data
         at.step, at.entered = step, strand.began
         strand.handed_over = False
         try:
@@ -313,14 +316,14 @@ class HistoryExpander(EventSequencer):
             yield self._fork_failed(time, frame, step, error)
         elif step.forks:
             strand.failing = error
-            if answer is not ABSENT:  # it is what becomes of its result that failed
+            if answer is not ABSENT:  # the task succeeded; processing its result failed
                 yield self._fork_succeeded(time, frame, step)
         yield from self._explained(time, frame, visit, step, error)
 
     def _attempt_failed(
         self, time: float, frame: Frame, step: Step, error: StateError, answer: Json
     ) -> Iterator[Event]:
-        if self.aws and answer is not ABSENT:  # it is what becomes of its result that failed
+        if self.aws and answer is not ABSENT:  # the task succeeded; processing its result failed
             yield self._of_task(time, frame, step, "Succeeded", {"output": answer})
         elif self.thread(frame).handed_over or not (
             self.aws or isinstance(error, EvaluationFailed)
@@ -345,7 +348,7 @@ class HistoryExpander(EventSequencer):
     def _explained(
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError
     ) -> Iterator[Event]:
-        """Yield the event of an expression that failed, once for every failure."""
+        """Yield the event of a failed expression, once per failure."""
         if not isinstance(error, EvaluationFailed) or error is self.explained:
             return
         self.explained = error
@@ -403,7 +406,7 @@ class HistoryExpander(EventSequencer):
         if following is None:
             yield from self._iteration(frame, time, "Succeeded")
             self._ended(frame)
-            self.threads.pop(frame, None)  # nothing follows in it
+            self.threads.pop(frame, None)  # the machine has no further events
 
     def _broken(
         self, time: float, frame: Frame, visit: int, step: Step | None, error: StateError
@@ -411,7 +414,7 @@ class HistoryExpander(EventSequencer):
         if step is not None:
             self.origins.setdefault(error, (frame, visit, step.name))
         self.fatal = self.aws and is_fatal(error)
-        if self.fatal and step is not None and step.forks:  # its own failure follows that
+        if self.fatal and step is not None and step.forks:  # its own failure follows
             strand = self.thread(frame)
             strand.latest = strand.succeeded or strand.latest
         if not self.fatal:
@@ -439,14 +442,14 @@ class HistoryExpander(EventSequencer):
     def _catcher_failed(
         self, time: float, frame: Frame, step: Step, error: StateError
     ) -> Iterator[Event]:
-        """Yield the failure of a fork whose catcher fails: it leads to nothing (recorded)."""
+        """Yield the failure of a fork whose catcher fails; nothing follows it (recorded)."""
         strand = self.thread(frame)
         before = strand.latest
         yield self._fork_failed(time, frame, step, error)
         strand.latest = before
 
     def _aborted(self, time: float, frame: Frame, visit: int, step: Step | None) -> Iterator[Event]:
-        """Yield what is told of a machine that was given up; *step* is what a failure cut off."""
+        """Yield the events of an aborted machine; *step* is the state that a failure stopped."""
         if self.aws and self.cut_by is not None:
             self.thread(frame).latest = self.cut_by
         if not self.fatal and not (self.aws and step is None):
@@ -454,7 +457,7 @@ class HistoryExpander(EventSequencer):
             yield from self._state_aborted(time, frame, step)
 
     def _state_aborted(self, time: float, frame: Frame, step: Step | None) -> Iterator[Event]:
-        """Yield the end of a state in a machine that does not go on."""
+        """Yield the end of a state in a machine that does not continue."""
         if self.aws and frame.parent is not None and step is not None and step.work is not None:
             yield self.state_event(frame, time, step, f"{step.type}StateAborted", {})
 

@@ -39,26 +39,30 @@ class HistoryCounter:
     ) -> None:
         self.most = most
         self.take = take
-        """Takes the records on."""
+        """Receives the counted records."""
         self.left = most - ENDS
         self.count_events = count_events
-        """Returns the number of events in the history, None if it is full already; None for an
-        execution without a history."""
+        """Returns the number of events in the history, None if it is full; None for an execution
+        without a history."""
 
     def emit(self, record: Record) -> None:
-        """Count a record and hand it on."""
+        """Count a record and pass it on."""
         self.take(record)
         if record:
             self.left -= _events_of(record)
 
     def room(self) -> int:
-        """Return the number of pure states that the history has room for."""
+        """Return the number of pure states that fit in the history."""
         if self.left < ENDS and self.count_events is not None:
             self.recount()
         return max(0, self.left) // 2
 
     def check(self) -> None:
-        """Raise HistoryFull if the records stand for more events than fit."""
+        """Check that the events of the records fit.
+
+        Raises:
+            HistoryFull: They do not.
+        """
         if self.left < 0 and self.count_events is not None:
             self.recount()
         if self.left < 0:
@@ -70,14 +74,14 @@ class HistoryCounter:
         return HistoryFull(cause)
 
     def recount(self) -> None:
-        """Count the events that the history has."""
+        """Count the actual events of the history."""
         assert self.count_events is not None
         count = self.count_events()
         self.left = -1 if count is None else self.most - 1 - count
 
 
 def _events_of(record: Record) -> int:
-    """Return the greatest number of events that a record stands for."""
+    """Return the maximum number of events of a record."""
     kind, _, frame, visit, step = record[:5]
     if kind == STRETCH:
         length: int = record[9]
@@ -101,14 +105,14 @@ def _events_of(record: Record) -> int:
 
 
 def _begun(step: Step) -> int:
-    """Return the number of events of an attempt that begins."""
+    """Return the number of events at the start of an attempt."""
     if step.forks:
         return 1
     return 2 if step.type == "Task" else 0
 
 
 def _is_iteration(frame: Frame) -> bool:
-    """Return whether a machine has events of its beginning and its end."""
+    """Return whether a machine has events for its start and its end."""
     parent = frame.parent
     if parent is None or parent.execution is not frame.execution:
         return False

@@ -1,8 +1,8 @@
 """The interpreter: one loop that runs every machine (the workflow, each branch, each iteration).
 
 It runs the longest stretch of pure states synchronously, awaits only effects
-(`asl.states.effects.Effects`) and the agents that these have called for it, and applies Retry and
-Catch. It has no clock, event loop or randomness of its own, so that any runtime can drive it.
+(`asl.states.effects.Effects`) and agents that these have called, and applies Retry and Catch. It
+has no clock, event loop or randomness of its own, so that any runtime can drive it.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,15 @@ from asl.states.errors import CallbackError
 __all__ = ["UNFINISHED", "begin", "interpret", "run_pure_states"]
 
 MAX_DELAY = 99_999_999.0
-"""Seconds that an uncapped back-off may reach."""
+"""Maximum back-off in seconds without `MaxDelaySeconds`."""
 
 TICK = 10_000
-"""Pure states between two calls of `Effects.yield_`: an endless loop of them stays cancellable."""
+"""Number of pure states between two calls of `Effects.yield_`, which keep an endless loop
+cancellable."""
 EFFECT = 400
-"""What an effect counts as, in steps of work, besides what is evaluated."""
+"""Steps of work that an effect counts as, in addition to its evaluations."""
 SERIES = FAIR // EFFECT
-"""Effects of a machine after which others may run, whatever was evaluated for them."""
+"""Number of effects after which a machine yields to others, regardless of its work."""
 _TICK = range(1, TICK + 1)
 _ONE = range(1, 2)
 
@@ -52,7 +53,7 @@ def begin(
         effects: Performs the effects of its states, and takes its records.
         identity: Identity of the execution; it starts now by default.
         draw: Returns a name for an execution without one.
-        history: The list to which the effects append records, for a `Result`.
+        history: List to which the effects append records, for a `Result`; None for no history.
     """
     began = identity.started
     if began is None:
@@ -93,7 +94,11 @@ def run_pure_states(frame: Frame) -> Json:
 
 
 async def interpret(frame: Frame) -> Json:
-    """Run a machine from its current state; return its output or raise StateError."""
+    """Run a machine from its current state and return its output.
+
+    Raises:
+        StateError: The machine fails.
+    """
     execution, data = frame.execution, frame.data
     step: Step | None = frame.step
     visit, visited = frame.visit, 0
@@ -136,7 +141,7 @@ async def interpret(frame: Frame) -> Json:
                         break
             finally:
                 frame.visit = visit = visit + visited
-                # Where something happens between two states, the next one is not entered yet.
+                # With a hook between states, the next one is not entered yet.
                 emit((STRETCH, frame.now, frame, visit, None if between and visited else step,
                       first, given, variables, execution.usage, visited, data,
                       frame.variables))  # fmt: skip
@@ -169,7 +174,7 @@ async def interpret(frame: Frame) -> Json:
                     else:
                         try:
                             output = await asked
-                        except BaseException as error:  # foreign code; what is not its own flies on
+                        except BaseException as error:  # user code; other exceptions propagate
                             blamed = direct.map_error(frame, call, error)
                             raise blamed from cause_for(blamed, error)
                         output = direct.accept_answer(frame, call, output)
@@ -202,10 +207,10 @@ async def interpret(frame: Frame) -> Json:
 
 
 def _broken(frame: Frame, step: Step | None, data: Json, error: StateError, visited: int) -> None:
-    """Record the failure of a machine; *visited* counts the pure states just run."""
+    """Record the failure of a machine; *visited* is the number of pure states just run."""
     if step is not None:
         frame.step, frame.data = step, data
-        if visited and step.work is None:  # the state that failed is counted already
+        if visited and step.work is None:  # the failed state is counted already
             frame.visit -= 1
     frame.execution.emit((BROKEN, frame.now, frame, frame.visit, step, error))
 
@@ -235,8 +240,9 @@ async def _recovered(
 ) -> tuple[Json, Step | None] | None:
     """Retry or catch a failed attempt of the current state; raise the error if neither applies.
 
-    Returns None if the state runs again (the back-off is over), else the output and the next
-    state of a catcher.
+    Returns:
+        None if the state runs again (the back-off is over), else the output and the next state of a
+        catcher.
     """
     emit, visit, data, variables = frame.execution.emit, frame.visit, frame.data, frame.variables
     emit((FAILED, frame.now, frame, visit, step, failure, answer))
@@ -267,7 +273,7 @@ def _error_output(frame: Frame, failure: StateError) -> Json:
 
 
 def _cause(frame: Frame, failure: StateError) -> str | None:
-    """Return a cause as AWS gives it: one of the engine names the state and its entry event."""
+    """Return a cause in AWS's form: one of the engine names the state and its entry event."""
     if not (frame.execution.recorded and needs_state_name(failure)):
         return failure.cause
     return open_live_history(frame.execution).cause(failure)
@@ -291,8 +297,8 @@ def _check_size(frame: Frame, value: Json) -> None:
 def _retry_delay(frame: Frame, retriers: tuple[Retrier, ...], error: StateError) -> float | None:
     """Return the seconds to wait before the state runs again, None if it does not.
 
-    The first retrier that matches decides, even when it is exhausted; each one has its own
-    counter for the visit (Specification 4.3).
+    The first matching retrier decides, even if it is exhausted; each one has its own counter for
+    the visit (Specification 4.3).
     """
     for index, retrier in enumerate(retriers):
         if retrier.matches(error):

@@ -1,9 +1,9 @@
-"""The journal: what is kept of an execution so that it survives, as plain JSON.
+"""The journal: the stored content of an execution, as plain JSON.
 
-An execution is a tree of machines. Each machine has at most one *position* (where it stood when a
-state began) and the *answers* of the effects since then. Recovery runs a machine from its position
-again: pure states are computed anew, an effect with an answer is not performed a second time
-(design of durability: docs/notes/durability.md). Records of the history are written once each.
+An execution is a tree of machines. Each machine has at most one *position* (its state at the start
+of a visit) and the *answers* of the effects since then. Recovery runs a machine from its position
+again: pure states are computed again, an effect with an answer is not performed a second time
+(docs/notes/durability.md). Each history record is written once.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -22,43 +22,44 @@ from asl.states.effects import Record
 __all__ = ["STARTED", "Journal"]
 
 STARTED = "!"
-"""Ends the key of an effect under which stands which execution it has started, and when."""
+"""Suffix of an effect's key; the entry under it has the started execution and the time of its
+start."""
 
 
 class Journal(Protocol):
-    """Where one execution is kept. What is put is durable once `commit` has returned."""
+    """The journal of one execution. Entries are durable once `commit` has returned."""
 
     positions: dict[str, Json]
-    """Positions found at recovery, by the path of the machine."""
+    """Positions found at recovery, by path of the machine."""
     answers: dict[str, Json]
-    """Answers found at recovery, by the key of the effect."""
+    """Answers found at recovery, by key of the effect."""
     recorded: dict[str, int]
-    """How many records each machine had written before, by its path."""
+    """Number of records written for each machine, by its path."""
     child_starts: dict[str, Json]
-    """When each child began, and what had been spent by then, by its path."""
+    """Start of each child, and the usage by then, by its path."""
     redrive_counts: dict[str, tuple[int, float | None]]
-    """How often the execution had been redriven, and when, as each child ran that ended in a single
-    stretch, by its path."""
+    """Number and time of redrives at the run of each child that ended in a single stretch, by its
+    path."""
 
     requests: dict[str, ApprovalRequest]
-    """Requests found at recovery, by the key of the effect."""
+    """Approval requests found at recovery, by key of the effect."""
     tasks: dict[str, PendingCallback]
-    """The same of those that are answered by task token."""
+    """Callbacks found at recovery, by key of the effect."""
 
     at_work: set[int]
-    """Stands for the executions that may put something into the same transaction."""
+    """The executions that may write in the same transaction."""
     reached: Callable[[str], object]
-    """Called at named instants, for tests that end the process there."""
+    """Called at named points, for tests that kill the process there."""
     commit_soon: Callable[[], object]
-    """Makes all that was put durable by the end of this turn of the event loop."""
+    """Makes all entries durable by the end of this turn of the event loop."""
     checkpoint_names: list[tuple[str, str]]
     """Ids and names of the checkpoints found at recovery."""
     paused: bool
-    """Whether the execution was paused when it was found."""
+    """Whether the execution was paused when it was loaded."""
 
     @property
     def uncommitted_bytes(self) -> int:
-        """The bytes that were put and wait for the next commit."""
+        """Size in bytes of the entries that wait for the next commit."""
         ...
 
     def reading(self) -> AbstractContextManager[None]:
@@ -66,85 +67,108 @@ class Journal(Protocol):
         ...
 
     def records_of(self, reader: RecordReader) -> Iterable[Record]:
-        """Return the records that were found at recovery, in order; *reader* reads them."""
+        """Return the records found at recovery, in order.
+
+        Args:
+            reader: Decodes the records.
+        """
         ...
 
     def program(self, document: str) -> Program:
-        """Return the program of a document that the execution has had, by its hash."""
+        """Return the program of a document that the execution has used.
+
+        Args:
+            document: Hash of the document.
+        """
         ...
 
     def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
-        """Keep where a machine stands, instead of its earlier position and its answers.
+        """Store the position of a machine in place of its earlier position and answers.
 
-        Of what is below it, that stays whose key begins with *kept*. Returns the size of the
-        position in bytes.
+        Args:
+            path: Path of the machine.
+            position: The position.
+            kept: Prefix of the keys of entries below the machine that remain; None for none.
+
+        Returns:
+            The size of the position in bytes.
         """
         ...
 
     def put_final_position(self, position: Json, kept: str) -> None:
-        """Say where the top machine stands at the end, if the execution has not succeeded."""
+        """Store the position of the top machine at the end of an execution that has not
+        succeeded.
+        """
         ...
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint."""
+        """Store a checkpoint."""
         ...
 
     def put_answer(self, key: str, answer: Json) -> int:
-        """Keep an answer; returns its size in bytes."""
+        """Store an answer and return its size in bytes."""
         ...
 
     @property
     def latest(self) -> tuple[int, int] | None:
-        """Stands for the answer that was put last, None once it is written."""
+        """The identity of the latest answer, None once it is written."""
         ...
 
     def reference(self, answer: tuple[int, int]) -> Json:
-        """Return what stands in a record for the value of an answer, None once that is written."""
+        """Return the reference by which a record stores the value of an answer; None once it is
+        written.
+        """
         ...
 
     def put_request(self, asked: ApprovalRequest, received: bool = False) -> None:
-        """Keep a request, or what became of an open one; with *received* its answers, too."""
+        """Store a new request, or the new status of an open one.
+
+        Args:
+            asked: The request.
+            received: Whether to store its answers, too.
+        """
         ...
 
     def cut_off(self, within: str, now: float) -> None:
-        """Give up the machines whose paths begin so: what they ask, what they have started."""
+        """Close the requests and child executions of machines whose paths begin with *within*."""
         ...
 
     def put_end(
         self, status: str, ended: float, output: Json, error: str | None, cause: str | None
     ) -> None:
-        """Keep what the execution came to."""
+        """Store the status and the output or error of the execution."""
         ...
 
     def take_answer(self, id: str) -> bool:
-        """Say that the answer to a request has been gone on with.
+        """Mark the answer to a request as used.
 
-        Whether it is a decision of people that has to be put into the journal yet.
+        Returns:
+            Whether it is a decision of an approver that the journal has not recorded yet.
         """
         ...
 
     def drop_request(self, asked: ApprovalRequest) -> None:
-        """Forget a request and its answer."""
+        """Delete a request and its answer."""
         ...
 
     def decision(self, asked: ApprovalRequest) -> Json:
-        """Return the recorded decision on a request, None while there is none."""
+        """Return the recorded decision on a request, None without one."""
         ...
 
     def put_task(self, task: PendingCallback) -> None:
-        """Keep a new request that is answered by its token."""
+        """Store a new callback."""
         ...
 
     def put_heartbeat(self, task: PendingCallback) -> None:
-        """Keep that somebody has taken a task, or is at work on it."""
+        """Store that a worker has taken a task, or its latest heartbeat."""
         ...
 
     def put_outcome(self, task: PendingCallback) -> None:
-        """Keep what became of a task that was open."""
+        """Store the outcome of an open task."""
         ...
 
     def read_callback(self, task: PendingCallback) -> None:
-        """Read what others have said of a task meanwhile."""
+        """Read the answers and heartbeats that arrived for a task."""
         ...
 
     def put_record(self, path: str, record: Json) -> None:
@@ -152,43 +176,59 @@ class Journal(Protocol):
         ...
 
     def put_last_record(self, path: str, record: Json) -> int:
-        """Append that of a child which says what it came to; returns its size in bytes."""
+        """Append the final record of a child and return its size in bytes."""
         ...
 
     def put_filled(self, path: str, values: Json) -> None:
-        """Keep what the data has filled in, in the machine of an included document."""
+        """Store the computed parameters of an included document."""
         ...
 
     spending: Json
-    """What the execution had spent at recovery, None for nothing."""
+    """Spending of the execution at recovery, None for none."""
 
     def put_spending(self, spending: Json) -> None:
-        """Keep what the execution has spent."""
+        """Store the spending of the execution."""
         ...
 
     def put_result(self, result: Result, until: float | None = None) -> None:
-        """Keep what the execution came to, or that it waits: *until* something happens, at most."""
+        """Store the result of an execution that has ended or is paused.
+
+        Args:
+            result: The result.
+            until: Epoch second at which a paused execution has to continue at the latest; None for
+                no such time.
+        """
         ...
 
     def show(self, chunk: Json) -> None:
-        """Show what an agent says to those who follow the execution, before it is recorded."""
+        """Publish a piece of streamed output to followers of the execution, before it is
+        recorded.
+        """
         ...
 
     def is_cancelled(self) -> bool:
-        """Whether another process has asked for the end of the execution."""
+        """Return whether another process has cancelled the execution."""
         ...
 
     watched: int | None
-    """Stands for the execution whose cancellation ends this one, None for none."""
+    """Number of the execution whose cancellation ends this one, None for none."""
 
     def flush(self) -> None:
-        """Make all that was put durable at once; raises ExecutionCancellation."""
+        """Make all entries durable before returning.
+
+        Raises:
+            Cancelled: The execution is to end.
+        """
         ...
 
     def commit(self, together: bool) -> Awaitable[None]:
-        """Return what is done when all that was put is durable.
+        """Return an awaitable that is done when all entries are durable.
 
-        *together* with what others put in this turn of the event loop, otherwise at once.
-        Raises ExecutionCancellation for an execution that is to end.
+        Args:
+            together: Whether to commit with other executions at the end of this turn of the event
+                loop.
+
+        Raises:
+            Cancelled: The execution is to end.
         """
         ...

@@ -52,7 +52,11 @@ def write_error(error: StateError) -> Json:
 
 
 def read_error(written: Json) -> StateError:
-    """Return the error written by `write_error`."""
+    """Return the error written by `write_error`.
+
+    Raises:
+        ValueError: The JSON is not of this form.
+    """
     kind, name, cause = written
     for text in (name, cause):
         if text is not None and type(text) is not str:
@@ -63,10 +67,10 @@ def read_error(written: Json) -> StateError:
 
 
 def read_time(written: Json) -> float:
-    """Return a time, in seconds since the epoch.
+    """Return a time in epoch seconds.
 
     Raises:
-        ValueError: It is no number, or beyond the year 9999.
+        ValueError: The value is not a number, or is beyond the year 9999.
     """
     if type(written) not in (int, float) or not 0 <= written <= LAST_TIME:
         raise ValueError(f"a time cannot be {excerpt(written)}")
@@ -79,7 +83,7 @@ def check_position(written: Json) -> None:
     Raises:
         KeyError: A field is missing.
         TypeError: A field has another type.
-        ValueError: The time is no time.
+        ValueError: The time is invalid.
     """
     read_time(written["now"])
     for field, kind in {"visit": int, "records": int, "variables": dict}.items():
@@ -88,7 +92,7 @@ def check_position(written: Json) -> None:
 
 
 def write_usage(usage: UsageTotals) -> Json:
-    """Return usage as JSON, money as text; the limit only if there is one."""
+    """Return usage as JSON, amounts of money as text; the limit only if there is one."""
     written = [str(usage.cost), usage.tokens]
     return written if usage.max_cost is None else [*written, str(usage.max_cost)]
 
@@ -124,5 +128,5 @@ def write_spent(spent: ExecutionSpending) -> Json:
 
 def read_spent(written: Json) -> ExecutionSpending:
     """Return the spending written by `write_spent`."""
-    total, models, *assumed = written  # older stores keep nothing of the last
+    total, models, *assumed = written  # older stores lack the last member
     return ExecutionSpending(read_usage(total), read_totals(models), *map(read_amounts, assumed))

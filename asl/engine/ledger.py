@@ -1,9 +1,9 @@
-"""The ledger of one execution: what each level has spent, and whether it may spend more (8.11).
+"""The ledger of an execution: the spending of each level, and the admission of calls (8.11).
 
-A level is the workflow or one visit of a state. Each has an account. Before a call of an agent all
-accounts around it are asked (`admit`), and a part of what is left is reserved for the call; after
-it, what was used is counted and the reservation is given back (`settle`, `release`). So concurrent
-calls cannot spend together what each of them could spend alone.
+A level is the workflow or one visit of a state; each has an account. Before a call of an agent,
+`admit` checks all accounts around it and reserves a part of the remaining amount; after the call,
+`settle` counts its usage and `release` frees the reservation. So concurrent calls cannot together
+spend an amount that is left only once.
 
 Nothing here waits: `asl.effects.budget_gate` does.
 """
@@ -66,57 +66,57 @@ from asl.states.numbers import amount
 __all__ = ["Ledger"]
 
 OPERATOR = "the operator's policy"
-"""Whose limits those of a ceiling are, in messages."""
+"""Owner of a ceiling's limits, in messages."""
 UNREPORTED = {
     LOST.fault: (
         "the call ended before it said what it used: it counts as what was set aside for it"
     ),
     BROKEN.fault: "the tool did not say what it used: it counts as the most that it used before",
 }
-"""The reason in the warning about a call that reported nothing, by the fault of its usage."""
+"""Reason in the warning about a call without a report, by the fault of its usage."""
 
 
 class Ledger:
-    """All accounts of one execution, and what is known of the calls that spend from them."""
+    """All accounts of one execution, and its running calls."""
 
     def __init__(self, execution: SpendingExecution, limits: Limits) -> None:
         self.execution = execution
         self.workflow = Account(limits)
         self.around: list[Account] = []
-        """What limits this execution and others together."""
+        """Accounts that this execution shares with others."""
         self.ceiling: Account | None = None
-        """What the operator's policy allows every execution."""
+        """Account of the limits in the operator's policy."""
         self.whole: list[Account] = [self.workflow]
-        """The accounts around every call: those, and that of the workflow."""
+        """Accounts around every call: the shared ones and that of the workflow."""
         self.visits: WeakValueDictionary[str, Account] = WeakValueDictionary()
-        """The accounts of visits that have machines below them, by the key of the visit."""
+        """Accounts of visits with machines below them, by key of the visit."""
         self.kept: dict[str, Json] = {}
-        """Such accounts as they were found at recovery."""
+        """Accounts of visits found at recovery."""
         self.waiting = WaitingCalls()
-        """The calls that wait; shared by executions that spend from the same accounts."""
+        """Waiting calls; shared by executions that spend from the same accounts."""
         self.past_usage = PastUsage()
         self.attribution = Attribution(limits.track_by)
         self.calling: dict[int, Reservation] = {}
-        """The outermost calls under way, by their machines."""
+        """Running outermost calls, by their machines."""
         self.open: dict[str, Reservation] = {}
-        """The calls under way by their entries, where another process may have to find them."""
+        """Running calls by their entries, if another process may have to recover them."""
         self.keeps = False
-        """Whether they have: the execution is kept, so that another process may go on with it."""
+        """Whether another process may recover the execution."""
         self.interrupted: dict[str, Amounts] = {}
-        """What is known of calls that were cut off when a process died, by their entries."""
+        """Known usage of calls that were interrupted when a process died, by their entries."""
         self.assumed: Amounts = NOTHING
-        """What calls count as beyond what they have reported."""
+        """Amounts counted for calls beyond their reports."""
         self.questions = 0
-        """How often people have decided."""
+        """Number of budget decisions so far."""
         self.before = ZERO
-        """What was spent in earlier periods, whose counts do not limit anything any more."""
+        """Spending of earlier periods, which no longer counts towards limits."""
 
     # Accounts
 
     def apply_ceiling(self, most: Amounts) -> None:
-        """Hold the execution to the limits of the operator, whatever its document says.
+        """Apply the operator's limits, regardless of the document.
 
-        What it has spent before counts, as far as that is recorded.
+        Earlier spending counts as far as it is recorded.
         """
         ceiling = self.ceiling = Account(Limits("", most))
         ceiling.owner = OPERATOR
@@ -131,13 +131,13 @@ class Ledger:
         lenders: Iterable[Account],
         now: float,
     ) -> None:
-        """Spend from the limits that this execution shares with others.
+        """Join the budgets that this execution shares with others.
 
         Args:
-            budgets: Where shared budgets are kept.
-            pools: How much there is in each pool.
-            lenders: The accounts around the state that has started this execution.
-            now: The present time, in epoch seconds.
+            budgets: Storage of shared budgets.
+            pools: Amount of money in each pool.
+            lenders: Accounts around the state that started this execution.
+            now: Current time in epoch seconds.
 
         Raises:
             StateError: A pool is empty.
@@ -149,13 +149,13 @@ class Ledger:
     def attach_parent(
         self, parent: "Ledger", at: Spender, counted: ExecutionSpending, now: float
     ) -> None:
-        """Spend from the accounts of a parent execution, too.
+        """Spend from the accounts of a parent execution as well.
 
         Args:
-            parent: Its ledger.
-            at: The machine of the state that has started this execution.
-            counted: What of the usage of this execution is counted there already.
-            now: The present time, in epoch seconds.
+            parent: Ledger of the parent.
+            at: Machine of the state that started this execution.
+            counted: Part of this execution's usage that the parent has already counted.
+            now: Current time in epoch seconds.
         """
         self.waiting = parent.waiting
         parent.past_usage.restore(self.past_usage.written())
@@ -177,7 +177,7 @@ class Ledger:
     def _surround(self, accounts: Iterable[Account], now: float, assumed: Amounts) -> None:
         for account in accounts:
             if isinstance(account, SharedBudget):
-                if self.keeps or self.interrupted:  # an earlier process may have died within a call
+                if self.keeps or self.interrupted:  # an earlier process may have died during a call
                     account.abandon(self.execution.id, now)
             else:
                 account.recover(assumed)
@@ -185,14 +185,14 @@ class Ledger:
         self.whole = [*self.around, self.workflow]
 
     def close(self, now: float) -> None:
-        """Let others have what this execution does not need any more."""
+        """Release the shared amounts that this execution no longer needs."""
         pool = self.workflow.limits.pool
         for account in self.around:
             if isinstance(account, PoolReservation) and pool is not None:
                 account.close(pool.release, now)
 
     def detach_parent(self) -> None:
-        """Let the accounts around the state that has started this execution count by themselves."""
+        """Return the accounts of the parent execution, which then counts this execution itself."""
         for account in self.around:
             if isinstance(account, ParentAccount):
                 account.detach_parent()
@@ -206,7 +206,7 @@ class Ledger:
         return [*around, self._account(at, step.budget, at.visit, False, step.name)]
 
     def _around(self, at: Spender, parent: Spender) -> list[Account]:
-        """Return the accounts around a machine: the same for all that were forked with it."""
+        """Return the accounts around a machine: the same for all machines forked with it."""
         known = parent.around
         if known is not None and known[0] is at.origin:
             return known[1]
@@ -229,7 +229,7 @@ class Ledger:
         return account
 
     def _find(self, account: Account, key: str, around: bool) -> None:
-        """Let a new account stand as it did at recovery, and be kept if others spend from it."""
+        """Restore a new account from recovery, and register it if other machines spend from it."""
         if key in self.kept:
             account.restore(self.kept.pop(key))
             account.restored = around = True
@@ -237,7 +237,7 @@ class Ledger:
             self.visits[key] = account
 
     def remaining(self, at: Spender) -> dict[str, dict[str, Json]]:
-        """Return what may still be spent, by `workflow` and `state`."""
+        """Return the remaining amounts of limits, by `workflow` and `state`."""
         own = self.accounts(at)[-1]
         workflow: dict[str, Json] = {}
         for account in self.whole:
@@ -257,18 +257,18 @@ class Ledger:
         estimate: Estimate | None = None,
         parent: Reservation | None = None,
     ) -> Admission:
-        """Return the reservation of a call, or why it cannot be made now.
+        """Return the reservation of a call, or the reason why it cannot start now.
 
         Args:
-            at: The machine that calls.
-            agent: The agent to call.
-            model: The model that the state prefers.
-            estimate: Upper bounds of its tokens, if the document gives them.
-            parent: The call within which it is made, None for an outermost one.
+            at: The calling machine.
+            agent: Name of the agent.
+            model: Model that the state prefers, None without a preference.
+            estimate: Upper bounds of its tokens, None if the document gives none.
+            parent: Enclosing call, None for an outermost one.
 
         Raises:
-            StateError: The state may not call.
-            BudgetOverrun: A state around it fails.
+            StateError: A limit of the state does not allow the call.
+            BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
         """
         self._refresh(at)
         call = Reservation(at, agent, self.accounts(at), parent)
@@ -293,7 +293,7 @@ class Ledger:
         return self._reserve(call)
 
     def _refresh(self, at: Spender) -> None:
-        """Read what others have spent, and whether a new period has begun."""
+        """Read the spending of others, and start a new period if one has begun."""
         for account in self.around:
             account.refresh(at.now)
         reset = self.workflow.limits.reset
@@ -304,7 +304,7 @@ class Ledger:
                 self.show_limit()
 
     def _reserve(self, call: Reservation) -> Admission:
-        """Reserve in all accounts what an outermost call may use."""
+        """Reserve the expected usage of an outermost call in all accounts."""
         at = call.frame
         if self.around or self.keeps:
             call.entry = f"{self.execution.id}:{at.key}"
@@ -321,7 +321,7 @@ class Ledger:
         return call
 
     def _admitted(self, call: Reservation) -> None:
-        """Count a call that is about to be made, and the highest sum of reservations."""
+        """Count an admitted call, and the highest sum of reservations."""
         for account in call.accounts:
             if account.counted:
                 account.count(call)
@@ -330,11 +330,18 @@ class Ledger:
                 account.mark()
 
     def begin(self, call: Reservation) -> Reservation | type[MustWait] | None:
-        """Reserve for a call within another one; None if it has to wait for others.
+        """Reserve for a nested call.
 
-        Later if those are calls of other executions.
+        Args:
+            call: The nested call.
 
-        Raises as `admit`.
+        Returns:
+            The reservation; None if it has to wait for other calls, MustWait if those belong to
+            other executions.
+
+        Raises:
+            StateError: A limit of the state does not allow the call.
+            BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
         """
         root, parent = call.root, call.parent
         if parent is None or not root.held:  # the outermost call has ended
@@ -352,7 +359,7 @@ class Ledger:
         return MustWait if begun is MustWait else None
 
     def show(self, call: Reservation) -> None:
-        """Let other executions see whether a call waits for a reservation."""
+        """Publish to other executions whether a call waits for a reservation."""
         nested = call.root.nested
         if nested is not None and call.root.held:
             nested.adjust(call.frame.now)
@@ -360,7 +367,7 @@ class Ledger:
     # After a call
 
     def release(self, call: Reservation) -> None:
-        """Give back what is reserved for a call."""
+        """Release the reservation of a call."""
         now = call.frame.now
         if call.under_way:
             nested, parent = call.root.nested, call.parent
@@ -380,10 +387,19 @@ class Ledger:
             self.open.pop(call.entry, None)
 
     def settle(self, call: Reservation, state: str, failed: bool = False) -> None:
-        """Count what a call has used; raises as `admit` does where that exceeds a limit.
+        """Count the usage of a call and release its reservation.
 
-        What cannot be known (there is no report, or no price) counts as what was reserved, and is a
-        failure by itself unless the call has *failed* already.
+        Unknown usage (no report, or no price) counts as the reserved amount, and is an error of its
+        own unless the call has failed already.
+
+        Args:
+            call: The call.
+            state: Name of the state.
+            failed: Whether the call has failed.
+
+        Raises:
+            StateError: A limit is exceeded, or the usage is unknown.
+            BudgetOverrun: A limit of an enclosing state or the workflow is exceeded.
         """
         used, unknown, at = call.used, None, call.frame
         counted = call.counted = amounts_of(used)
@@ -412,7 +428,7 @@ class Ledger:
                     failures.append(unknown)
                 if not account.quiet:
                     failures += self._excesses(at, account)
-        except BaseException:  # the rest is given back, not settled
+        except BaseException:  # the rest is released, not settled
             if held:
                 call.accounts, call.held = call.accounts[done:], held[done:]
             raise
@@ -420,13 +436,13 @@ class Ledger:
         if unknown is not None:
             if call.assumed:
                 self._record_assumed(at, call.assumed, used)
-            if failed:  # by an error of its own; limits that are gone are those of later calls
+            if failed:  # the call's own error remains; later calls meet the exceeded limit
                 return
         if failures:
             raise next((each for each in failures if isinstance(each, BudgetOverrun)), failures[0])
 
     def _record_assumed(self, at: Spender, assumed: Amounts, used: CallUsage) -> None:
-        """Record what a call counts as, with a warning for one that has not reported anything."""
+        """Record the assumed usage of a call, with a warning if it reported nothing."""
         self.assumed = {**self.assumed, **add_amounts(self.assumed, assumed)}
         self.show_limit()
         if used.fault in UNREPORTED:
@@ -434,7 +450,9 @@ class Ledger:
             at.note("UsageWarning", {"reason": UNREPORTED[used.fault], "assumed": details})
 
     def _excesses(self, at: Spender, account: Account) -> Iterator[StateError | BudgetOverrun]:
-        """Emit events for limits and shares that are reached; yield the failure of an excess."""
+        """Emit events for limits and shares that are reached; yield the errors of exceeded
+        limits.
+        """
         if account.limits.alerts:
             emit_alerts(at, account)
         name = account.exceeded
@@ -444,13 +462,18 @@ class Ledger:
                 yield excess_error(account, name, at)
 
     def absorb(self, at: Spender, used: CallUsage, assumed: Amounts, found: bool = False) -> None:
-        """Count what a child execution has used; raises as `settle` does.
+        """Count the usage of a child execution.
 
         Args:
-            at: The machine of the state that has started it.
-            used: Its usage; its calls are in all shared budgets already.
-            assumed: What its calls count as beyond that.
-            found: Whether it was found at its end, so that no account here knows of *assumed*.
+            at: Machine of the state that started it.
+            used: Its usage, which shared budgets already contain.
+            assumed: Amounts assumed for its calls beyond that.
+            found: Whether the child was found ended at recovery, so that no account here contains
+                *assumed*.
+
+        Raises:
+            StateError: A limit is exceeded.
+            BudgetOverrun: A limit of an enclosing state or the workflow is exceeded.
         """
         accounts = [each for each in self.accounts(at) if not isinstance(each, SharedBudget)]
         call = Reservation(at, "", accounts)
@@ -462,7 +485,7 @@ class Ledger:
             self.show_limit()
         self.settle(call, at.step.name)
 
-    # Tools, which are used within the call of an agent
+    # Tools, used within the call of an agent
 
     def tool(
         self,
@@ -471,15 +494,17 @@ class Ledger:
         categories: Collection[str],
         parent: Reservation | None,
     ) -> Reservation:
-        """Return the call of a tool, for which nothing is reserved yet (`begin`).
-
-        Raises as `admit` does where a limit that fails calls does not allow it.
+        """Return the reservation of a tool call, without amounts until `begin`.
 
         Args:
-            at: The machine of the state.
+            at: Machine of the state.
             names: All names of the tool; the first is that of the registry.
-            categories: The categories that the tool belongs to.
-            parent: The call of the agent that uses the tool.
+            categories: Categories of the tool.
+            parent: Call of the agent that uses the tool.
+
+        Raises:
+            StateError: A limit does not allow the call.
+            BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
         """
         self._refresh(at)
         tool = names[0].rpartition("/")[2]
@@ -496,30 +521,36 @@ class Ledger:
         return call
 
     def use_tool(self, call: Reservation, used: CallUsage) -> Amounts:
-        """Count what a tool has used, and return it; raises as `settle` does.
+        """Count the usage of a tool call and return it.
 
-        One that is BROKEN counts as the most that this tool has used before: nobody should lose a
-        budget to a guess, and most tools use nothing.
+        A BROKEN call counts as the highest earlier usage of this tool: most tools use nothing, so a
+        guess would only waste budget.
+
+        Raises:
+            StateError: A limit is exceeded.
+            BudgetOverrun: A limit of an enclosing state or the workflow is exceeded.
         """
         call.used = used
         self.settle(call, call.frame.step.name, failed=used is BROKEN)
         return call.counted
 
     def end_tool(self, call: Reservation) -> None:
-        """Give back what is reserved for a tool."""
+        """Release the reservation of a tool call."""
         if call.used is UNUSED:
             self.past_usage.learn(call.key, UNKNOWN)
         self.release(call)
 
     def restore_tool_usage(self, at: Spender, used: Amounts) -> None:
-        """Count what a call of the present visit had used before this process, for that visit."""
+        """Count usage from before this process in the account of the current visit."""
         if at.step.budget is not None:
             account = self._account(at, at.step.budget, at.visit, False, at.step.name)
             if not account.restored:
                 account.add(used, at.now)
 
     def report(self) -> dict[str, Json]:
-        """Return what was spent on what, as far as budgets say more than the states do."""
+        """Return the spending by category, tag and attribution, and further totals of the
+        budget.
+        """
         assumed, peak = self.assumed, self.workflow.peak
         return {
             "currency": self.workflow.limits.currency,
@@ -535,7 +566,7 @@ class Ledger:
         return pause.request(at, self.workflow.limits)
 
     def decide(self, pause: Pause, record: Mapping[str, Json]) -> None:
-        """Apply what people have decided: lift the limits, set new ones, or hold to them."""
+        """Apply an approver's decision: lift the limits, set new ones, or keep them."""
         account = pause.account
         self.questions += 1
         if record["approval"] != "approve":
@@ -548,23 +579,23 @@ class Ledger:
         self.show_limit()
 
     def show_limit(self) -> None:
-        """Let expressions see what the workflow may spend, without what nobody will report."""
+        """Set the limit that expressions see to the remaining budget without assumed amounts."""
         spent, most = self.execution.usage, self.workflow.most.get("MaxCost")
         if most is not None:
             most += self.before - self.workflow.assumed["MaxCost"]
         self.execution.usage = UsageTotals(spent.cost, spent.tokens, most)
 
-    # Keeping
+    # Persistence
 
     @classmethod
     def read(cls, execution: SpendingExecution, written: Json) -> "Ledger":
-        """Return the ledger of an execution as it was written, for its report alone."""
+        """Return a stored ledger, for its report only."""
         found = cls(execution, Limits("", {}, currency=written.get("currency", "USD")))
         found.restore(written)
         return found
 
     def written(self) -> Json:
-        """Return all that a recovery needs as JSON."""
+        """Return the state of the ledger as JSON, for a recovery."""
         visits = {key: each.written() for key, each in self.visits.items() if each.is_active}
         return {
             "workflow": self.workflow.written(),
@@ -581,10 +612,10 @@ class Ledger:
         }
 
     def restore(self, written: Json) -> None:
-        """Stand as it was written."""
+        """Restore the state of the ledger."""
         self.workflow.restore(written["workflow"])
         if self.ceiling is not None and "ceiling" in written:
-            most = self.ceiling.most  # a policy may be another one by now
+            most = self.ceiling.most  # the policy may have changed
             self.ceiling.restore(written["ceiling"])
             self.ceiling.most = most
             self.ceiling.watch()
@@ -603,10 +634,10 @@ class Ledger:
         self.show_limit()
 
     def _cut_off(self, key: str, known: Amounts) -> None:
-        """Count a call that was under way when its process died, and is made again.
+        """Count a call that was running when its process died, and is repeated.
 
-        It counts as what was known of it, for nobody should lose a budget to a guess; and its own
-        state makes that call only.
+        It counts as its known usage, because a guess would waste budget; its own state repeats only
+        this call.
         """
         self.assumed = {**self.assumed, **add_amounts(self.assumed, known)}
         self.workflow.recover(known)

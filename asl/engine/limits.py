@@ -1,9 +1,9 @@
-"""Limits: what one level may spend, and what it has spent (8.11).
+"""Limits and accounts: what a level may spend, and its spending (8.11).
 
-A level is the workflow or one visit of a state; each has an account. A limit is not exceeded by
-more than one call. Beside other calls, a call is admitted if what is reserved for it fits beside
-what is spent and reserved; and of calls whose size nothing proves, one at a time. By itself, a call
-is admitted as long as the limit is not reached.
+A level is the workflow or one visit of a state; each has an account. A limit is exceeded by at most
+one call. A call that runs concurrently with others is admitted if its reservation fits into the
+amount that is neither spent nor reserved; of calls of unproven size, one at a time. A call without
+concurrent calls is admitted until the limit is reached.
 """
 
 from collections.abc import Mapping
@@ -41,9 +41,9 @@ __all__ = [
 
 DOWN: Final = Context(rounding=ROUND_FLOOR)
 HARD: Final = ("Fail", "PauseAndNotify")
-"""The actions that stop calls once a limit is exceeded."""
+"""Actions that stop calls once a limit is exceeded."""
 SHARES: Final = 16
-"""The number of parts of a limit of which one is reserved for a call of unknown size."""
+"""A call of unknown size reserves one of this number of equal parts of a limit."""
 
 
 class SpendingExecution(Workload, Protocol):
@@ -56,30 +56,30 @@ class SpendingExecution(Workload, Protocol):
 
     @property
     def id(self) -> str:
-        """The id of the execution."""
+        """Id of the execution."""
         ...
 
     @property
     def workflow_id(self) -> str:
-        """The id of the workflow."""
+        """Id of the workflow."""
         ...
 
 
 Origin: TypeAlias = tuple[Step, int, int]
-"""The state, visit and ordinal of the parent in which a machine was forked."""
+"""State, visit and ordinal of the parent's effect that forked a machine."""
 
 
 class Spender(Frame, Protocol):
     """A machine as budgets see it."""
 
     spending: "Account | None"
-    """The account of the latest visit of a state with a budget."""
+    """Account of the latest visit of a state with a budget."""
     around: "tuple[Origin, list[Account]] | None"
-    """The origin of the machines forked last, and the accounts around these."""
+    """Origin of the machines forked last, and the accounts around them."""
 
     @property
     def parent(self) -> "Spender | None":
-        """The machine that has forked this one."""
+        """The machine that forked this one."""
         ...
 
     @property
@@ -96,89 +96,95 @@ class ReservedCall(Protocol):
     """A call as an account sees it."""
 
     entry: str
-    """Names the call in shared budgets."""
+    """Name of the call in shared budgets."""
     known: Amounts
-    """The most that the call will use, as far as it is known, calls within it included."""
+    """Maximum usage of the call as far as it is known, including nested calls."""
     held: list[Amounts]
-    """What is reserved in the accounts, of an outermost call."""
+    """Reserved amounts by account, for an outermost call."""
 
     @property
     def root(self) -> "ReservedCall":
-        """The outermost call around it, or itself."""
+        """The outermost enclosing call, or the call itself."""
         ...
 
     @property
     def rest(self) -> Amounts:
-        """What is known of what it has still to use."""
+        """Known remaining usage."""
         ...
 
     def proves(self, name: str) -> bool:
-        """Return whether usage seen before, or the document, bounds what it uses of a limit."""
+        """Return whether earlier usage or the document bounds its use of a limit."""
         ...
 
     def is_unproven(self, name: str, inner: "ReservedCall | None") -> bool:
-        """Return whether nothing bounds this call, or one within it, that is not around *inner*."""
+        """Return whether this call, or a nested one that does not enclose *inner*, has no bound for
+        a limit.
+        """
         ...
 
     def is_within(self, other: "ReservedCall") -> bool:
-        """Return whether it is made within another call, at any depth."""
+        """Return whether it is nested in another call, at any depth."""
         ...
 
     def is_busy(self) -> bool:
-        """Whether this call, or one within it, will end without waiting for a reservation."""
+        """Whether this call, or a nested one, will end without waiting for a reservation."""
         ...
 
     def count(self, limit: str) -> int:
-        """Return 1 if a limit of calls counts this one, else 0."""
+        """Return 1 if a limit of calls counts this call, else 0."""
         ...
 
 
 class ReservedPart(Protocol):
-    """What is reserved in one account for an outermost call and the calls within it."""
+    """The reservation of an outermost call and its nested calls in one account."""
 
     number: int
-    """The position of the account among those of the call."""
+    """Index of the account among those of the call."""
 
     def share(self, call: ReservedCall) -> "Share":
-        """Return what to reserve for a call; None if it has to wait for others."""
+        """Return the amounts to reserve for a call; None if it has to wait for others."""
         ...
 
     def size(self, more: Amounts = UNKNOWN) -> Amounts:
-        """Return what to reserve for the outermost call now, and for one *more* in it."""
+        """Return the amounts to reserve for the outermost call and an additional nested call.
+
+        Args:
+            more: Amounts of the additional call.
+        """
         ...
 
 
 class Account:
-    """What one level has spent. `frame` and `visit` are of the state's machine."""
+    """The account of one level. `frame` and `visit` are those of the state's machine."""
 
     child_usage: dict[str, Decimal | int] | None = None
-    """What running child executions of this level have spent so far."""
+    """Spending of running child executions of this level; None without any."""
     held: Amounts = NOTHING
-    """The sum of all reservations; replaced, never changed."""
+    """Sum of all reservations; replaced, never changed."""
     peak: Amounts = NOTHING
-    """The highest sum of reservations so far."""
+    """Highest sum of reservations so far."""
     marked: Amounts | None = NOTHING
-    """The value of `held` that `peak` has taken into account."""
+    """Value of `held` that `peak` takes into account."""
     doubtful = False
-    """Whether an assumed amount is part of what is spent."""
+    """Whether the spending contains an assumed amount."""
     assumed: Amounts = NOTHING
-    """The assumed part of `spent`; replaced, never changed."""
+    """Assumed part of `spent`; replaced, never changed."""
     guessed = False
     """Whether a call of unknown size has ended without a report."""
     label = ""
-    """The name of the limit in messages, if it differs from the field."""
+    """Name of the limit in messages, if it differs from the field."""
     owner = ""
-    """Whose limits these are, if they are not those of the workflow or a state."""
+    """Owner of the limits in messages; None for the workflow or the state."""
     period = 0
-    """How often the counts have been reset."""
+    """Number of resets of the counts."""
     excess_recorded = False
-    """Whether the excess has been recorded in the history."""
+    """Whether the history has recorded the excess."""
     rejected = False
     """Whether an approver has refused to lift the limits."""
     restored = False
-    """Whether it was restored with all that the visit's own calls had used."""
+    """Whether it was restored with the usage of all own calls of the visit."""
     alerted = 0
-    """The number of alerts emitted; alerts are sorted."""
+    """Number of alerts emitted; alerts are sorted by their share."""
 
     def __init__(self, limits: Limits, frame: Spender | None = None, visit: int = 0) -> None:
         self.limits = limits
@@ -188,18 +194,18 @@ class Account:
         """The limits; an approver may lift them."""
         self.spent = NOTHING
         self.untouched = True
-        """Whether nothing was ever spent."""
+        """Whether nothing has been spent yet."""
         self.counted = tuple(name for name in limits.most if counts_calls(name))
-        """The limits that count calls."""
+        """Names of the limits on numbers of calls."""
         if self.counted:
             self.spent = {**NOTHING, **dict.fromkeys(self.counted, 0)}
             self.untouched = False
         self.calls: set[ReservedCall] = set()
-        """The calls that hold a reservation here, without the calls within them."""
+        """Outermost calls that hold a reservation."""
         self.quiet = True
         """Whether no limit and no threshold is reached."""
         self.least: Amounts = limits.most
-        """The amounts from which on it is not quiet any more."""
+        """Amounts from which on a limit or threshold is reached."""
         if limits.fallbacks or limits.alerts or self.counted:
             self.watch()
 
@@ -216,13 +222,13 @@ class Account:
         self.least = least
         self.quiet = (
             self.child_usage is None
-            and all(name for name, _ in shares)  # a fallback for always has none
+            and all(name for name, _ in shares)  # an unconditional fallback has no threshold
             and all(self.spent[name] < each for name, each in least.items())
         )
 
     @property
     def base(self) -> "Account":
-        """The account in which reservations are made: this one."""
+        """The account that holds the reservations: this one."""
         return self
 
     @property
@@ -232,11 +238,11 @@ class Account:
 
     @property
     def alerting(self) -> str:
-        """The limit to which the shares of alerts refer."""
+        """Name of the limit to which the shares of alerts refer."""
         return "MaxCost" if "MaxCost" in self.most else "MaxTokens"
 
     def used(self, name: str) -> Decimal | int:
-        """Return what has been spent of one limit, running child executions included."""
+        """Return the spending of one limit, including running child executions."""
         return (
             self.spent[name]
             if self.child_usage is None
@@ -244,12 +250,12 @@ class Account:
         )
 
     def unspent(self, name: str) -> Decimal | int:
-        """Return what one call may have used of a limit: all that is not spent."""
+        """Return the unspent amount of a limit, which one call may use at most."""
         return self.most[name] - self.used(name)
 
     @property
     def exceeded(self) -> str | None:
-        """The limit that is exceeded, None if there is none."""
+        """Name of the exceeded limit, None if there is none."""
         spent, lent = self.spent, self.child_usage
         for name, most in self.most.items():
             if (spent[name] if lent is None else spent[name] + lent[name]) > most:
@@ -257,13 +263,13 @@ class Account:
         return None
 
     def reached(self, call: ReservedCall | None = None) -> str | None:
-        """Return the limit that does not allow a call, None if there is none.
+        """Return the name of the limit that does not allow a call, None if there is none.
 
-        A limit of money or tokens in which nothing is spent is not reached, not even one of 0: an
+        A limit of money or tokens without any spending is not reached, not even a limit of 0: an
         agent may cost nothing.
 
         Args:
-            call: The call; None for any that no limit of calls counts.
+            call: The call; None for one that no limit of calls counts.
         """
         for name, most in self.most.items():
             used = self.used(name)
@@ -278,10 +284,11 @@ class Account:
         return None
 
     def reached_of_tools(self, call: ReservedCall) -> str | None:
-        """Return the limit of a Tools block that does not allow a tool call, whatever the action.
+        """Return the limit of a Tools block that does not allow a tool call, regardless of the
+        action.
 
         Args:
-            call: The call of a tool.
+            call: The tool call.
         """
         for name in self.counted:
             is_reached = name.startswith(TOOL_CALLS) and self.used(name) >= self.most[name]
@@ -291,7 +298,7 @@ class Account:
 
     @property
     def left(self) -> dict[str, Json]:
-        """The rest of each limit."""
+        """Remaining amount of each limit."""
         return {
             self.label or name: reported_amount(name, max(ZERO, most - self.used(name)))
             for name, most in self.most.items()
@@ -309,17 +316,34 @@ class Account:
         return action in HARD or (action == "UseFallback" and self.reached() is None)
 
     def has_reached(self, name: str, percent: Decimal | int) -> bool:
-        """Whether this share of a limit has been spent."""
+        """Return whether this share of a limit has been spent.
+
+        Args:
+            name: Name of the limit.
+            percent: The share in percent.
+        """
         most = self.most.get(name)
         return most is not None and self.used(name) * 100 >= most * percent
 
     def refresh(self, now: float) -> None:
-        """Read the present state of the level, where others or the time change it."""
+        """Read the current amounts, if other executions or the time change them.
+
+        Args:
+            now: Current time in epoch seconds.
+        """
 
     # Reservations
 
     def reserve(self, call: ReservedCall, now: float) -> Amounts | None:
-        """Reserve what a call may use, and return it; None if it has to wait for other calls."""
+        """Reserve amounts for a call.
+
+        Args:
+            call: The call.
+            now: Current time in epoch seconds.
+
+        Returns:
+            The reserved amounts; None if it has to wait for other calls.
+        """
         held, known, calls = self.held, call.known, self.calls
         busy = bool(calls) and self.strict
         share: dict[str, Decimal | int] = {}
@@ -338,7 +362,7 @@ class Account:
         return share
 
     def unproven(self, name: str, call: ReservedCall | None = None) -> bool:
-        """Return whether nothing proves the size of a call under way, but those around *call*."""
+        """Return whether a running call that does not enclose *call* has no proven size."""
         return any(each.is_unproven(name, call) for each in self.calls)
 
     def mark(self) -> None:
@@ -350,63 +374,81 @@ class Account:
                 self.peak = peak = {**peak, name: held[name]}
 
     def release(self, call: ReservedCall, share: Amounts, now: float) -> None:
-        """Give back the reservation of a call."""
+        """Release the reservation of a call."""
         if share:
             self.calls.discard(call)
             self.adjust(call, share, UNKNOWN, now)
 
     def adjust(self, call: ReservedCall, share: Amounts, instead: Amounts, now: float) -> None:
-        """Change the reservation of a call that is under way."""
+        """Change the reservation of a running call.
+
+        Args:
+            call: The call.
+            share: The amounts reserved so far.
+            instead: The new amounts.
+            now: Current time in epoch seconds.
+        """
         held = self.held
         changed = {name: held[name] - size + instead.get(name, 0) for name, size in share.items()}
         self.held = {**held, **changed}
 
     def begin(self, call: ReservedCall, part: ReservedPart, now: float) -> "Share":
-        """Return what to reserve here for a call within another one.
+        """Return the amounts to reserve for a nested call.
 
         Args:
-            call: The call.
-            part: What is reserved here for the outermost call around it.
-            now: The present time, in epoch seconds.
+            call: The nested call.
+            part: Reservation of the outermost enclosing call in this account.
+            now: Current time in epoch seconds.
 
         Returns:
-            The amounts; None if it has to wait for others, or why it is not made.
+            The amounts; None if it has to wait for others, a Refusal if a limit does not allow it.
         """
         return part.share(call)
 
     def is_shown(self, call: ReservedCall) -> bool:
-        """Whether others see of a call what holds for it now; here there are none."""
+        """Return whether the published state of a call is current; always true for an account of
+        one execution.
+        """
         return True
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether calls of other executions may be waited for."""
+        """Return whether a call may have to wait for calls of other executions."""
         return False
 
     def others_unproven(self, name: str, call: ReservedCall) -> bool:
-        """Whether nothing proves the size of another call with a reservation here."""
+        """Return whether another call with a reservation here has no proven size."""
         return any(each is not call and each.is_unproven(name, None) for each in self.calls)
 
     def is_busy(self) -> bool:
-        """Whether a call with a reservation here will end without waiting for a reservation."""
+        """Return whether a call with a reservation here will end without waiting for a
+        reservation.
+        """
         return any(call.is_busy() for call in self.calls)
 
     # Settlement
 
     def settle(self, call: ReservedCall, used: Amounts, share: Amounts, now: float) -> None:
-        """Add what a call has used, and release its reservation."""
+        """Add the usage of a call to the spending and release its reservation.
+
+        Args:
+            call: The call.
+            used: Its usage.
+            share: Its reserved amounts.
+            now: Current time in epoch seconds.
+        """
         self.add(used, now)
         self.release(call, share, now)
 
     def count(self, call: ReservedCall) -> None:
-        """Count a call that is about to be made, where the number of calls is limited."""
+        """Count a call that is about to start, for limits on numbers of calls."""
         for name in self.counted:
             self.spent[name] += call.count(name)
             if self.spent[name] >= self.least[name]:
                 self.quiet = False
 
     def add(self, used: Amounts, now: float) -> None:
-        """Add what a call has used to what is spent."""
+        """Add usage to the spending."""
         spent = self.spent
         if self.untouched:
             self.untouched = False
@@ -420,7 +462,7 @@ class Account:
                     self.quiet = False
 
     def add_child_usage(self, used: Amounts) -> None:
-        """Add to what running child executions have spent."""
+        """Add usage of running child executions."""
         if self.child_usage is None:
             self.child_usage = dict.fromkeys(self.spent, 0)
         self.quiet = False
@@ -428,13 +470,13 @@ class Account:
             self.child_usage[name] += each
 
     def assume(self, used: Amounts, now: float) -> None:
-        """Add what a call may have used beyond its report."""
+        """Add the assumed usage of a call beyond its report."""
         self.doubtful = True
         self.assumed = {**self.assumed, **add_amounts(self.assumed, used)}
         self.add(used, now)
 
     def recover(self, known: Amounts) -> None:
-        """Add what is known of a call that was cut off, as far as it is limited here."""
+        """Add the known usage of an interrupted call, as far as it is limited here."""
         used = {name: each for name, each in known.items() if each and name in self.most}
         if used:
             self.assume(used, 0.0)
@@ -442,7 +484,9 @@ class Account:
     # Persistence
 
     def reset(self, period: int) -> Amounts:
-        """Reset the counts for a new period; return what was reported in the one before."""
+        """Reset the counts for a new period and return the reported spending of the previous
+        one.
+        """
         before = {name: each - self.assumed.get(name, 0) for name, each in self.spent.items()}
         self.spent, self.untouched, self.assumed = NOTHING, True, NOTHING
         if self.counted:
@@ -477,11 +521,11 @@ class Account:
 
 
 class Refusal(NamedTuple):
-    """A call within another one is not made: the limit of an account allows no more."""
+    """A nested call that may not start, because the limit of an account is reached."""
 
     account: Account
     name: str
 
 
 Share: TypeAlias = Amounts | Refusal | None
-"""What is reserved for a call within another one; None if it has to wait for others."""
+"""Amounts to reserve for a nested call; None if it has to wait for others."""

@@ -14,7 +14,7 @@ from asl.engine.records import each_record
 __all__ = ["LiveHistory", "count_events", "existing_live_history", "open_live_history"]
 
 RECENT: Final = 1000
-"""Errors of which it is known where they came up, once records have been dropped."""
+"""Number of errors with known origin that remain after records have been dropped."""
 
 
 class LiveHistory:
@@ -24,7 +24,7 @@ class LiveHistory:
         self.execution = execution
         self.expander = HistoryExpander(execution)
         self.read = 0
-        """How much of the flat history has been read."""
+        """Length of the flat history that has been read."""
 
     def news(self) -> Iterator[Event]:
         """Yield the events since the last call."""
@@ -43,7 +43,7 @@ class LiveHistory:
         self.expander.origins = dict(list(origins.items())[-RECENT:])
 
     def cause(self, error: StateError) -> str | None:
-        """Return the cause for a catcher; one of the engine names the state."""
+        """Return the cause for a catcher; for an error of the engine it names the state."""
         for _ in self.news():
             pass
         return self.expander.cause(error, *self.expander.origins[error])
@@ -59,13 +59,13 @@ def open_live_history(execution: Execution) -> LiveHistory:
 
 
 def existing_live_history(execution: Execution) -> LiveHistory | None:
-    """Return the live history of an execution if it was opened."""
+    """Return the live history of an execution, None if it was not opened."""
     follower: LiveHistory | None = vars(execution).get("follower")
     return follower
 
 
 def count_events(execution: Execution, *, exact: bool = True) -> None:
-    """Count the events of the history from now on, where a quota limits them.
+    """Count the events of the history from now on, if a quota limits them.
 
     Args:
         execution: The execution.

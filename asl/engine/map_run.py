@@ -1,8 +1,8 @@
-"""A run of a distributed Map: every iteration is an execution of its own (Specification 6.3).
+"""Runs of a distributed Map: every iteration is an execution of its own (Specification 6.3).
 
-A child has no variables and no history of its parent, its own `$$.Execution`, and no records.
-Its end is reported to the parent and to listeners of child executions. The events of the blocks
-of its states are part of the parent's history.
+A child has no variables and no history of its parent, its own `$$.Execution`, and no records. Its
+end is reported to the parent and to listeners of child executions. Events of the blocks of its
+states are part of the parent's history.
 """
 
 from collections.abc import Iterator
@@ -31,24 +31,24 @@ BLOCK_EVENT_PREFIXES: Final = (
     *("Audit", "Budget", "Cache", "Context", "Event", "Fallback", "Feedback", "Guardrail"),
     *("Memory", "Milestone", "Progress", "Reasoning", "Stream", "Tool", "Usage"),
 )
-"""What the names of the events begin with that blocks tell, and no others."""
+"""Prefixes of the names of block events."""
 _NOTHING_DRAWN = (-1, 0)
 
 
 class ChildExecution(Execution):
-    """The execution of one iteration. What it uses counts for its parent, too."""
+    """The execution of one iteration. Its usage counts for its parent as well."""
 
     recorded = False
     expander: HistoryExpander | None = None
-    """Makes events of what it does, once it has done anything."""
+    """Expands its records into events, from its first record on."""
     latest = 0.0
-    """When it last did."""
+    """Time of its latest record."""
 
     parent: Execution
     run: "MapRun"
 
     def of(self, parent: Execution, run: "MapRun") -> Self:
-        """Belong to a run, and return it."""
+        """Attach the child to a run, and return it."""
         self.init(parent.program, None, 0.0, [], run.identity)
         self.emit = run.emit
         self.parent, self.run = parent, run
@@ -61,23 +61,23 @@ class ChildExecution(Execution):
 
     @property
     def whole(self) -> Execution:
-        """The execution whose history tells of this one."""
+        """The execution whose history contains the events of this one."""
         return self.run.whole
 
     def meter(self) -> WorkMeter:
-        """Return the meter of its work, which is that of the whole."""
+        """Return the work meter of the parent execution."""
         self.work = self.run.whole.meter()
         return self.work
 
     def count_work(self) -> bool:
-        """Count all that was done here as work of the whole."""
+        """Count the work of the child as work of the parent execution."""
         super().count_work()
         self.run.whole.busy += self.busy
         self.busy = 0
         return self.run.whole.busy >= FAIR
 
     def events(self, record: Record) -> Iterator[Event]:
-        """Yield what a record tells, and first that the execution has begun."""
+        """Yield the events of a record; the first record is preceded by the start event."""
         if self.expander is None:
             self.expander = HistoryExpander(self)
             self.expander.progress = self.run.progress
@@ -86,37 +86,37 @@ class ChildExecution(Execution):
         yield from self.expander.feed(record)
 
     def end(self, status: str, details: dict[str, Json]) -> None:
-        """Tell whoever listens of its end, if it was told that it has begun."""
+        """Send the end event to the listener, if the start event was sent."""
         self.count_work()
-        expander, self.expander = self.expander, None  # each refers to the other
+        expander, self.expander = self.expander, None  # breaks a reference cycle
         if self.listener is not None and expander is not None:
             self.listener(expander.end(status, self.latest, details))
         self.emit = _unrecorded
 
     @property
     def name(self) -> str:
-        """The name, made of that of the run and the number of the iteration."""
+        """Name made of that of the run and the index of the iteration."""
         return f"{self.run.id}-{self.index}"
 
     @property
     def deadline(self) -> float | None:
-        """The epoch second at which an express child times out; the others end with the whole."""
+        """Epoch second at which an express child times out; other children end with the parent."""
         quota = self.program.profile.quotas.express_seconds if self.express else None
         return None if quota is None else self.started + quota
 
     def account(self, state: str, result: Json) -> CallUsage:
-        """Count the usage that an agent reports, here and in the whole."""
+        """Count the usage that an agent reports, here and in the parent."""
         super().account(state, result)
         return self.parent.account(state, result)
 
     def absorb(self, state: str, child: ExecutionSpending, before: ExecutionSpending) -> CallUsage:
-        """Count what an execution that *state* has started has spent, here and in the whole."""
+        """Count the spending of an execution that a state has started, here and in the parent."""
         super().absorb(state, child, before)
         return self.parent.absorb(state, child, before)
 
 
 class MapRun:
-    """One run: its names, and its children (protocol `asl.states.effects.DistributedRun`)."""
+    """A run: its names and its children (protocol `asl.states.effects.DistributedRun`)."""
 
     begun = 0
 
@@ -127,41 +127,41 @@ class MapRun:
         self.machine = machine
         around = at.execution
         self.outer = around.run if isinstance(around, ChildExecution) else None
-        """The run of which the Map itself is part, None for none."""
+        """Enclosing run that contains this Map, None for none."""
         self.whole: Execution = around if self.outer is None else self.outer.whole
-        """The execution whose history tells of the children."""
+        """Execution whose history contains the events of the children."""
         self.listener = at.listening()
-        """Who listens to the children, None for nobody."""
+        """Listener of the children, None without one."""
         track = at.step.progress
         self.tracking: Tracking | None = None if track is None else track(at.data, at)
-        """How the progress of the Map is told, None where it is not."""
+        """Tracking of the Map's progress, None without one."""
         tracks = at.execution.program.tracks_progress and (tells or self.tracking is not None)
         self.progress = ProgressTracker(at.execution, whole=False) if tracks else None
-        """Says what progress follows from what the children do, None where nobody asks."""
+        """Derives progress from records of the children, None if progress is not tracked."""
         self.observes = tells or self.listener is not None or self.progress is not None
-        """Whether all that they do is looked at."""
+        """Whether records of the children are needed."""
         self.pure = pure and not self.observes
         self.open: dict[int, Frame] = {}
-        """Those that are looked at and have not ended."""
+        """Running children whose records are needed."""
         workflow_id = f"{at.execution.workflow_id}/{label}"
         self.identity: Identity = Identity(
             workflow_id=workflow_id, express=express, asynchronous=express
         )
-        """Who its children are."""
+        """Identity of the children."""
         self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
         self.arn = f"{workflow_id.replace(':stateMachine:', ':mapRun:')}:{self.id}"
         at.begin_fork()
         self.view = at.child(0, machine, None, None).selector_frame()
 
     def selected(self, index: int, item: Json, source: str) -> Frame:
-        """Return the state's own machine as `ItemSelector` sees it with an item."""
+        """Return the state's own machine with an item, as `ItemSelector` sees it."""
         view = self.view
         view.index, view.item, view.source = index, item, source
         view.draws = _NOTHING_DRAWN
         return view
 
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
-        """Return the frame of a child execution, standing at its start."""
+        """Return the frame of a child execution, at its first state."""
         at = self.at
         self.begun = index + 1
         execution = ChildExecution().of(at.execution, self)
@@ -177,10 +177,10 @@ class MapRun:
         return frame
 
     def children(self, source: ItemSource) -> Iterator[Frame]:
-        """Yield a child for each item, which is its input.
+        """Yield a child for each item; the item is its input.
 
-        Children of pure states never wait, so one frame serves them all: making it anew is half of
-        what such a child costs.
+        Children of pure states never wait, so one frame serves them all: creating it is half the
+        cost of such a child.
         """
         index = -1
         if self.pure:
@@ -188,7 +188,7 @@ class MapRun:
             frame = self.child(0, None, None, "")
             execution = frame.execution
             for index, item in enumerate(source):
-                if frame.visit:  # the last child took so long that it was interpreted
+                if frame.visit:  # the last child took so long that it needed the interpreter
                     frame.visit, frame.step, frame.log = 0, start, None
                     execution.emit = self.emit
                     count_events(execution, exact=False)
@@ -204,10 +204,10 @@ class MapRun:
                 yield self.child(index, data, item, source.name)
         source.length = index + 1
 
-    # What is told
+    # Events of children
 
     def emit(self, record: Record) -> None:
-        """Take a record of a child: what its blocks tell goes into the history of the whole."""
+        """Take a record of a child: events of its blocks go into the history of the parent."""
         take = self.whole.child_records
         if take is not None:
             take(record)
@@ -216,7 +216,7 @@ class MapRun:
                 self.whole.emit(told)
 
     def reported_records(self, record: Record) -> Iterator[Record]:
-        """Yield what the history of the whole keeps of a record of a child."""
+        """Yield the records that the parent's history stores for a record of a child."""
         kind, time, frame, visit, step, *rest = record
         if not self.observes:
             if kind is NOTED and rest[0].startswith(BLOCK_EVENT_PREFIXES):
@@ -240,7 +240,7 @@ class MapRun:
         event: str,
         details: dict[str, Json],
     ) -> Record:
-        """Return the record of what a child tells, once the runs around this one have heard it."""
+        """Return the record of an event of a child, after enclosing runs have counted it."""
         outer = self.outer
         while outer is not None:
             if outer.progress is not None:
@@ -249,7 +249,7 @@ class MapRun:
         return TOLD, time, frame, visit, None, list(path), event, details
 
     def with_end_reports(self, fan: FanOut, source: ItemSource) -> FanOut:
-        """Return a fan of which is told how each child has ended, where anybody wants to know."""
+        """Return a fan-out that reports the end of each child, if listeners or progress need it."""
         if not self.observes:
             return fan
         tracking = self.tracking
@@ -270,7 +270,7 @@ class MapRun:
 
         def on_failure(child: Any, error: StateError) -> StateError | None:
             failure = failed(child, error)
-            timed_out = error.name == "States.Timeout"  # as the records of results have it
+            timed_out = error.name == "States.Timeout"  # in the form of result records
             self._end(child, "TIMED_OUT" if timed_out else "FAILED", error_details(error))
             return failure
 
@@ -298,23 +298,23 @@ class MapRun:
         child.execution.end(status, details)
 
     def _counted(self, children: int) -> None:
-        """Tell what follows from how many children there are, now that it is known."""
+        """Emit the progress that follows from the number of children, once it is known."""
         at = self.at
         if self.progress is None or self.tracking is None:
             return
-        beside = at.child(-1, self.machine, None)  # told by none of them
+        beside = at.child(-1, self.machine, None)  # none of the children has an event for it
         for _, step, _, event, details in self.progress.counted(at, children):
-            assert step is not None  # that of the Map
+            assert step is not None  # the index of the Map itself
             path = (*at.place, step.name)
             self.whole.emit(self._tell(at.now, beside, 0, path, event, details))
 
     def shown(self, child: Any, error: StateError) -> str:
-        """Return what may be said of the failure of a child outside of it."""
+        """Return the redacted cause of a child's failure."""
         expander = child.execution.expander
         return str(error) if expander is None else without(str(error), expander.failed)
 
     def pause(self) -> None:
-        """Tell that the children which have not ended wait for people."""
+        """Send the pause event of each child that waits for approvals."""
         for child in self.open.values() if self.listener is not None else ():
             child.emit((WHOLE, child.now, child, 0, None, PAUSED, {}))
 
@@ -325,4 +325,4 @@ def _uuid(digits: str) -> str:
 
 
 def _unrecorded(record: Record) -> None:
-    """Keep no record."""
+    """Discard a record."""

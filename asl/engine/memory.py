@@ -1,4 +1,4 @@
-"""What is remembered: values by namespace and key, for Memory blocks and caches (8.4, 8.7)."""
+"""Memory: values by namespace and key, for Memory blocks and caches (8.4, 8.7)."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["Memory", "MemoryEntry", "MemoryView", "ProcessMemory", "Searchable"]
 
 
 class MemoryEntry(NamedTuple):
-    """One value that is remembered; times in epoch seconds."""
+    """A stored value; times in epoch seconds."""
 
     key: str
     value: Json
     written: float
     expires: float | None
-    """When it is forgotten, None for never."""
+    """Expiry time, None for never."""
 
 
 class Memory(Protocol):
-    """Where values are kept. An entry that has expired at *now* does not exist.
+    """A storage of values. An entry that has expired at *now* does not exist.
 
-    What cannot be reached raises StateError("States.MemoryNotConfigured"). One that has a true
-    attribute `remote` is asked off the event loop, from several threads at the same time.
+    A storage that cannot be reached raises StateError("States.MemoryNotConfigured"). One with a
+    true attribute `remote` is called off the event loop, from several threads concurrently.
     """
 
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
-        """Return an entry, None where there is none."""
+        """Return an entry, None without one."""
         ...
 
     def entries(self, namespace: str, now: float) -> Iterable[MemoryEntry]:
@@ -45,8 +45,15 @@ class Memory(Protocol):
         now: float,
         make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
-        """Replace an entry by what *make* makes of it; None keeps it as it is. Nobody else writes
-        meanwhile; *make* may be called again where somebody has."""
+        """Replace an entry atomically by the result of *make*.
+
+        Args:
+            namespace: The namespace.
+            key: Key of the entry.
+            now: Current time in epoch seconds.
+            make: Maps the present entry, None without one, to the new entry; None leaves it
+                unchanged. May be called again after a concurrent change.
+        """
         ...
 
 
@@ -57,21 +64,22 @@ class Searchable(Protocol):
     def search(
         self, namespace: str, words: Sequence[str], now: float, most: int
     ) -> Iterable[MemoryEntry]:
-        """Return entries with one of *words* (`asl.expr.text_matching.words`), the latest first.
+        """Return entries that contain one of *words* (`asl.expr.text_matching.words`), the latest
+        first.
 
-        Of more than *most* those are returned that have the rarer words.
+        Of more than *most* entries, those with the rarer words are returned.
         """
         ...
 
 
 class ProcessMemory:
-    """A memory that ends with its process."""
+    """A memory that lasts as long as the process."""
 
     def __init__(self) -> None:
         self.namespaces: dict[str, dict[str, MemoryEntry]] = {}
 
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
-        """Return an entry, None where there is none."""
+        """Return an entry, None without one."""
         entry = self.namespaces.get(namespace, {}).get(key)
         return None if entry is None or _expired(entry, now) else entry
 
@@ -89,7 +97,7 @@ class ProcessMemory:
         now: float,
         make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
-        """Replace an entry by what *make* makes of it."""
+        """Replace an entry by the result of *make*."""
         entry = make(self.get(namespace, key, now))
         if entry is not None:
             kept = self.namespaces.setdefault(namespace, {})
@@ -102,11 +110,11 @@ def _expired(entry: MemoryEntry, now: float) -> bool:
 
 
 class MemoryView:
-    """The memory as an agent sees it in one call: `call.memory`. Safe to use from any thread.
+    """The memory that an agent may use in one call: `call.memory`. Safe to use from any thread.
 
-    It is the namespace of the state, read and written as far as the state may. Values are copies.
-    Raises StateError: States.Permissions for what the state may not, States.MemoryNotConfigured for
-    a memory that is down.
+    It reads and writes the namespace of the state, as far as the state has the rights. Values are
+    copies. Methods raise StateError: States.Permissions without the right,
+    States.MemoryNotConfigured if the storage cannot be reached.
     """
 
     def __init__(self, rights: Rights, serve: Callable[[dict[str, Json]], Json]) -> None:
@@ -114,30 +122,42 @@ class MemoryView:
         self._serve = serve
         self._over = False
         self._keys: dict[str, dict[str, None]] = {"MemoryRead": {}, "MemoryWritten": {}}
-        """The keys that were used, by the events that tell of them."""
+        """Keys that were used, by name of the event that reports them."""
 
     @property
     def namespace(self) -> str | None:
-        """The namespace that the state names, None for that of the document."""
+        """Namespace that the state names, None for that of the document."""
         return self._rights.namespace
 
     def get(self, key: str, default: Json = None) -> Json:
-        """Return the value of a key, *default* where there is none."""
+        """Return the value of a key, *default* without an entry."""
         found = self._read({"do": "read", "keys": [_key(key)]})
         self._keys["MemoryRead"].update(dict.fromkeys(found))
         return found.get(key, default)
 
     def search(self, query: str, limit: int = 5, least: float = 0) -> list[Json]:
-        """Return what has most words in common with a query: objects `key`, `value`, `score`."""
+        """Return the entries with the most words in common with a query.
+
+        Args:
+            query: Text to compare with.
+            limit: Maximum number of entries.
+            least: Minimum score, 0 to 1.
+
+        Returns:
+            Objects with `key`, `value` and `score`.
+        """
         request = {"do": "search", "query": str(query), "limit": limit, "least": least}
         return self._entries(request)
 
     def recent(
         self, limit: int = 10, order: str = "desc", filter: Mapping[str, Json] | None = None
     ) -> list[Json]:
-        """Return the latest entries (the oldest by *order* `asc`): `key`, `value`, `timestamp`.
+        """Return the latest entries as objects with `key`, `value` and `timestamp`.
 
-        With a *filter* only objects with these members.
+        Args:
+            limit: Maximum number of entries.
+            order: `desc` for the latest first, `asc` for the oldest first.
+            filter: Members that the values must have; None for all entries.
         """
         request = {"do": "recent", "limit": limit, "order": order, "filter": dict(filter or {})}
         return self._entries(request)
@@ -151,7 +171,19 @@ class MemoryView:
         merge: bool = False,
         overwrite: bool = True,
     ) -> None:
-        """Keep a value, as an entry of `Write` does; raises TypeError for what is no JSON value."""
+        """Store a value, as an entry of `Write` does.
+
+        Args:
+            key: Key of the entry.
+            value: A JSON value.
+            ttl: Seconds or an ISO 8601 duration until it expires; None for the default of the
+                state.
+            merge: Whether to merge an object into the present one.
+            overwrite: Whether to replace a present value.
+
+        Raises:
+            TypeError: The value is not a JSON value.
+        """
         try:
             own = copy_foreign(value)
         except NotJson as error:
@@ -181,7 +213,7 @@ class MemoryView:
         return self._serve({"namespace": self.namespace, **request})
 
     def end(self) -> Iterable[tuple[str, list[str]]]:
-        """End the use; returns what was used, by the events that tell of it."""
+        """End the use and return the used keys, by name of the event that reports them."""
         self._over = True
         return [(event, list(keys)) for event, keys in self._keys.items() if keys]
 

@@ -1,4 +1,4 @@
-"""Tasks that are answered by task token, as a store holds them."""
+"""Callbacks: tasks that are answered by task token, as a store holds them."""
 
 from asl.core.values import Json
 from asl.expr.times import format_timestamp
@@ -8,7 +8,7 @@ __all__ = ["ACTIVITY", "TOKEN", "PendingCallback"]
 
 TOKEN = "token"
 ACTIVITY = "activity"
-"""The kinds of such requests: handed to somebody, or taken by a worker who asks for it."""
+"""Kinds of callbacks: sent to a handler, or polled by an activity worker."""
 
 
 class PendingCallback:
@@ -39,7 +39,7 @@ class PendingCallback:
         self.key = key
         self.kind = kind
         self.target = target
-        """The `Resource` of the state."""
+        """`Resource` of the state."""
         self.state = state
         self.payload = payload
         self.created = created
@@ -47,16 +47,16 @@ class PendingCallback:
         self.heartbeat = heartbeat
         self.status = "open"
         self.taken: float | None = None
-        """When somebody had taken it: the handler, or a worker."""
+        """Time at which the handler or a worker took the task, None before."""
         self.worker: str | None = None
         self.beat = created if kind == TOKEN else None
-        """The last sign of life, None before there can be one."""
+        """Time of the latest heartbeat, None before there can be one."""
         self.outcome: list[Json] | None = None
-        """When the answer came, the output, and null or name and cause of a failure."""
+        """Time of the answer, the output, and null or name and cause of a failure."""
 
     @property
     def due(self) -> float | None:
-        """When it times out without a heartbeat or an answer, None for never."""
+        """Time at which it times out without a heartbeat or an answer, None for never."""
         ends = []
         if self.timeout is not None:
             ends.append(self.created + self.timeout)
@@ -66,14 +66,14 @@ class PendingCallback:
 
     @property
     def missed(self) -> bool:
-        """Whether the timeout is one of the heartbeat."""
+        """Whether the due timeout is that of the heartbeat."""
         return self.timeout is None or self.due != self.created + self.timeout
 
     @property
     def is_well_formed(self) -> bool:
-        """Whether what was read from a store has the shape that this class writes.
+        """Return whether values read from a store have the types that this class writes.
 
-        What depends on it may also raise what any computation raises for values of other types.
+        Values nested in them are not checked; code that uses them may raise as for wrong types.
         """
         texts, times = [self.target, self.state], [self.taken, self.beat, self.due]
         came = [0] if self.outcome is None else self.outcome[:1]
@@ -86,7 +86,11 @@ class PendingCallback:
         )
 
     def answer(self) -> Json:
-        """Return the output of the answer, or raise its failure."""
+        """Return the output of the answer.
+
+        Raises:
+            StateError: The answer is a failure.
+        """
         assert self.outcome is not None
         _, output, failure = self.outcome
         if failure is not None:
