@@ -106,7 +106,7 @@ def _items(
         compiler.name,
         express=False,
         pure=False,
-        tells=False,
+        emits=False,
     )
     inputs = [
         input_of(selector, effective, run, index, item, source)

@@ -187,7 +187,7 @@ class Frame:
         return self.execution.emit
 
     def run(
-        self, machine: Machine, label: str, express: bool, pure: bool, tells: bool
+        self, machine: Machine, label: str, express: bool, pure: bool, emits: bool
     ) -> DistributedRun:
         """Start a run of a distributed Map.
 
@@ -196,11 +196,11 @@ class Frame:
             label: Label of the run in ids.
             express: Whether the children are express executions.
             pure: Whether the children perform no effects.
-            tells: Whether the children emit events of blocks.
+            emits: Whether the children emit events of blocks.
         """
         from asl.engine.map_run import MapRun
 
-        return MapRun(self, machine, label, express, pure, tells)
+        return MapRun(self, machine, label, express, pure, emits)
 
     def open_channels(self, scope: DocumentScope) -> None:
         """Open the channels of a document that the current state includes, if it has any."""

@@ -121,7 +121,7 @@ class MapRun:
     begun = 0
 
     def __init__(
-        self, at: Frame, machine: Machine, label: str, express: bool, pure: bool, tells: bool
+        self, at: Frame, machine: Machine, label: str, express: bool, pure: bool, emits: bool
     ) -> None:
         self.at = at
         self.machine = machine
@@ -135,10 +135,10 @@ class MapRun:
         track = at.step.progress
         self.tracking: Tracking | None = None if track is None else track(at.data, at)
         """Tracking of the Map's progress, None without one."""
-        tracks = at.execution.program.tracks_progress and (tells or self.tracking is not None)
+        tracks = at.execution.program.tracks_progress and (emits or self.tracking is not None)
         self.progress = ProgressTracker(at.execution, whole=False) if tracks else None
         """Derives progress from records of the children, None if progress is not tracked."""
-        self.observes = tells or self.listener is not None or self.progress is not None
+        self.observes = emits or self.listener is not None or self.progress is not None
         """Whether records of the children are needed."""
         self.pure = pure and not self.observes
         self.open: dict[int, Frame] = {}

@@ -1,8 +1,8 @@
-"""Pools: limits that several executions share, of an hour, a day, a pool or a parent (8.11).
+"""Shared budgets: limits that several executions share, per hour, day, pool or parent (8.11).
 
-A shared budget outlives the execution: the process keeps it, or the store of the execution. Every
-change replaces it as a whole, so that executions in several threads and processes never reserve
-together what only one of them may.
+A shared budget outlives the execution: the process or the store of the execution holds it. Every
+change replaces it as a whole, so that executions in several threads and processes never reserve the
+same amount twice.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,20 +27,25 @@ __all__ = [
 ]
 
 PARTS: Final = 60
-"""The number of parts of a window: what was spent counts until its whole part is over."""
+"""Number of parts of a time window: an amount counts until its whole part is over."""
 STALE: Final = 3600.0
-"""Seconds for which others wait for a call to end; its reservation stands for longer."""
+"""Seconds for which others wait for a call to end; its reservation remains longer."""
 REPORTED: Final = ("MaxCost", "MaxTokens")
-"""The limits of amounts that the result of an execution reports."""
+"""Limits of amounts that the result of an execution reports."""
 
 
 class SharedBudgets(Protocol):
-    """The place of shared budgets."""
+    """The storage of shared budgets."""
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
-        """Replace a shared budget by what *make* returns for it, None at first, atomically.
+        """Replace a shared budget atomically.
 
-        Raises StateError("States.BudgetExceeded") for a place that cannot be reached.
+        Args:
+            name: Name of the budget.
+            make: Maps the present value, None at first, to the new one.
+
+        Raises:
+            StateError: States.BudgetExceeded; the storage cannot be reached.
         """
         ...
 
@@ -48,11 +53,11 @@ class SharedBudgets(Protocol):
 class SharedBudget(Account):
     """A shared budget as an account of an execution: `{"spent": {part: amount}, "open": {...}}`.
 
-    An entry of `open` is a reservation with its time. That of a call has what is known of the call,
-    the length of the window, whether its size is proven with that of the calls within it, whether
-    it waits for a reservation, and the part of the budget on which it draws. Such a part is the
-    entry of a whole execution; it has what that had spent before, whether it gives back the rest,
-    the length, and what calls have drawn on it, which counts as spent already.
+    An entry of `open` is a reservation with its time. The entry of a call has its known usage, the
+    length of the window, whether its size and that of its nested calls is proven, whether it waits
+    for a reservation, and the part of the budget on which it draws. Such a part is the entry of a
+    whole execution: its spending before the reservation, whether the rest is released, the length,
+    and the amount that calls have drawn on it, which already counts as spent.
     """
 
     def __init__(
@@ -70,29 +75,29 @@ class SharedBudget(Account):
         self.budgets = budgets
         self.name = name
         self.length = length
-        """The seconds after which an amount spent does not count any more, None for never."""
+        """Seconds after which spending no longer counts, None for never."""
         self.entries: frozenset[str] = frozenset()
-        """The entries of calls whose end others wait for, when it was read last."""
+        """Entries of calls whose end others wait for, as of the last reading."""
         self.part: str | None = None
-        """The part on which calls draw: of this execution, or of one around it."""
+        """The part on which calls draw: of this execution, or of an enclosing one."""
         self.paid = ZERO
-        """What is spent, without parts that nobody gives back."""
+        """Spending without parts that are never released."""
         self.taken = False
-        """Whether others may give back some of the parts that they hold."""
+        """Whether others may still release some of their parts."""
         self.guesses = False
-        """Whether nothing proves the size of one of those calls."""
+        """Whether one of those calls has no proven size."""
         self.others_guess = False
-        """Whether that is so of a call of another execution."""
+        """Whether such a call belongs to another execution."""
         self.others_end = False
         """Whether a call of another execution will end without waiting for a reservation."""
         self.shown: dict[str, list[Json]] = {}
-        """What others see of the calls of this execution, by their entries."""
+        """Published state of the calls of this execution, by their entries."""
 
     def watch(self) -> None:
-        """Stay loud: others spend from it."""
+        """Do nothing: an account that others spend from is never quiet."""
 
     def refresh(self, now: float) -> None:
-        """Read what all executions have spent and reserved."""
+        """Read the spending and the reservations of all executions."""
         self._change(now, lambda spent, entries: None)
 
     def _change(
@@ -141,7 +146,7 @@ class SharedBudget(Account):
             if rest and release and since > now - STALE:
                 self.taken = True
                 held += max(rest, reserved)
-            else:  # nobody waits for it
+            else:  # no call waits for it
                 total += rest
                 held += max(reserved - rest, ZERO)
         self.spent = {**NOTHING, "MaxCost": total}
@@ -150,8 +155,8 @@ class SharedBudget(Account):
     def _parts_of_others(self, entries: Mapping[str, list[Json]]) -> list[str]:
         """Return the parts that limit a call here: none, as long as its own part has a rest.
 
-        Executions with a part each would wait for one another otherwise, once a call of another one
-        has cost more than there was.
+        Otherwise executions with a part each would wait for one another, once a call of another one
+        has exceeded the budget.
         """
         if self.part is not None and self.part in entries and _rest(entries[self.part]):
             return []
@@ -160,7 +165,7 @@ class SharedBudget(Account):
     # Calls
 
     def reserve(self, call: ReservedCall, now: float) -> Amounts | None:
-        """Reserve what a call may use; None if it has to wait for other calls."""
+        """Reserve amounts for a call; None if it has to wait for other calls."""
         share: dict[str, Decimal | int] | None = {}
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
@@ -191,7 +196,7 @@ class SharedBudget(Account):
         since: float,
         inner: ReservedCall | None = None,
     ) -> list[Json]:
-        """Return the entry of a call; *inner* is one within it that is about to be made."""
+        """Return the entry of a call; *inner* is a nested call that is about to start."""
         shown = self.shown[call.entry] = _shown(call)
         if inner is not None:
             shown[:] = [shown[0] and inner.proves("MaxCost"), False]
@@ -199,7 +204,7 @@ class SharedBudget(Account):
         return [str(share["MaxCost"]), since, str(known), self.length, *shown, self.part]
 
     def begin(self, call: ReservedCall, part: ReservedPart, now: float) -> Share:
-        """Reserve for a call within another one, in one change with the look at what there is."""
+        """Reserve for a nested call and read the budget in one change."""
         share: Share = None
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
@@ -216,32 +221,32 @@ class SharedBudget(Account):
         return share
 
     def is_shown(self, call: ReservedCall) -> bool:
-        """Whether others see of a call what holds for it now."""
+        """Return whether the published state of a call is current."""
         return self.shown.get(call.entry) in (None, _shown(call))
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether calls of other executions may be waited for."""
+        """Return whether a call may have to wait for calls of other executions."""
         return self.others_end
 
     def unspent(self, name: str) -> Decimal | int:
-        """Return all that is not spent, the parts of others included."""
+        """Return the unspent amount of a limit, including parts of others."""
         return self.most[name] - self.paid
 
     def unproven(self, name: str, call: ReservedCall | None = None) -> bool:
-        """Return whether nothing proves the size of a call, of any execution."""
+        """Return whether a call of any execution has no proven size."""
         return self.others_guess or super().unproven(name, call)
 
     def others_unproven(self, name: str, call: ReservedCall) -> bool:
-        """Whether nothing proves the size of another call, of any execution."""
+        """Return whether another call, of any execution, has no proven size."""
         return self.others_guess or super().others_unproven(name, call)
 
     def is_busy(self) -> bool:
-        """Whether a call of any execution will end without waiting for a reservation."""
+        """Return whether a call of any execution will end without waiting for a reservation."""
         return self.others_end or super().is_busy()
 
     def adjust(self, call: ReservedCall, share: Amounts, instead: Amounts, now: float) -> None:
-        """Change the reservation of a call that is under way."""
+        """Change the reservation of a running call."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             if call.entry in entries:
@@ -250,7 +255,7 @@ class SharedBudget(Account):
         self._change(now, act)
 
     def release(self, call: ReservedCall, share: Amounts, now: float) -> None:
-        """Give back the reservation of a call."""
+        """Release the reservation of a call."""
         self._discard(call)
         self._change(now, lambda spent, entries: entries.pop(call.entry, None))
 
@@ -259,11 +264,11 @@ class SharedBudget(Account):
         self.shown.pop(call.entry, None)
 
     def others(self, call: ReservedCall) -> bool:
-        """Whether another call holds a reservation beside the one of *call*."""
+        """Return whether a call other than *call* holds a reservation."""
         return bool(self.entries - {call.entry})
 
     def settle(self, call: ReservedCall, used: Amounts, share: Amounts, now: float) -> None:
-        """Add what a call has used, and release its reservation, in one change."""
+        """Add the usage of a call to the spending and release its reservation, in one change."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             entries.pop(call.entry, None)
@@ -274,7 +279,7 @@ class SharedBudget(Account):
         self._change(now, act)
 
     def add(self, used: Amounts, now: float) -> None:
-        """Add what a call has used to what is spent."""
+        """Add usage to the spending."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             self._spend(spent, used, now)
@@ -287,14 +292,14 @@ class SharedBudget(Account):
             part = _part(self.length, now)
             spent[part] = str(Decimal(spent.get(part, "0")) + used["MaxCost"])
 
-    # Whole executions
+    # Executions
 
     def abandon(self, execution: str, now: float) -> None:
-        """Replace the reservations of the calls of an execution by what is known of them.
+        """Replace the reservations of an execution's calls by their known usage.
 
         Args:
-            execution: The id of the execution, of which no call is under way.
-            now: The present time, in epoch seconds.
+            execution: Id of the execution, which has no running call.
+            now: Current time in epoch seconds.
         """
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
@@ -309,17 +314,17 @@ class SharedBudget(Account):
     def take(
         self, entry: str, most: Decimal, before: Decimal, release: bool, now: float
     ) -> list[Decimal]:
-        """Reserve for a whole execution as much as there is, at most *most*; its calls draw on it.
+        """Reserve a part for a whole execution, at most *most*; its calls draw on it.
 
         Args:
-            entry: Names the execution.
-            most: The largest amount to reserve.
-            before: What the execution has spent by now.
-            release: Whether the rest is given back at its end.
-            now: The present time, in epoch seconds.
+            entry: Entry of the execution.
+            most: Largest amount to reserve.
+            before: Spending of the execution so far.
+            release: Whether the rest is released at its end.
+            now: Current time in epoch seconds.
 
         Returns:
-            The amount reserved, and what the execution had spent when it reserved it first.
+            The reserved amount, and the execution's spending at its first reservation.
         """
         found: list[Decimal] = []
 
@@ -336,7 +341,7 @@ class SharedBudget(Account):
         return found
 
     def leave(self, entry: str, used: Decimal | int, now: float) -> None:
-        """Replace the reservation of a whole execution by what it has used, once."""
+        """Replace the reservation of a whole execution by its spending, once."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             if entry in entries:
@@ -347,9 +352,9 @@ class SharedBudget(Account):
 
 
 class PoolReservation(Account):
-    """The part of a pool that an execution has reserved at its beginning, as a limit of its calls.
+    """The part of a pool that an execution reserves at its start, as a limit of its calls.
 
-    Where an execution around it holds a part already, it is a part of that.
+    If an enclosing execution already holds a part, it is a part of that one.
     """
 
     def __init__(
@@ -370,13 +375,13 @@ class PoolReservation(Account):
         super().__init__(limits._replace(most={"MaxCost": amount}, fallbacks=(), alerts=()))
         self.label = "MaxFromPool"
         self.base_spent = base
-        """What the execution had spent before."""
+        """Spending of the execution before the reservation."""
         self.doubtful = amount < most and not amount  # an empty pool allows no call
         self.spent, self.untouched = {**NOTHING, "MaxCost": spent - base}, False
         self.watch()
 
     def close(self, release: bool, now: float) -> None:
-        """Leave the pool: with what was spent or, without *release*, with all that was reserved."""
+        """Leave the pool with the spending or, without *release*, with the whole reservation."""
         if self.pool.part == self.entry:
             spent = self.spent["MaxCost"]
             used = spent if release else max(spent, self.limits.most["MaxCost"])
@@ -386,11 +391,11 @@ class PoolReservation(Account):
 class ParentAccount(Account):
     """An account of a parent execution, as the calls of its child execution see it.
 
-    What they spend stands there as lent until the child ends; then the parent counts it itself.
+    Their usage is child usage there until the child ends; then the parent counts it itself.
     """
 
     marked = None
-    """The parent's account has it."""
+    """Stored in the parent's account."""
 
     def __init__(self, account: Account, spent: Amounts) -> None:
         super().__init__(account.limits)
@@ -398,19 +403,19 @@ class ParentAccount(Account):
         self.quiet = False
         self.account = account
         self.total: dict[str, Decimal | int] = {}
-        """What this execution has spent."""
+        """Spending of this execution."""
         self.add(spent, 0.0)
 
     @property
     def base(self) -> Account:
-        """The account in which reservations are made: that of the outermost execution."""
+        """The account that holds the reservations: that of the outermost execution."""
         return self.account.base
 
     def watch(self) -> None:
-        """Stay loud: other executions spend from it."""
+        """Do nothing: an account that others spend from is never quiet."""
 
     def used(self, name: str) -> Decimal | int:
-        """Return what has been spent of one limit."""
+        """Return the spending of one limit."""
         return self.account.used(name)
 
     def refresh(self, now: float) -> None:
@@ -428,7 +433,7 @@ class ParentAccount(Account):
         return self.account.reserve(call, now)
 
     def mark(self) -> None:
-        """Update the account of the parent."""
+        """Update the highest sum of reservations in the account of the parent."""
         self.account.mark()
 
     def release(self, call: ReservedCall, share: Amounts, now: float) -> None:
@@ -436,28 +441,28 @@ class ParentAccount(Account):
         self.account.release(call, share, now)
 
     def count(self, call: ReservedCall) -> None:
-        """Count a call in the account of the parent, for good."""
+        """Count a call in the account of the parent."""
         self.account.count(call)
 
     def add(self, used: Amounts, now: float) -> None:
-        """Add to what the account of the parent has lent."""
+        """Add usage to the child usage of the parent."""
         self.add_child_usage(used)
 
     def add_child_usage(self, used: Amounts) -> None:
-        """Add to what this execution has spent, and to what the account of the parent has lent."""
+        """Add usage to the spending of this execution and to the child usage of the parent."""
         self.account.add_child_usage(used)
         for name, each in used.items():
             self.total[name] = self.total.get(name, 0) + each
         self._read()
 
     def assume(self, used: Amounts, now: float) -> None:
-        """Add an assumed amount, which stays spent when the child ends."""
+        """Add an assumed amount, which remains when the child ends."""
         self.base.doubtful = True
         self.assumed = {**self.assumed, **add_amounts(self.assumed, used)}
         self.add(used, now)
 
     def detach_parent(self) -> None:
-        """Take back what is lent and the parent will count; what it cannot know stays spent."""
+        """Remove the child usage that the parent will count itself; the assumed part remains."""
         self.account.add_child_usage({name: -each for name, each in self.total.items()})
         own = {name: each for name, each in self.total.items() if name not in REPORTED}
         if own:
@@ -476,17 +481,17 @@ def join_shared_budgets(
     execution: SpendingExecution,
     now: float,
 ) -> list[Account]:
-    """Return the accounts that limit an execution and others together.
+    """Return the accounts that limit an execution together with others.
 
-    Those are the executions of the same workflow, or with the same pool.
+    These are shared by executions of the same workflow or with the same pool.
 
     Args:
-        budgets: Where shared budgets are kept.
-        limits: The limits of the document.
-        pools: How much there is in each pool.
-        lenders: The accounts around the state that has started this execution.
+        budgets: Storage of shared budgets.
+        limits: Limits of the document.
+        pools: Amount of money in each pool.
+        lenders: Accounts around the state that started this execution.
         execution: The execution.
-        now: The present time, in epoch seconds.
+        now: Current time in epoch seconds.
 
     Raises:
         StateError: A pool is empty.
@@ -529,10 +534,10 @@ def remove_execution(kept: Json, execution: str, spent: Decimal, now: float) -> 
 
     Args:
         kept: The shared budget.
-        execution: The id of the execution.
-        spent: What it has spent in all. That, or without release at least what it has reserved,
-            replaces its own reservation; what is known of them replaces those of its calls.
-        now: The present time, in epoch seconds.
+        execution: Id of the execution.
+        spent: Its whole spending. It replaces the reservation of the execution, which counts in
+            full without release; known usage replaces the reservations of its calls.
+        now: Current time in epoch seconds.
     """
     kept = _without_calls(kept, execution, now)
     entries = {
@@ -549,21 +554,21 @@ def remove_execution(kept: Json, execution: str, spent: Decimal, now: float) -> 
 
 
 def remove_calls(kept: Json, execution: str) -> Json:
-    """Return a shared budget without the calls of an execution that nobody runs any more.
+    """Return a shared budget without the calls of an execution that no process runs.
 
-    What is known of each call counts as spent. The reservation of the execution itself stays.
+    The known usage of each call counts as spent. The reservation of the execution itself remains.
 
     Args:
         kept: The shared budget.
-        execution: The id of the execution.
+        execution: Id of the execution.
     """
     return _without_calls(kept, execution, None)
 
 
 def _without_calls(kept: Json, execution: str, now: float | None) -> Json:
-    """Return a shared budget with what is known of the calls of an execution instead of them.
+    """Return a shared budget with the known usage of an execution's calls instead of their entries.
 
-    It counts from *now* on, or from when they were made.
+    It counts from *now* on, or from the time of each call if that is None.
     """
     entries = dict(kept["open"])
     for entry in [each for each in entries if each.startswith(f"{execution}:")]:
@@ -576,27 +581,27 @@ def _without_calls(kept: Json, execution: str, now: float | None) -> Json:
 
 
 def _is_part(entry: list[Json]) -> bool:
-    """Whether an entry is the part that a whole execution has reserved, not a call."""
+    """Return whether an entry is the part of a whole execution, not a call."""
     return type(entry[3]) is bool
 
 
 def _part_of(call: list[Json]) -> str | None:
-    """Return the part on which a call draws; those of older versions draw on none."""
+    """Return the part on which a call draws; calls of older versions draw on none."""
     return call[6] if len(call) > 6 else None
 
 
 def _drawn(part: list[Json]) -> Decimal:
-    """Return what calls have drawn on a part; those of older versions did not."""
+    """Return the amount that calls have drawn on a part, 0 in entries of older versions."""
     return Decimal(part[5]) if len(part) > 5 else ZERO
 
 
 def _rest(part: list[Json]) -> Decimal:
-    """Return what no call has drawn of a part."""
+    """Return the amount of a part that no call has drawn."""
     return max(Decimal(part[0]) - _drawn(part), ZERO)
 
 
 def _draw(entries: dict[str, list[Json]], part: str | None, used: Amounts) -> None:
-    """Take what is spent from the part on which it draws, if that is still held."""
+    """Draw an amount from a part, if it still exists."""
     if part is not None and part in entries:
         found = entries[part]
         entries[part] = [*found[:5], str(_drawn(found) + used.get("MaxCost", ZERO))]
@@ -608,14 +613,14 @@ def _shown(call: ReservedCall) -> list[Json]:
 
 
 def _charged(kept: Json, used: Decimal, length: float | None, now: float) -> Json:
-    """Return a shared budget with an amount added to what is spent."""
+    """Return a shared budget with an amount added to its spending."""
     part = _part(length, now)
     known = Decimal(kept["spent"].get(part, "0"))
     return {**kept, "spent": {**kept["spent"], part: str(known + used)}}
 
 
 def _part(length: float | None, now: float) -> str:
-    """Return the end of the part of a window in which something is spent at *now*."""
+    """Return the end of the part of a time window that contains *now*."""
     if length is None:
         return "0"
     size = length / PARTS

@@ -31,34 +31,34 @@ from asl.states.effects import ABSENT, Record
 __all__ = ["ProgressEvent", "ProgressTracker", "progress_report"]
 
 ProgressEvent = tuple["Frame | None", "Step | None", "int | None", str, dict[str, Json]]
-"""An event to be told: `(machine, state, index of a part, type, details)`; no machine stands for
-the workflow."""
+"""An event to emit: `(machine, state, index of a part, type, details)`; the machine is None for the
+workflow."""
 
 
 class _Machine:
-    """How far one child of a tracked state is."""
+    """Progress of one child of a tracked state."""
 
     __slots__ = ("current", "done", "ended", "states")
 
     def __init__(self, states: int) -> None:
         self.states = states
         self.done = 0
-        """How many of its states are behind it."""
+        """Number of its completed states."""
         self.current = 0.0
-        """How far the present one is, in percent."""
+        """Progress of the current state in percent."""
         self.ended = False
 
     @property
     def percentage(self) -> float:
         if self.ended:
             return 100
-        # A loop passes more states than there are.
+        # A loop runs more states than the machine has.
         done = min(self.done, self.states - 1)
         return 100 * (done + min(self.current, 100) / 100) / self.states
 
 
 class _Fork:
-    """How far one visit of a tracked Map or Parallel is."""
+    """Progress of one visit of a tracked Map or Parallel."""
 
     def __init__(self, frame: "Frame", step: Step, tracking: Tracking, total: int | None) -> None:
         self.frame = frame
@@ -66,28 +66,28 @@ class _Fork:
         self.place = (*frame.place, step.name)
         self.tracking = tracking
         self.total = total
-        """How many parts there are, None while nobody knows."""
+        """Number of parts, None while it is unknown."""
         self.parts: dict[int, _Machine] = {}
-        """Those that have begun; of executions of their own those that have not ended."""
+        """Parts that have started; child executions only until they end."""
         self.running: set[int] = set()
-        """Those that have begun and not ended."""
+        """Parts that have started and not ended."""
         self.succeeded: set[int] = set()
-        """Those that have succeeded; not of executions of their own."""
+        """Parts that have succeeded, without child executions."""
         self.begun = 0
         self.completed = 0
         self.failed = 0
         self.shown: dict[int | None, int] = {}
-        """The whole percentages that were told, by part; None for all together."""
+        """Emitted whole percentages by part; the key None is for all parts together."""
         self.reached: set[float] = set()
         self.passed: set[str] = set()
-        """The states behind an included document."""
+        """Completed states of an included document."""
 
     @property
     def ended(self) -> int:
         return self.completed + self.failed
 
     def part(self, index: int, states: int) -> _Machine:
-        """Return a part; one that is not known yet begins now."""
+        """Return a part; an unknown one starts now."""
         if index not in self.parts:
             self.parts[index] = _Machine(states)
             self.running.add(index)
@@ -95,9 +95,9 @@ class _Fork:
         return self.parts[index]
 
     def count_included_states(self, events: Sequence["Event"]) -> None:
-        """Count the states of an included document that a record has left behind.
+        """Count the states of an included document that a record completes.
 
-        Without weights these are those of its machine.
+        Without weights these are the states of its machine.
         """
         weights = self.tracking.weights
         for event in events if self.tracking.by == "states" else ():
@@ -107,7 +107,7 @@ class _Fork:
                 self.passed.add(name)
 
     def end(self, index: int, kind: str) -> None:
-        """Count the end of a part, by the kind of the record that tells of it."""
+        """Count the end of a part, by the kind of its last record."""
         self.parts[index].ended = True
         self.running.discard(index)
         if kind == kinds.BROKEN:
@@ -120,13 +120,15 @@ class _Fork:
             del self.parts[index]
 
     def carry_over(self, before: "_Fork") -> None:
-        """Take over what has succeeded: it is not done again where the state is redriven."""
+        """Take over succeeded parts, which a redrive of the state does not repeat."""
         for index in before.succeeded:
             self.part(index, 1)
             self.end(index, kinds.EXITED)
 
     def percentage(self, weights: Mapping[str, float]) -> float | None:
-        """Return how far all parts together are; None while nobody knows how many there are."""
+        """Return the progress of all parts together in percent; None while their number is
+        unknown.
+        """
         by = self.tracking.by
         if self.total is None:
             return None
@@ -156,7 +158,7 @@ class _Fork:
         return sum(map(float.__mul__, map(float, each), shares)) / whole if whole else 100
 
     def mark(self, percentage: float | None) -> int:
-        """Return what changes whenever there is something to tell.
+        """Return a value that changes whenever an event is due.
 
         It is the whole percentage, or how often the number of ended parts has doubled.
         """
@@ -177,10 +179,10 @@ class _Fork:
 
 
 class ProgressTracker:
-    """Follows the records of a history and says what progress they stand for.
+    """Derives progress events from the records of a history.
 
-    Those of a run of a distributed Map are no part of the *whole*: they tell of the Map and of the
-    states within it alone.
+    Records of a run of a distributed Map are not part of the *whole*: they only affect the Map and
+    the states within it.
     """
 
     def __init__(self, execution: Execution, whole: bool = True) -> None:
@@ -190,35 +192,35 @@ class ProgressTracker:
         given: Mapping[str, Json] = {} if block is None else block
         self.weights: Mapping[str, float] = given.get("WeightedProgress", {})
         self.names = None if block is None else set(self.weights) or None
-        """The states that count for the workflow; None for those of its machine."""
+        """States that count for the workflow; None for those of its machine."""
         self.total = 0.0
         if block is not None:
             counted = given.get("TotalStates", len(program.machine.steps))
             self.total = sum(self.weights.values()) if self.weights else counted
         self.passed: set[str] = set()
         self.loaded = False
-        """Whether it has heard of what was recorded before this process."""
+        """Whether the records from before this process have been read."""
         self.shown = -1
         self.forks: dict[tuple[str, int], _Fork] = {}
-        """By the path of the machine and the visit."""
+        """Tracked visits, by path of the machine and visit."""
 
     # Runs of distributed Maps
 
     def begin(self, frame: "Frame", tracking: Tracking, total: int | None) -> None:
-        """Follow a run; that it has begun is told by the history of the whole."""
+        """Track a run; the history of the whole execution has its start event."""
         fork = _Fork(frame, frame.step, tracking, total)
         fork.reached |= {0, *told_of(frame).reached}
         fork.shown[None] = fork.mark(fork.percentage(self.weights))
         self.forks[frame.path, frame.visit] = fork
 
     def counted(self, frame: "Frame", total: int) -> Iterator[ProgressEvent]:
-        """Yield what follows from how many children the run of a Map has."""
+        """Yield the events that follow from the number of children of a run."""
         fork = self.forks[frame.path, frame.visit]
         fork.total = total
         yield from self._tell(fork, None)
 
     def count_ended_child(self, frame: "Frame", failed: bool) -> None:
-        """Count a child that has ended before: what that stands for was told then."""
+        """Count a child that ended before, without events."""
         parent = frame.parent
         assert parent is not None
         fork = self.forks.get((parent.path, frame.origin[1]))
@@ -229,19 +231,24 @@ class ProgressTracker:
                 pass
 
     def snapshot(self, frame: "Frame") -> SoFar:
-        """Return what has been told of the Map, for its next run if it fails."""
+        """Return the emitted progress of the Map, for its next run if it fails."""
         return SoFar(frame.visit, None, tuple(self.forks[frame.path, frame.visit].reached))
 
     def add_event(
         self, path: tuple[str | int, ...], event: str, details: Mapping[str, Json]
     ) -> None:
-        """Know of a milestone that the run of a Map has told of."""
+        """Register a milestone that the run of a Map has emitted."""
         for fork in self.forks.values() if event == REACHED else ():
             if (*fork.frame.place, fork.step.name) == path:
                 fork.reached.add(details["at"])
 
     def after(self, record: Record, events: Sequence["Event"]) -> Iterator[ProgressEvent]:
-        """Yield what is to be told after a record, of which these are the events."""
+        """Yield the progress events that follow a record.
+
+        Args:
+            record: The record.
+            events: Events of the record.
+        """
         kind, _, frame, _, step, *rest = record
         if frame is None:
             return
@@ -292,7 +299,7 @@ class ProgressTracker:
                     total = None if tracking.open else event.details["length"]
             before = self.forks.get(key)
             fork = self.forks[key] = _Fork(frame, step, tracking, total)
-            if before is not None:  # a milestone is told once, also where the state runs again
+            if before is not None:  # a milestone is emitted once, even if the state runs again
                 fork.reached = before.reached
                 if kind == kinds.STRETCH:
                     fork.carry_over(before)
@@ -310,11 +317,11 @@ class ProgressTracker:
         rest: Sequence[Any],
         events: Sequence["Event"],
     ) -> Iterator[ProgressEvent]:
-        """Yield what a record of a child means for the states around it."""
+        """Yield the progress of the states around a child after one of its records."""
         current: float | None = None
         while frame.parent is not None:
             fork = self.forks.get((frame.parent.path, frame.origin[1]))
-            if fork is None:  # it is not tracked itself, but part of a machine that may be
+            if fork is None:  # untracked, but part of a machine that may be tracked
                 frame, kind = frame.parent, ""
                 continue
             first = rest[0] if kind == kinds.STRETCH else step
@@ -339,7 +346,7 @@ class ProgressTracker:
     def _tell(
         self, fork: _Fork, index: int | None, entered: bool = False
     ) -> Iterator[ProgressEvent]:
-        """Yield what is new about a fork, and about one part of it."""
+        """Yield the new progress of a fork and of one part of it."""
         if index is not None and fork.tracking.each:
             whole = int(fork.parts[index].percentage) if index in fork.parts else 100
             if fork.shown.get(index, 0) != whole:
@@ -376,27 +383,28 @@ class ProgressTracker:
 
 
 def _tracking(record: Record, step: Step, track: Track) -> Tracking | None:
-    """Return how the progress of a visit is told that begins with a record, None if it is not."""
+    """Return the tracking of a visit that begins with a record, None without one."""
     kind, time, frame, visit, _, *rest = record
     data, variables = rest[5:] if kind == kinds.STRETCH else rest[:2]
     at = frame.replayed(visit, variables, time, NO_USAGE)
     at.step = step
     try:
         return track(data, at)
-    except StateError:  # the state fails of it
+    except StateError:  # the state fails with this error
         return None
 
 
 def _is_last(kind: str, step: Step | None, rest: Sequence[Any]) -> bool:
-    """Whether a record is the end of a machine that has succeeded."""
+    """Return whether a record is the end of a machine that has succeeded."""
     return (kind == kinds.STRETCH and step is None) or (kind == kinds.EXITED and rest[-1] is None)
 
 
 def progress_report(events: Iterator["Event"] | Sequence["Event"]) -> dict[str, Json]:
-    """Return how far an execution and its states are, by its events.
+    """Return the progress of an execution and its states, from its events.
 
-    `percentage` is that of the workflow, None where it is not tracked; `states` has the latest
-    progress object of each state, by its path (`Each/3/Work`).
+    Returns:
+        `percentage` of the workflow, None if it is not tracked, and `states` with the latest
+        progress object of each state, by its path (`Each/3/Work`).
     """
     found: dict[str, Json] = {"percentage": None, "states": {}}
     for event in events:

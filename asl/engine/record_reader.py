@@ -1,4 +1,4 @@
-"""Records of the history out of what is written in a journal (`asl.engine.record_writer`)."""
+"""Decoding of history records from a journal (`asl.engine.record_writer` encodes them)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -29,28 +29,31 @@ from asl.states.effects import ABSENT, Record
 __all__ = ["RecordReader", "read_beginning"]
 
 _NOBODY: Any = None
-"""The host of a frame that only stands for a machine of the past."""
+"""Effects of a frame that is only part of a history."""
 _VARIABLES = {STRETCH: (2, 6), EXITED: (2, 3)}
-"""Where variables stand in a record, behind its state."""
+"""Index of the variables in a record, after its state."""
 _SHORT = 7
-"""The length of a stretch of no states."""
+"""Length of a stretch of no states."""
 _FAILING = (FAILED, RETRIED, CAUGHT, BROKEN)
-"""The kinds of records whose first value is an error."""
+"""Kinds of records whose first value is an error."""
 _GOING_ON = (STRETCH, AGAIN, EXITED)
-"""The kinds after which an error is another one."""
+"""Kinds of records after which an error is a new one."""
 
 
 def read_beginning(first: Json) -> Json:
-    """Return when a machine began and what had been spent by then, from its first record."""
-    usage = first[6] if len(first) == _SHORT else first[7]  # it is of a stretch
+    """Return the start time of a machine and the usage by then, from its first record."""
+    usage = first[6] if len(first) == _SHORT else first[7]  # only stretches have it
     return first[1], usage["usage"]
 
 
 class RecordReader:
-    """Turns JSON into records again, and paths into frames that stand for their machines.
+    """Decodes records, and creates the frames of their machines.
 
-    *later* are the records that follow: their machines are the same ones. *program_of* gives the
-    program of a document by its hash, for an execution that has had several.
+    Args:
+        execution: The execution.
+        later: Records that follow, which share the machines.
+        program_of: Returns the program of a document by its hash, for an execution that has had
+            several.
     """
 
     def __init__(
@@ -69,16 +72,16 @@ class RecordReader:
         self._within: dict[str, list[StateError]] = {}
         self._program, self._steps = program, _steps(program.machines)
         self._own: dict[str, dict[str, Step]] = {}
-        """The states of machines that the data has filled in, by their paths."""
+        """States of machines of included documents with computed parameters, by path."""
 
     def begin(self, document: str) -> None:
-        """Read from now on by the document of this hash."""
+        """Read the following records with the document of this hash."""
         if self._program_of is not None:
             self._program = self._program_of(document)
             self._steps = _steps(self._program.machines)
 
     def read(self, path: str, written: Json) -> Iterator[Record]:
-        """Yield what a written record of the machine at *path* stands for: one record, or two."""
+        """Yield the one or two records that a written record of the machine at *path* contains."""
         record = self._read_one(path, written)
         yield record
         if includes_next_stretch(written):
@@ -116,9 +119,9 @@ class RecordReader:
         return (kind, time, self._frame(path, first), visit, step, *values)
 
     def _failure(self, path: str, error: StateError, ends: bool) -> StateError:
-        """Return the very error that a machine, or one within it, has failed with just now.
+        """Return the same error object with which the machine, or one within it, has just failed.
 
-        Which record told of it first says where it comes from.
+        The first record of an error determines its origin.
         """
         written = write_error(error)
         known = self._failures.get(path)
@@ -132,14 +135,14 @@ class RecordReader:
         return error
 
     def _frame(self, path: str, step: Step | None) -> Frame:
-        """Return the frame of a path: `/Each@12.0[17]`; *step* is one of its machine."""
+        """Return the frame of a path (`/Each@12.0[17]`); *step* is a state of its machine."""
         known = self._frames.get(path)
         if known is not None:
             return known
         parent, forking, effect, index = self._fork(path)
         visit, ordinal = map(int, effect.split("."))
         parent.forking = forking, visit, ordinal
-        if step is None:  # of a child of a distributed Map only what it tells stands there
+        if step is None:  # a child of a distributed Map has only block events
             forked = self._program.forked(forking, index)
             step = None if forked is None else forked.start
         frame = self._frames[path] = Frame().init(
@@ -149,7 +152,7 @@ class RecordReader:
         return frame
 
     def _fork(self, path: str) -> tuple[Frame, Step, str, int]:
-        """Return what has forked the machine at *path*: frame, state, visit and effect, index."""
+        """Return the origin of the machine at *path*: frame, state, visit and effect, index."""
         above, _, last = path.rpartition("/")
         place, _, index = last[:-1].rpartition("[")
         name, _, effect = place.rpartition("@")
@@ -158,13 +161,13 @@ class RecordReader:
         return parent, self._steps_of(above)[f"{machine}/{name}"], effect, int(index)
 
     def fill(self, path: str, values: Json) -> None:
-        """Know the states of the included document that runs at *path* with these values."""
+        """Register the states of an included document that runs at *path* with these parameters."""
         _, include, *_ = self._fork(path)
         assert include.fill is not None
         self._own[path] = _steps(include.fill(values))
 
     def _steps_of(self, path: str) -> Mapping[str, Step]:
-        """Return the states by their pointers as the machine at *path* knows them."""
+        """Return the states of the machine at *path* by their pointers."""
         while path and self._own:
             if path in self._own:
                 return self._own[path]
@@ -172,9 +175,13 @@ class RecordReader:
         return self._steps
 
     def _value(self, written: Json, values: list[Any], seen: list[Json], last: list[Json]) -> Any:
-        """Return what is written in a record behind *values*; *seen* are the containers of these.
+        """Return a decoded value.
 
-        Those of the record before are the *last*.
+        Args:
+            written: The encoded value.
+            values: Values decoded before it in the same record.
+            seen: Containers of these values.
+            last: Containers of the machine's previous record.
         """
         if type(written) is not dict:
             return written

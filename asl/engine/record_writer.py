@@ -1,4 +1,4 @@
-"""Records of the history as they are written into a journal: what stands there is not repeated."""
+"""Encoding of history records for a journal, without repeating stored values."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ __all__ = ["includes_next_stretch", "write_execution_record", "write_record"]
 
 
 def write_execution_record(time: float, event: str, details: dict[str, Json]) -> Json:
-    """Return a record of the execution as a whole as JSON."""
+    """Return a record of the whole execution as JSON."""
     return [WHOLE, time, 0, None, event, {"json": details}]
 
 
@@ -30,16 +30,22 @@ def write_record(
     reference: Json = None,
     whole: bool = False,
 ) -> tuple[Json, Sequence[int]]:
-    """Return `[kind, time, visit, state or null, ...]`, and the identities of the containers in it.
+    """Return a record as JSON, and the identities of the containers in it.
 
-    A container that stood in this record already, or in the *last* one of its machine, is written
-    as a reference to there: a state's input is the output of the state before. Of an output that
-    is the input with the answer as a member only that member is written; where it is to be *whole*,
-    it stands in this record. The value *given*, a container or a text, is written as the
-    *reference* to where it stands. What stood where is known by identity, so the last record must
-    be alive. A stretch of no states ends as it begins, and its end is left out; one that follows
-    from the end of a state is not written at all, see `tells_next`; nor are variables where the
-    machine has had none.
+    The form is `[kind, time, visit, state or null, ...]`. A container that is part of this record
+    already, or of the machine's *last* one, is written as a reference: a state's input is the
+    output of the state before. Of an output that is the input with the answer as a member only that
+    member is written. A stretch of no states has equal ends, so its end is left out; one that
+    follows from the end of a state is not written at all (`includes_next_stretch`), nor are the
+    variables of a machine without any.
+
+    Args:
+        record: The record.
+        last: Identities of the containers of the machine's previous record, whose objects must
+            still exist.
+        given: A container or text that is stored elsewhere.
+        reference: Reference to its place.
+        whole: Whether to write an output in full.
     """
     seen: list[int] = []
     kind = record[0]
@@ -53,7 +59,7 @@ def write_record(
 
 
 _Seen: TypeAlias = Sequence[int]
-"""The identities of the containers of a record."""
+"""Identities of the containers of a record."""
 
 
 def _written_stretch(
@@ -90,9 +96,10 @@ def _written_exit(
 
 
 def _begins_next(exited: Record) -> bool:
-    """Whether a state that reaches the world begins where this one ends, with what it leaves.
+    """Return whether the next state starts with the same data where this one ends.
 
-    The interpreter emits the record of that, a stretch of no states, at once; nothing of it is new.
+    The interpreter emits the record of that start, a stretch of no states, immediately; it contains
+    nothing new.
     """
     frame, goto = exited[2], exited[9]
     if goto is None or goto.work is None:
@@ -104,14 +111,14 @@ def _begins_next(exited: Record) -> bool:
 
 
 def includes_next_stretch(written: Json) -> bool:
-    """Whether a written record stands for that stretch, too."""
+    """Return whether a written record includes the stretch of no states after it."""
     return written[0] == EXITED and written[-1] is not None and "enter" in written[-1]
 
 
 def _written(
     value: Any, seen: list[int], last: _Seen, given: Json = None, reference: Json = None
 ) -> Json:
-    """Return what is written of a value; a container is seen from here on."""
+    """Return the encoded value; a container is known from then on."""
     of = type(value)
     if of in _SIMPLE:
         return value if of is not str or value is not given else reference
@@ -139,7 +146,7 @@ _BEFORE: Sequence[Json] = [{"<": index} for index in range(8)]
 
 
 def _marked(value: Any) -> Json:
-    """Return what is no JSON under the name of its kind."""
+    """Return a value that is not JSON under the name of its kind."""
     if value is ABSENT:
         return {"absent": True}
     if isinstance(value, Step):

@@ -1,12 +1,11 @@
 """The kinds of history records.
 
-The interpreter writes one record per stretch of pure states and a few per effect, and nothing
-else; `asl.engine.history` expands them into events. Every record begins with
-`kind, time, frame, visit, step`; `step` is the state that the machine has come to, or None where
-it has ended.
+The interpreter writes one record per stretch of pure states and a few per effect;
+`asl.engine.history` expands them into events. Every record begins with `kind, time, frame, visit,
+step`; `step` is the current state of the machine, or None at its end.
 
-Records lie end to end in one flat list: no object of its own for each keeps the garbage collector
-idle (a quarter of the cost of a Map was its walks over tuples).
+Records are stored end to end in one flat list: without an object for each record, the garbage
+collector has less to traverse (a quarter of the cost of a Map was its walks over tuples).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,9 @@ from asl.states.effects import Record
 
 STRETCH = "stretch"
 """`first step, data, variables, usage, length, data now, variables now`: pure states that ran in
-one go, none at all perhaps, up to the end or to a state that reaches the world and begins now."""
+one go, possibly none, up to the end or to the start of a state with an effect."""
 ADVANCED = "advanced"
-"""`what, details`: a request was taken; `Submitted` to a service, or `Started` by a worker."""
+"""`what, details`: a request was accepted; `Submitted` to a service, or `Started` by a worker."""
 FAILED = "failed"
 """`error, raw result or ABSENT`: one attempt failed, before its result or after."""
 RETRIED = "retried"
@@ -26,23 +25,23 @@ RETRIED = "retried"
 AGAIN = "again"
 """`data, variables, usage, retry`: the delay is over, the next attempt begins."""
 CAUGHT = "caught"
-"""`error, next step`: a catcher takes over."""
+"""`error, next step`: a catcher applies."""
 EXITED = "exited"
-"""`raw result or ABSENT, output, variables before and after, next step`: the state is done."""
+"""`raw result or ABSENT, output, variables before and after, next step`: the state has ended."""
 BROKEN = "broken"
 """`error`: the machine failed."""
 ABORTED = "aborted"
 """The machine was cancelled because a sibling failed; without a step, with the execution."""
 NOTED = "noted"
-"""`event, details`: what a state itself has to tell; an event of AWS's by its name."""
+"""`event, details`: an event that a state emits, with its AWS name where one exists."""
 TOLD = "told"
-"""`path, event, details`: what a state of a child execution has to tell; the rest of what such a
-child does is recorded nowhere."""
+"""`path, event, details`: an event that a state of a child execution emits; other records of such a
+child are not stored."""
 WHOLE = "whole"
-"""`event, details`: what became of the execution as a whole, before it went on."""
+"""`event, details`: an event of the whole execution, between its runs."""
 
 WHOLE_PATH = "*"
-"""Where records of the execution as a whole stand, beside the paths of machines."""
+"""Path of the records of the whole execution, in place of a machine's path."""
 
 _LENGTHS = {
     STRETCH: 12,
@@ -61,7 +60,7 @@ _LENGTHS = {
 
 
 def each_record(flat: Sequence[Any], at: int = 0) -> Iterator[Record]:
-    """Yield the records that lie end to end in *flat*, from the position *at* on."""
+    """Yield the records of a flat list, from the index *at* on."""
     while at < len(flat):
         end = at + _LENGTHS[flat[at]]
         yield tuple(flat[at:end])

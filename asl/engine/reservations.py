@@ -1,8 +1,8 @@
-"""Reservations: the terms on which a call is admitted, and what is reserved for it (8.11).
+"""Reservations: the terms of a call, and the amounts reserved for it (8.11).
 
-A call within another one (of a tool, a hook, or an agent that a tool calls) cannot wait for that
-one. It uses what is reserved for calls within the outer call, which is what they have used before;
-beyond that it waits only as long as some call will end without waiting for a reservation itself.
+A nested call (of a tool, a hook, or an agent that a tool calls) cannot wait for the call that
+encloses it. It uses the amount reserved for nested calls of the outer call, which is their earlier
+usage; beyond that it waits only as long as some call will end without waiting for a reservation.
 """
 
 from collections import deque
@@ -69,7 +69,7 @@ class Estimate(NamedTuple):
     output: int
 
     def amounts(self, price: Price | None) -> Amounts:
-        """Return them by the fields that limit them, with the cost where the price is known."""
+        """Return the bounds by the fields that limit them, with the cost if the price is known."""
         sizes: dict[str, Decimal | int] = {
             "MaxTokens": self.input + self.output,
             "MaxInputTokens": self.input,
@@ -81,40 +81,40 @@ class Estimate(NamedTuple):
 
 
 class Reservation:
-    """The terms of one call, what is reserved for it, and what it has used."""
+    """The terms of one call, its reserved amounts and its usage."""
 
     model: str | None = None
-    """The model to use instead of the preferred one."""
+    """Model to use instead of the preferred one."""
     instead: str | None = None
-    """The agent to call instead."""
+    """Agent to call instead."""
     reduced: bool = False
-    """Whether lesser quality is requested."""
+    """Whether reduced quality is requested."""
     counted: Amounts = UNKNOWN
-    """The amounts counted in the account of the state itself, once the call is settled."""
+    """Amounts counted in the account of the state, once the call is settled."""
     assumed: Amounts = UNKNOWN
-    """The largest amounts assumed in any account."""
+    """Largest amounts assumed in any account."""
     known: Amounts = UNKNOWN
-    """What the call will use at most, as far as it is known, calls within it included."""
+    """Known maximum usage, including nested calls."""
     own: Amounts = UNKNOWN
-    """The same without the calls within it."""
+    """Known maximum usage without nested calls."""
     sizes: Amounts = UNKNOWN
-    """The bounds that the document gives."""
+    """Bounds that the document gives."""
     unproven: frozenset[str] = frozenset()
-    """The limits for which only the budget of the state says what it will use."""
+    """Limits whose only bound is the budget of the state."""
     nested: "NestedCalls | None" = None
-    """The calls within an outermost call, once there are any."""
+    """Nested calls of an outermost call, None before the first one."""
     shares: "list[Amounts]"
-    """What is reserved for a call within another one, by account of the outermost call."""
+    """Amounts of a nested call, by account of the outermost call."""
     names: tuple[str, ...] = ()
-    """All names of the tool that is called."""
+    """All names of the called tool."""
     categories: Collection[str] = ()
-    """The categories that the tool belongs to."""
+    """Categories of the tool."""
     answered = False
-    """Whether the usage is complete, though the call was cancelled."""
+    """Whether the usage is complete although the call was cancelled."""
     under_way = False
-    """Whether it is a call within another one that holds a reservation."""
+    """Whether it is a nested call that holds a reservation."""
     below = 0
-    """The number of calls directly within it that are under way or wait."""
+    """Number of calls directly within it that run or wait."""
 
     def __init__(
         self,
@@ -129,24 +129,24 @@ class Reservation:
         self.accounts = accounts
         """From the widest to that of the state itself."""
         self.parent = parent
-        """The call within which it is made, None for an outermost one."""
+        """Enclosing call, None for an outermost one."""
         self.tool = tool
-        """Whether a tool is called, not an agent."""
+        """Whether it is a tool call, not one of an agent."""
         self.held: list[Amounts] = []
-        """What is reserved in the accounts, of an outermost call."""
+        """Reserved amounts by account, for an outermost call."""
         self.entry = ""
-        """Names the call in shared budgets."""
+        """Name of the call in shared budgets."""
         self.key = agent
-        """Names the calls from whose usage is concluded what this one will use."""
+        """Key of similar calls, whose usage predicts that of this one."""
         self.delay = 0.0
-        """Seconds by which the call is delayed."""
+        """Delay of the call in seconds."""
         self.applied: Fallback | None = None
         self.used = UNUSED
-        """What the agent has reported."""
+        """Reported usage."""
 
     @property
     def root(self) -> "Reservation":
-        """The outermost call around it, or itself."""
+        """The outermost enclosing call, or the call itself."""
         call = self
         while call.parent is not None:
             call = call.parent
@@ -154,13 +154,13 @@ class Reservation:
 
     @property
     def rest(self) -> Amounts:
-        """What is known of what it has still to use."""
+        """Known remaining usage."""
         return self.known if self.nested is None else subtract_amounts(self.known, self.nested.used)
 
     def expect(self, account: Account) -> None:
-        """Expect of the call, and those within it, all that the budget of its state allows.
+        """Expect the call and its nested calls to use the whole budget of the state.
 
-        As it may use more than that, this alone proves nothing.
+        Because it may use more, this proves nothing.
         """
         own, known, unproven = dict(self.own), dict(self.known), []
         for name, most in account.most.items():
@@ -174,11 +174,13 @@ class Reservation:
         self.own, self.known, self.unproven = own, known, frozenset(unproven)
 
     def proves(self, name: str) -> bool:
-        """Return whether usage seen before, or the document, bounds what it uses of a limit."""
+        """Return whether earlier usage or the document bounds its use of a limit."""
         return name in self.known and name not in self.unproven
 
     def is_unproven(self, name: str, inner: ReservedCall | None) -> bool:
-        """Return whether nothing bounds this call, or one within it, that is not around *inner*."""
+        """Return whether this call, or a nested one that does not enclose *inner*, has no bound for
+        a limit.
+        """
         calls = [self] if self.nested is None else [self, *self.nested.calls]
         return any(
             not each.proves(name) and not (inner is not None and inner.is_within(each))
@@ -186,7 +188,7 @@ class Reservation:
         )
 
     def count(self, limit: str) -> int:
-        """Return 1 if a limit of calls counts this one, else 0."""
+        """Return 1 if a limit of calls counts this call, else 0."""
         if limit == ALL_CALLS:
             return int(not self.tool)
         if limit.startswith(TOOL_CALLS):
@@ -195,32 +197,32 @@ class Reservation:
         return int(limit == f"{CALLS_OF}{self.instead or self.agent}")
 
     def is_within(self, other: ReservedCall) -> bool:
-        """Return whether it is made within another call, at any depth."""
+        """Return whether it is nested in another call, at any depth."""
         call = self.parent
         while call is not None and call is not other:
             call = call.parent
         return call is not None
 
     def is_busy(self) -> bool:
-        """Whether this call, or one within it, will end without waiting for a reservation."""
+        """Return whether this call, or a nested one, will end without waiting for a reservation."""
         return not self.below or (
             self.nested is not None and any(not each.below for each in self.nested.calls)
         )
 
     def account(self, state: str, result: Mapping[str, Json]) -> CallUsage:
-        """Count what the agent reports for its state, and return it."""
+        """Count the report of the agent for its state, and return it."""
         self.used = used = self.frame.account(state, result)
         return used
 
     def assume(self, account: Account, share: Amounts) -> bool:
-        """Count what the call may have used beyond its report; return whether that must be known.
+        """Count the possible usage of the call beyond its report; return whether it must be known.
 
-        Where nothing is known of its size, one that breaks off counts as a share of the limit, but
-        from the second on, and where its report is wrong, as all that is left.
+        A cancelled call of unknown size counts as a share of the limit; from the second one on, and
+        after a wrong report, as the whole remaining amount.
 
         Args:
             account: The account to count it in.
-            share: What is reserved there for the call.
+            share: The amount reserved there for the call.
         """
         sizes, fault = dict(share), self.used.fault
         if fault is None:  # its tokens are known
@@ -243,11 +245,11 @@ class Reservation:
 
 
 class MustWait:
-    """A call has to wait for one of another execution, of whose end nothing is heard here."""
+    """A call has to wait for a call of another execution, whose end is not signalled here."""
 
 
 class Pause(NamedTuple):
-    """A budget request has to be answered before a call is made."""
+    """A budget request has to be answered before a call starts."""
 
     account: Account
     reason: str
@@ -256,8 +258,8 @@ class Pause(NamedTuple):
         """Return the body of the budget request.
 
         Args:
-            at: The machine that calls.
-            document: The limits of the workflow.
+            at: The calling machine.
+            document: Limits of the workflow.
         """
         account, limits, most = self.account, self.account.limits, self.account.most
         prompt = f"{self.reason}: may the execution spend more?"
@@ -282,22 +284,28 @@ class Pause(NamedTuple):
 
 
 Admission: TypeAlias = "Reservation | Pause | type[MustWait] | None"
-"""The reservation of a call, or why it is not made; None: other calls have to end before."""
+"""The reservation of a call, or the reason why it does not start; None if other calls have to end
+before."""
 
 
 class NestedCalls:
-    """The calls within one outermost call, and what is reserved for them."""
+    """The nested calls of one outermost call, and their reservations."""
 
     def __init__(self, root: Reservation) -> None:
         self.root = root
         self.calls: set[Reservation] = set()
-        """Those under way."""
+        """Running nested calls."""
         self.used: Amounts = NOTHING
-        """What they have used; replaced, never changed."""
+        """Usage of ended nested calls; replaced, never changed."""
         self.parts = [AccountShare(self, number) for number in range(len(root.held))]
 
     def begin(self, call: Reservation, now: float) -> "bool | Refusal | type[MustWait]":
-        """Reserve for a call; False if it has to wait for others, Later for other executions."""
+        """Reserve for a call.
+
+        Returns:
+            True if it may start, False if it has to wait for others, MustWait for other executions,
+            a Refusal if a limit does not allow it.
+        """
         shares: list[Amounts] = []
         for part in self.parts:
             share = part.account.base.begin(call, part, now)
@@ -313,7 +321,7 @@ class NestedCalls:
         return True
 
     def end(self, call: Reservation, now: float) -> None:
-        """Release what is reserved for a call, and take note of what it has used."""
+        """Release the reservation of a call and count its usage."""
         call.under_way = False
         self.calls.discard(call)
         for used in (amounts_of(call.used), call.assumed):
@@ -321,12 +329,12 @@ class NestedCalls:
         self.adjust(now)
 
     def close(self, now: float) -> None:
-        """Reserve nothing any more for calls that have not ended when the outermost one does."""
+        """Release the reservations of nested calls that have not ended with the outermost one."""
         self.calls.clear()
         self.adjust(now)
 
     def adjust(self, now: float) -> None:
-        """Reserve what the calls that are under way need, and let others see it."""
+        """Reserve the needs of the running calls, and publish them."""
         root = self.root
         for part, share in zip(self.parts, list(root.held), strict=False):
             size, base = part.size(), part.account.base
@@ -336,7 +344,7 @@ class NestedCalls:
 
 
 class AccountShare:
-    """What is reserved in one account for an outermost call and the calls within it."""
+    """The reservation of an outermost call and its nested calls in one account."""
 
     def __init__(self, nested: NestedCalls, number: int) -> None:
         root = nested.root
@@ -345,31 +353,33 @@ class AccountShare:
         self.account = root.accounts[number]
         held = root.held[number]
         self.own = {name: root.own[name] if name in root.known else held[name] for name in held}
-        """What is reserved for the outermost call itself."""
+        """Amounts of the outermost call itself."""
         self.before = {name: size - self.own[name] for name, size in held.items()}
-        """What is reserved for calls within it beforehand."""
+        """Amounts reserved in advance for nested calls."""
 
     def taken(self, name: str) -> Decimal | int:
-        """Return what is reserved for the calls within that are under way."""
+        """Return the amount reserved for running nested calls."""
         return sum(call.shares[self.number].get(name, 0) for call in self.nested.calls)
 
     def left(self, name: str) -> Decimal | int:
-        """Return what of a limit no other outermost call has spent, or reserves."""
+        """Return the amount of a limit that other outermost calls have neither spent nor
+        reserved.
+        """
         account, nested = self.account, self.nested
         others = account.base.held[name] - nested.root.held[self.number][name]
         return account.most[name] - account.used(name) - others + nested.used.get(name, 0)
 
     def free(self, name: str) -> Decimal | int:
-        """Return what of that is neither spent nor reserved for any call within this one."""
+        """Return the part of it that is neither spent nor reserved for a nested call."""
         spent = self.nested.used.get(name, 0)
         return self.left(name) - spent - self.own[name] - self.taken(name)
 
     def reserved(self, name: str) -> Decimal | int:
-        """Return what is left of the amount reserved beforehand for calls within this one."""
+        """Return the rest of the amount reserved in advance for nested calls."""
         return self.before[name] - self.nested.used.get(name, 0) - self.taken(name)
 
     def share(self, call: ReservedCall) -> Share:
-        """Return what to reserve for a call; None if it has to wait for others."""
+        """Return the amounts to reserve for a call; None if it has to wait for others."""
         account, known = self.account, call.known
         base, strict = account.base, account.strict
         share: dict[str, Decimal | int] = {}
@@ -389,7 +399,7 @@ class AccountShare:
         return share
 
     def size(self, more: Amounts = UNKNOWN) -> Amounts:
-        """Return what is to be reserved for the outermost call now, and for one *more* in it."""
+        """Return the amounts to reserve for the outermost call, with an additional nested call."""
         used, found = self.nested.used, {}
         for name, own in self.own.items():
             rest = max(self.before[name] - used.get(name, 0), 0)
@@ -397,13 +407,18 @@ class AccountShare:
         return found
 
 
-# Limits that are reached
+# Reached limits
 
 
 def apply_limits(at: Spender, call: Reservation, workflow: Account) -> Pause | None:
-    """Apply to a call what comes of what was spent.
+    """Apply fallbacks, throttling and requests of reached limits to a call.
 
-    Raises StateError, or BudgetOverrun where it is a state around that fails.
+    Returns:
+        The budget request that has to be answered before, None without one.
+
+    Raises:
+        StateError: A limit of the state does not allow the call.
+        BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
     """
     spare = None
     for account in call.accounts:
@@ -426,7 +441,7 @@ def apply_limits(at: Spender, call: Reservation, workflow: Account) -> Pause | N
 
 
 def _document(call: Reservation, account: Account, workflow: Account) -> Account:
-    """Return the account of the document in which the limits of another one are written."""
+    """Return the account of the document that contains the limits of another one."""
     found = workflow
     for each in call.accounts:
         if each.limits.included:
@@ -448,7 +463,7 @@ def _fall_back(
         if account is workflow or account.limits.included
         for entry in account.limits.fallbacks
     ]
-    entries.sort(key=lambda each: -each[0].percent)  # the innermost of those that are equal
+    entries.sort(key=lambda each: -each[0].percent)  # the innermost of equal ones
     for entry, account in entries:
         reached = not entry.of or account.has_reached(entry.of, entry.percent)
         if reached and (spare is None or entry.model or entry.agent):
@@ -471,18 +486,18 @@ def _fall_back(
     return None
 
 
-# Calls that wait
+# Waiting calls
 
 
 class CallWaiter(Protocol):
-    """What one call waits for, such as a future."""
+    """The waiter of one call, such as a future."""
 
     def done(self) -> bool:
-        """Whether the call goes on, or is given up."""
+        """Return whether the call continues or is cancelled."""
         ...
 
     def set_result(self, result: None, /) -> object:
-        """Let the call go on."""
+        """Continue the call."""
         ...
 
 
@@ -492,10 +507,10 @@ class WaitingCalls:
     def __init__(self) -> None:
         self.outermost: deque[CallWaiter] = deque()
         self.nested: deque[CallWaiter] = deque()
-        """Calls within others, which go first: the others end only after them."""
+        """Nested calls, which come first: enclosing calls end only after them."""
 
     def wake(self) -> None:
-        """Let all nested calls, and the first of the outermost ones, try again."""
+        """Let all nested calls, and the first outermost one, try again."""
         for turn in self.nested:
             if not turn.done():
                 turn.set_result(None)

@@ -25,7 +25,7 @@ __all__ = ["ExecutionFailed", "OpenRequests", "Result"]
 
 
 class ExecutionFailed(AslError):
-    """Raised for an execution that did not succeed; `result` is its result."""
+    """Error of an execution that did not succeed; `result` is its result."""
 
     def __init__(self, result: "Result") -> None:
         both = " ".join(filter(None, (result.error, result.cause and f"({result.cause})")))
@@ -36,12 +36,12 @@ class ExecutionFailed(AslError):
 
     @property
     def error(self) -> str | None:
-        """The error name, None where there is none."""
+        """The error name, None without one."""
         return self.result.error
 
     @property
     def cause(self) -> str | None:
-        """The cause of the error, None where there is none."""
+        """The cause of the error, None without one."""
         return self.result.cause
 
 
@@ -56,33 +56,33 @@ NO_WAITS: Final = OpenRequests()
 
 
 class Result:
-    """The result of an execution (Specification 1.3); events are computed when they are read.
+    """The result of an execution (Specification 1.3); events are computed on access.
 
     `status` is `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED` or `PAUSED`. `output` is None unless
     it succeeded. `error` and `cause` are None if the workflow gave none. `started` has the results
-    of executions that states started, in order; those that were cut off have none.
+    of executions that states started, in order, without interrupted ones.
     """
 
-    # As with an execution: slots for what every result has, and no `__init__`.
+    # As with an execution: slots for attributes of every result, and no `__init__`.
     __slots__ = ("__dict__", "_failure", "_flat", "ended", "execution", "status", "value")
     execution: Execution
     progress_report: str
     ended: float
     value: Json
-    """The output as the execution left it. What made it holds parts of it, so it never changes."""
+    """The output, shared with the execution's data and never changed."""
 
     started: "tuple[Result, ...]" = ()
     deliveries: "Mapping[str, Json]" = MappingProxyType({})
-    """What became of the events that the document sends, by channel: how many were `delivered`,
-    `failed` or `dropped`, and the first `error`."""
+    """Delivery of the events of the document by channel: the numbers `delivered`, `failed` and
+    `dropped`, and the first `error`."""
     checkpoints: "Sequence[Checkpoint]" = ()
-    """What it has saved, the oldest first; `asl.resume` goes on from there."""
+    """Saved checkpoints, oldest first; `asl.resume` continues from one."""
     waits: OpenRequests = NO_WAITS
-    """What `pending` and `pending_callbacks` show."""
+    """Content of `pending` and `pending_callbacks`."""
     wake: float | None = None
-    """The epoch second at which a wait is over, where it is `PAUSED`; None for none."""
+    """Epoch second at which the wait of a `PAUSED` execution is over; None for none."""
     needs: "Sequence[str]" = ()
-    """What is not bound that it needs to go on, where it is `PAUSED`: a sentence on each."""
+    """Missing bindings of a `PAUSED` execution, a sentence on each."""
 
     def init(
         self,
@@ -110,12 +110,12 @@ class Result:
 
     @property
     def id(self) -> str:
-        """The id of the execution, in the form of AWS's."""
+        """Id of the execution, in AWS's form."""
         return self.execution.id
 
     @property
     def name(self) -> str:
-        """The name of the execution."""
+        """Name of the execution."""
         return self.execution.name
 
     @property
@@ -140,12 +140,12 @@ class Result:
 
     @property
     def error(self) -> str | None:
-        """The error name, None where there is none."""
+        """The error name, None without one."""
         return None if self._failure is None else self._failure.name
 
     @cached_property
     def cause(self) -> str | None:
-        """The cause; one of the engine names the state and the event of its entry."""
+        """The cause; for an error of the engine it names the state and its entry event."""
         failure = self._failure
         if failure is None or not needs_state_name(failure):
             return None if failure is None else failure.cause
@@ -173,9 +173,9 @@ class Result:
         return visited_names(self.execution, self.records)
 
     def checkpoints_to_json(self) -> list[dict[str, Json]]:
-        """Return the checkpoints as JSON objects, by the names of the specification.
+        """Return the checkpoints as JSON objects with the names of the specification.
 
-        Each also has the states `visited` before it (except in an item of a distributed Map) and,
+        Each also has the `visited` states before it (except in an item of a distributed Map) and,
         with a budget, its report.
         """
         before = names_before_checkpoints(self.execution, self.records)
@@ -210,10 +210,10 @@ class Result:
 
     @property
     def usage(self) -> dict[str, Json]:
-        """What agents reported: `cost`, `tokens`, and both by state and by model.
+        """Reported usage: `cost`, `tokens`, and both by state and by model.
 
         With a budget also `currency`, `byCategory`, `byTag` and `byAttribution`, and `reserved`:
-        the most that was held at one time for calls under way.
+        the highest sum of reservations for concurrent calls.
         """
         execution = self.execution
         found = {
@@ -231,7 +231,7 @@ class Result:
 
     @property
     def failed_items(self) -> list[dict[str, Json]]:
-        """The distributed Maps with failed items, in the order of their ends.
+        """Distributed Maps with failed items, in the order of their ends.
 
         Each has `state`, `path`, `failed` (number of items), `total` if known, and `failures`:
         index, error and cause of the first ones.

@@ -35,7 +35,7 @@ class ResumePoint(NamedTuple):
     result: Result
     checkpoint: Checkpoint
     time: float
-    """When it goes on, in epoch seconds."""
+    """Time of the resumption in epoch seconds."""
 
     @property
     def checkpoints(self) -> Sequence[Checkpoint]:
@@ -67,7 +67,14 @@ class ResumePoint(NamedTuple):
 def find_resume_point(
     result: Result, name: str, program: Program, time: float, force: bool
 ) -> ResumePoint:
-    """Return the resume point at a checkpoint of *result*, to continue with *program*.
+    """Return the resume point at a checkpoint of *result*.
+
+    Args:
+        result: Result of the execution.
+        name: Id or name of the checkpoint.
+        program: Program to continue with.
+        time: Current time in epoch seconds.
+        force: Whether a changed document is accepted.
 
     Raises:
         CheckpointRefused: The execution cannot be resumed there.
@@ -80,7 +87,11 @@ def find_resume_point(
 
 
 def require_resumable(name: str, status: str) -> None:
-    """Raise NotResumable unless an execution with this status can be resumed."""
+    """Check that an execution with this status can be resumed.
+
+    Raises:
+        NotResumable: It cannot.
+    """
     if status not in RESUMABLE:
         raise NotResumable(
             f"the execution {name!r} is {status}: one that failed, timed out or was aborted can be "

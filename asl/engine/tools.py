@@ -15,25 +15,25 @@ class ToolOffer(NamedTuple):
     """A tool as one run sees it."""
 
     name: str
-    """What a model calls it."""
+    """Name for the model."""
     description: str
     input: Json
     """JSON Schema of its arguments."""
     agent: Agent
     server: str = ""
-    """The name of the MCP server that has it, where the server has a name."""
+    """Name of its MCP server, empty without one."""
     also: tuple[str, ...] = ()
-    """Its names as a tool of its server, where it was given another one."""
+    """Original names on its server, if it was renamed."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names by which a policy may mean it; the first is that of the registry."""
+        """All names that a policy may use; the first is that of the registry."""
         own = (f"{self.server}/{self.name}", self.name) if self.server else (self.name,)
         return own + self.also
 
 
 ListTools: TypeAlias = Callable[[Call], Awaitable[list[ToolOffer]]]
-"""Tells what there is, to somebody who is called."""
+"""Lists tools to the agent of a call."""
 
 
 class Toolbox(Protocol):
@@ -45,13 +45,13 @@ class Toolbox(Protocol):
 
 
 class ToolListing:
-    """The tools of one toolbox in one run, and who answers for them, known before they are listed.
+    """The tools of one toolbox in one run, with what is known of them before they are listed.
 
     Args:
         offers: Lists the tools.
-        agent: Who answers, or any of those who do, all of one kind.
-        names: The names of the tool; none for a server, which has to be asked.
-        server: The name of the server.
+        agent: The agent that answers, or any of several of the same kind.
+        names: Names of the tool; none for a server, which has to be queried.
+        server: Name of the server.
     """
 
     def __init__(
@@ -71,18 +71,28 @@ class CallTools(Protocol):
     """The tools that an agent may use in one call: `call.tools`."""
 
     async def offered(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
-        """Return what may be used of *boxes*.
+        """Return the tools of *boxes* that may be used.
 
-        Without boxes these are the tools of the run that the document allows by their names.
+        Args:
+            boxes: Listings to choose from; None for the tools of the run that the document allows
+                by name.
         """
         ...
 
     async def use(self, offer: ToolOffer, arguments: Json) -> Json:
-        """Use a tool that was offered; raises RaisedError, whatever goes wrong."""
+        """Use a tool that was offered.
+
+        Raises:
+            RaisedError: The tool fails or may not be used.
+        """
         ...
 
     async def call(self, name: str, arguments: Json = None) -> Json:
-        """Use a tool of the run by its name; raises RaisedError, whatever goes wrong."""
+        """Use a tool of the run by its name.
+
+        Raises:
+            RaisedError: The tool fails or may not be used.
+        """
         ...
 
     async def names(self) -> list[str]:

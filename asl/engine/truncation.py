@@ -1,9 +1,8 @@
-"""The bound on the history that an execution holds in memory.
+"""The bound on the history in memory.
 
-A long execution would hold all values that it has ever had. Once its records, or the values to
-which they refer, take more than `MAX_RECORDED` or `MAX_HELD`, the oldest ones go: those of machines
-that have ended and of visits that are over. What remains begins with the event `HistoryTruncated`,
-which counts the states that are missing.
+Once the records of a long execution, or their values, take more than `MAX_RECORDED` or `MAX_HELD`,
+the oldest ones are dropped: those of machines that have ended and of visits that are over. The rest
+begins with the event `HistoryTruncated`, which has the number of missing states.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,26 +20,28 @@ from asl.states.effects import Record
 __all__ = ["MAX_HELD", "MAX_RECORDED", "ValueSizes", "bound_records", "bound_values"]
 
 MAX_RECORDED: Final = 600_000
-"""Members of the flat list: about 50,000 states."""
+"""Maximum length of the flat list: about 50,000 states."""
 MAX_HELD: Final = 64 * 1024 * 1024
-"""Bytes of the values to which the records refer."""
+"""Maximum size of the values of the records, in bytes."""
 _SHORT: Final = 16
-"""Characters of texts that are not counted."""
+"""Maximum length of texts that are not counted."""
 _FLOAT: Final = 24
-"""Bytes of a float."""
+"""Size of a float in bytes."""
 
 
 class ValueSizes:
-    """Adds up the bytes of JSON values in memory, each object once."""
+    """Sums the bytes of JSON values in memory, each object once."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.total = 0
-        """Bytes so far; beyond *most* the count stops."""
+        """Bytes so far; the count stops beyond *most*."""
         self._seen: set[int] = set()
 
     def add(self, values: Iterable[Any]) -> bool:
-        """Add values, ignoring others among them; return whether the total is within the limit."""
+        """Add values, ignoring objects of other types, and return whether the total is within the
+        limit.
+        """
         todo, seen = [values], self._seen
         while todo and self.total <= self.most:
             for each in todo.pop():
@@ -62,7 +63,7 @@ class ValueSizes:
 
 
 def bound_records(execution: Execution, now: float) -> None:
-    """Drop the older half of the history if it has more than `MAX_RECORDED` members."""
+    """Drop the older half of the history if it is longer than `MAX_RECORDED`."""
     history = execution.history
     if len(history) > MAX_RECORDED:
         half = len(history) // 2
@@ -80,7 +81,7 @@ def bound_values(execution: Execution, now: float) -> None:
 
 
 def _ends(history: list[Any]) -> Iterator[int]:
-    """Yield where each record ends in a flat history."""
+    """Yield the index after each record of a flat history."""
     end = 0
     for record in each_record(history):
         end += len(record)
@@ -88,7 +89,7 @@ def _ends(history: list[Any]) -> Iterator[int]:
 
 
 def _truncate(execution: Execution, now: float, end: int) -> None:
-    """Drop what the events after the position *end* of the history do not depend on."""
+    """Drop the records before the index *end* that later events do not depend on."""
     history = execution.history
     follower = existing_live_history(execution)
     if execution.counter is not None and execution.counter.count_events is not None:
@@ -111,10 +112,10 @@ def _top(frame: Frame) -> Frame:
 
 
 def _needed(records: Iterator[Record]) -> tuple[int, list[Record]]:
-    """Return how many states are dropped, and the records to which later ones may refer.
+    """Return the number of dropped states, and the records that later ones may refer to.
 
-    These are what became of the execution as a whole, and for each machine in flight the beginning
-    of its visit. A visit with redacted data remains if it has failed: no later text may quote it.
+    These are records of the whole execution, and for each running machine the start of its visit. A
+    failed visit with redacted data remains, because no later text may quote it.
     """
     states = 0
     whole: list[tuple[int, Record]] = []
@@ -133,7 +134,7 @@ def _needed(records: Iterator[Record]) -> tuple[int, list[Record]]:
             visit = visits.pop(frame, [])
             if any(each[0] == kinds.FAILED and each[4].redact is not None for _, each in visit):
                 whole += visit
-        if kind == kinds.AGAIN:  # an attempt follows from the entry alone
+        if kind == kinds.AGAIN:  # an attempt depends only on the entry
             visits[frame] = [each for each in visits[frame] if each[1][0] in _LASTING]
         if kind not in _ASIDE and not _is_end(record):
             visits.setdefault(frame, []).append((number, record))
@@ -142,7 +143,7 @@ def _needed(records: Iterator[Record]) -> tuple[int, list[Record]]:
 
 
 _ASIDE = (kinds.NOTED, kinds.TOLD)
-"""Records to which no other one refers."""
+"""Records that no other record refers to."""
 _LASTING = (kinds.STRETCH, kinds.FAILED)
 
 
@@ -151,7 +152,7 @@ def _number(numbered: tuple[int, Record]) -> int:
 
 
 def _is_end(record: Record) -> bool:
-    """Whether a record is the last one of a machine below the top."""
+    """Return whether a record is the last one of a machine below the top."""
     kind, frame = record[0], record[2]
     if frame.parent is None:
         return False

@@ -1,4 +1,4 @@
-"""The turn of an agent whose tools need people's consent, as calls and tools use it (8.9)."""
+"""Turns of agents whose tools require consent, as calls and tools see them (8.9)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["OpenToolCall", "PausableTurn", "TurnPlace"]
 
 
 class OpenToolCall:
-    """A tool call under way, and the number of those within it."""
+    """A running tool call, and the number of tool calls within it."""
 
     __slots__ = ("around", "waits", "within")
 
     def __init__(self, around: OpenToolCall | None) -> None:
         self.around = around
         self.within = 0
-        """The number of calls under way directly within it."""
+        """Number of running calls directly within it."""
         self.waits = False
-        """Whether it waits for people."""
+        """Whether it waits for an approver."""
 
 
 class PausableTurn(Protocol):
-    """One call of an agent, with all tool calls in it; it can pause, and be repeated."""
+    """One call of an agent with all of its tool calls; it can pause and be repeated."""
 
     @property
     def pausing(self) -> bool:
@@ -33,47 +33,52 @@ class PausableTurn(Protocol):
         ...
 
     def note(self, source: str, event: str, details: dict[str, Json], time: float) -> None:
-        """Put an event into the history, unless it was put there before the turn was paused.
+        """Record an event, unless it was recorded before the turn was paused.
 
         Args:
-            source: What it is about; its events come in the same order each time.
-            event: The name of the event.
+            source: Subject of the event; the events of a subject have the same order in each
+                repetition.
+            event: Name of the event.
             details: Its details.
-            time: When it happened, in epoch seconds.
+            time: Its time in epoch seconds.
         """
         ...
 
     def number(self, what: str) -> int:
-        """Return how often the same was asked for in this turn, this time included."""
+        """Return how often this method was called with *what* in this turn, including this call."""
         ...
 
     def recorded(self, name: str) -> Json:
-        """Return what was recorded under a name before the turn was paused, None for nothing."""
+        """Return the value recorded under a name before the turn was paused, None without one."""
         ...
 
     async def record(self, name: str, value: Json) -> None:
-        """Record a value for a repetition of the turn, durably."""
+        """Record a value durably for a repetition of the turn."""
         ...
 
     async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the result of *perform*, or the one that the turn had before it was paused."""
+        """Return the result of *perform*, or the recorded one from before the pause."""
         ...
 
     def begin(self, around: OpenToolCall | None) -> OpenToolCall:
-        """Count a tool call that begins, within another one if *around* is given."""
+        """Count the start of a tool call, nested if *around* is given."""
         ...
 
     def end(self, use: OpenToolCall) -> None:
-        """Count a tool call that has ended."""
+        """Count the end of a tool call."""
         ...
 
     async def ask(self, use: OpenToolCall, name: str, question: Question) -> Json:
-        """Return people's decision on a tool call; raises StateError if it fails the call."""
+        """Return the decision on a tool call.
+
+        Raises:
+            StateError: The decision fails the call.
+        """
         ...
 
 
 class TurnPlace(NamedTuple):
-    """The place of a call in a turn: within a tool call, or as the agent itself."""
+    """The place of a call in a turn: within a tool call, or directly in the agent's call."""
 
     turn: PausableTurn
     use: OpenToolCall | None

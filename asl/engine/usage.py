@@ -1,7 +1,7 @@
-"""Usage: what calls report, amounts by the fields of a budget, and sums of both (8.11).
+"""Usage: reports of calls, amounts by the fields of a budget, and sums of both (8.11).
 
-Every execution counts its usage, with a budget or without one. What a budget makes of it is in
-`asl.engine.accounts`.
+Every execution counts its usage, with or without a budget. `asl.engine.limits` has the accounts of
+budgets.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,15 +50,15 @@ __all__ = [
 
 ZERO = Decimal(0)
 USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
-"""The keys under which a raw result reports what it has used (Specification 7)."""
+"""Keys under which a raw result reports usage (Specification 7)."""
 _TOLD = frozenset({"_tokens", "_cost"})
 _PARTS = frozenset({"input", "output"})
 MOST = 10**12
-"""The usage that one call can report; what is beyond is no usage but nonsense."""
+"""Maximum usage that one call can report; larger values are invalid."""
 
 
 class UsageTotals(NamedTuple):
-    """The totals of an execution; replaced, never changed, so that history can keep it."""
+    """The totals of an execution; replaced, never changed, so that history can store them."""
 
     cost: Decimal = ZERO
     tokens: int = 0
@@ -86,30 +86,30 @@ class CallUsage(NamedTuple):
     unpriced: bool = False
     """Whether there are tokens, but neither a cost nor a price of their model."""
     fault: str | None = None
-    """The part of the report that is no usage and was ignored, None without one."""
+    """Invalid part of the report, which was ignored; None without one."""
 
 
 UNUSED: Final = CallUsage(ZERO, 0, 0, 0, None)
 LOST: Final = UNUSED._replace(fault="nothing")
-"""The usage of a call that was given up before its end."""
+"""Usage of a call that was cancelled before its end."""
 BROKEN: Final = UNUSED._replace(fault="nothing, as a tool")
-"""The same of the call of a tool."""
+"""Usage of a tool call that was cancelled before its end."""
 
 
 class ExecutionSpending(NamedTuple):
-    """The spending of an execution, in all and by model."""
+    """The spending of an execution, in total and by model."""
 
     usage: UsageTotals = UsageTotals()
     by_model: Mapping[str, tuple[Decimal, int]] = MappingProxyType({})
     assumed: Mapping[str, Decimal | int] = MappingProxyType({})
-    """The amounts assumed for calls that reported no usage, by the fields of a budget."""
+    """Amounts assumed for calls that reported no usage, by the fields of a budget."""
 
 
 UNSPENT = ExecutionSpending()
 
 
 def usage_of_failure(failure: Json) -> dict[str, Json] | None:
-    """Return what an agent says that it has used, beside what it says of its failure."""
+    """Return the usage that an agent reports together with a failure, None without one."""
     if type(failure) is not dict or USAGE_KEYS.isdisjoint(failure):
         return None
     return {key: failure[key] for key in (*USAGE_KEYS, "model") if key in failure}
@@ -118,11 +118,10 @@ def usage_of_failure(failure: Json) -> dict[str, Json] | None:
 def reported_usage(result: Mapping[str, Json], prices: Mapping[str, Price]) -> CallUsage:
     """Return the usage that an agent reports in its raw result (Specification 7).
 
-    Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0; what is
-    negative, no number or beyond all measure is a fault and counts 0, and so is a `_usage` of other
-    keys alone, unless `_tokens` or `_cost` tells what it comes to; a part of a token is one.
-    Without `_cost` the price of the model tells it; tokens that are neither input nor output cost
-    as the dearer of both.
+    Keys: `_tokens`, `_usage` {`input`, `output`}, `_cost`, `model`. Missing keys count 0. Negative,
+    non-numeric or excessive values are a fault and count 0, as does a `_usage` with other keys
+    only, unless there is `_tokens` or `_cost`. Fractions of a token are rounded up. Without `_cost`
+    the price of the model applies; tokens beyond input and output cost as the dearer of both.
     """
     fault, given, made = None, 0, 0
     if "_usage" in result:
@@ -156,7 +155,7 @@ def reported_usage(result: Mapping[str, Json], prices: Mapping[str, Price]) -> C
 
 
 def _count(value: Json) -> Any:
-    """Return a number of tokens, a part of one as a whole; None for what is none."""
+    """Return a number of tokens, rounded up; None for an invalid value."""
     if type(value) is int and 0 <= value <= MOST:
         return value
     return ceil(value) if _is_usage(value) else None
@@ -226,7 +225,7 @@ NOTHING: Final[dict[str, Decimal | int]] = {
     "MaxOutputTokens": 0,
 }
 UNKNOWN: Final[Amounts] = {}
-"""The amounts of a call of which nothing is known."""
+"""Amounts of a call without any knowledge."""
 
 
 def amounts_of(used: CallUsage) -> Amounts:
@@ -268,7 +267,7 @@ def read_tokens(written: Json) -> int:
     """Return a number of tokens from JSON.
 
     Raises:
-        TypeError: It is no integer.
+        TypeError: The value is not an integer.
     """
     if type(written) is not int:
         raise TypeError(f"a number of tokens cannot be {excerpt(written)}")
@@ -276,17 +275,17 @@ def read_tokens(written: Json) -> int:
 
 
 def reported_amount(name: str, amount: Decimal | int) -> float | int:
-    """Return an amount for a report: of money any number, of tokens a whole one."""
+    """Return an amount for a report: a number for money, an integer for tokens."""
     return float(amount) if name == "MaxCost" else ceil(amount)
 
 
 def add_amounts(one: Amounts, other: Amounts) -> Amounts:
-    """Return the sums for the fields of the second one."""
+    """Return the sums for the fields of the second argument."""
     return {name: one.get(name, 0) + each for name, each in other.items()}
 
 
 def subtract_amounts(sizes: Amounts, counted: Amounts) -> dict[str, Decimal | int]:
-    """Return by how much sizes exceed the amounts counted, where they do."""
+    """Return by how much sizes exceed the counted amounts, without fields where they do not."""
     found: dict[str, Decimal | int] = {}
     for name, size in sizes.items():
         rest = size - counted.get(name, 0)
@@ -303,30 +302,30 @@ def max_amounts(one: Amounts, other: Amounts) -> Amounts:
 # Usage of several calls
 
 TOKENS: Final = {name: each for name, each in NOTHING.items() if name != "MaxCost"}
-"""The usage of a call without tokens, of unknown cost."""
+"""Usage of a call without tokens and of unknown cost."""
 
 
 class PastUsage:
-    """The largest usage of the agents and tools of a run, by the keys of their calls."""
+    """The largest usage of the agents and tools of a run, by key of their calls."""
 
     def __init__(self) -> None:
         self.own: dict[str, Amounts] = {}
-        """The largest usage of one call; replaced, never changed."""
+        """Largest usage of one call; replaced, never changed."""
         self.within: dict[str, Amounts] = {}
-        """The largest usage of all calls within one call."""
+        """Largest usage of all nested calls of one call."""
         self.unbounded: set[str] = set()
-        """The keys of calls that have used more than the bounds of the document."""
+        """Keys of calls that have exceeded the bounds of the document."""
         self.rates: dict[str, Decimal] = {}
-        """The highest cost of a token that was seen, by the keys of calls."""
+        """Highest observed cost of a token, by key of the calls."""
         self._known: dict[str, Amounts] = {}
-        """Both usages together."""
+        """Sums of both usages."""
 
     def expect(self, key: str, sizes: Amounts) -> tuple[Amounts, Amounts]:
-        """Return what a call will use at most: itself, and with the calls within it.
+        """Return the maximum expected usage of a call: its own, and that including nested calls.
 
         Args:
-            key: Names the calls to conclude from.
-            sizes: The bounds that the document gives; they hold as long as they were kept to.
+            key: Key of similar calls.
+            sizes: Bounds of the document, which hold until a call has exceeded them.
         """
         own = self.own.get(key, UNKNOWN)
         if not sizes:
@@ -334,7 +333,7 @@ class PastUsage:
         if "MaxTokens" in sizes and "MaxCost" not in sizes:  # a model without a price
             if key in self.rates:
                 own = max_amounts(own, {"MaxCost": self.rates[key] * sizes["MaxTokens"]})
-            elif not own.get("MaxCost", 1):  # calls without tokens say nothing of their price
+            elif not own.get("MaxCost", 1):  # calls without tokens have no price per token
                 own = {name: size for name, size in own.items() if name != "MaxCost"}
         own = max_amounts(own, sizes) if key in self.unbounded else {**own, **sizes}
         within = self.within.get(key, UNKNOWN)
@@ -349,13 +348,13 @@ class PastUsage:
         *,
         priced: bool = True,
     ) -> None:
-        """Take note of what a call has used.
+        """Record the usage of a call.
 
         Args:
-            key: Names the calls that are like it.
+            key: Key of similar calls.
             used: Its own usage.
-            within: The usage of the calls within it.
-            sizes: The bounds that the document gave.
+            within: Usage of its nested calls.
+            sizes: Bounds of the document.
             priced: Whether its cost is known.
         """
         if used.get("MaxTokens") and used.get("MaxCost"):
@@ -380,7 +379,7 @@ class PastUsage:
     # Persistence
 
     def written(self) -> dict[str, Json]:
-        """Return it as JSON."""
+        """Return the recorded usage as JSON."""
         return {
             "largest": {key: write_amounts(known) for key, known in self.own.items()},
             "within": {key: write_amounts(known) for key, known in self.within.items()},
@@ -389,7 +388,7 @@ class PastUsage:
         }
 
     def restore(self, written: Json) -> None:
-        """Add what was written."""
+        """Add stored usage."""
         self.unbounded.update(map(str, written.get("unbounded", ())))
         within = written.get("within", {})
         for key, known in written.get("largest", {}).items():
@@ -399,7 +398,7 @@ class PastUsage:
 
 
 def _most(known: Amounts, used: Amounts) -> Amounts:
-    """Return the larger of each; *known* itself if nothing is larger."""
+    """Return the larger amount of each field; *known* itself if nothing is larger."""
     for name, each in used.items():
         if name not in known or each > known[name]:
             known = {**known, name: each}
@@ -410,17 +409,17 @@ UNCATEGORIZED = "uncategorized"
 
 
 class Attribution:
-    """Cost and tokens by what the budgets of states say that they are spent on."""
+    """Cost and tokens by category, tag and attribution of the states' budgets."""
 
     def __init__(self, track_by: tuple[str, ...] | None) -> None:
         self.track_by = track_by
-        """The keys of attributions that are told of, None for all."""
+        """Keys of attributions that are reported, None for all."""
         self.by_category: dict[str, tuple[Decimal, int]] = {}
         self.by_tag: dict[str, tuple[Decimal, int]] = {}
         self.by_attribution: dict[str, dict[str, tuple[Decimal, int]]] = {}
 
     def add(self, limits: Limits, used: CallUsage) -> None:
-        """Count what a call has used whose own limits are these."""
+        """Count the usage of a call under the attributions of its limits."""
         cost, tokens = used.cost, used.tokens
         add_to(self.by_category, limits.category or UNCATEGORIZED, cost, tokens)
         for tag in limits.tags:
@@ -433,7 +432,7 @@ class Attribution:
                 add_to(self.by_attribution.setdefault(key, {}), text, cost, tokens)
 
     def report(self) -> dict[str, Json]:
-        """Return it as the usage of a result has it."""
+        """Return the totals in the form of a result's usage."""
         attributed = {key: totals_to_json(table) for key, table in self.by_attribution.items()}
         return {
             "byCategory": totals_to_json(self.by_category),
@@ -441,17 +440,17 @@ class Attribution:
             "byAttribution": attributed,
         }
 
-    # Keeping
+    # Persistence
 
     def written(self) -> dict[str, Json]:
-        """Return it as JSON."""
+        """Return the totals as JSON."""
         return {
             "attributions": list(self.by_attribution),
             "tables": [write_totals(table) for table in self._tables()],
         }
 
     def restore(self, written: Json) -> None:
-        """Stand as it was written."""
+        """Restore stored totals."""
         self.by_attribution = {key: {} for key in written["attributions"]}
         for table, found in zip(self._tables(), written["tables"], strict=True):
             table.update(read_totals(found))

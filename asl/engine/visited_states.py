@@ -23,7 +23,7 @@ def execution_after(execution: Execution, life: Execution, time: float, details:
 
 
 Trail: TypeAlias = "tuple[Trail, str] | None"
-"""The states on the way to somewhere, the last one outermost: those before it are shared."""
+"""Names of visited states as nested pairs, the last one outermost, so that prefixes are shared."""
 
 
 def visited_names(execution: Execution, records: Iterable[Record]) -> list[str]:
@@ -37,7 +37,7 @@ def visited_names(execution: Execution, records: Iterable[Record]) -> list[str]:
 def names_before_checkpoints(
     execution: Execution, records: Iterable[Record]
 ) -> dict[str, list[str]]:
-    """Return the `visited` states before each checkpoint, by its id."""
+    """Return the names of the `visited` states before each checkpoint, by its id."""
     return {id: _names(trail) for id, trail in _walked(execution, records)[1].items()}
 
 
@@ -100,7 +100,7 @@ def _entered(
 
 
 def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
-    """Run one pure state; the interpreter does the same for a whole stretch at once."""
+    """Run one pure state, as the interpreter does for a whole stretch."""
     at.work.renew()
     if step.choose is not None:
         return step.choose(data, at)

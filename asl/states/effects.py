@@ -248,11 +248,11 @@ class Frame(ExpressionFrame, Protocol):
         ...
 
     def run(
-        self, machine: Machine, label: str, express: bool, pure: bool, tells: bool
+        self, machine: Machine, label: str, express: bool, pure: bool, emits: bool
     ) -> DistributedRun:
         """Begin a run of a distributed Map whose children run *machine*.
 
-        *pure* says that they reach no world, *tells* that what they tell follows from all they do.
+        *pure* says that they reach no world, *emits* that what they tell follows from all they do.
         """
         ...
 
