@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
@@ -16,6 +15,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.document import Document, Loadable
 from asl.core.environment import has_running_loop
 from asl.core.errors import AslError
+from asl.core.lazy import lazy_pattern
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
 from asl.documents.compiling import compile
@@ -142,7 +142,7 @@ _NAMED: Final[Mapping[str, str]] = {
 """The values of the bindings that are mappings from names, for messages."""
 
 
-_STARTS: Final = re.compile(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
+_STARTS: Final = lazy_pattern(r":(?:aws-sdk:sfn|states):start(?:Sync)?Execution")
 
 
 def find_startable_workflows(

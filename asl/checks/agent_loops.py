@@ -1,12 +1,12 @@
 """Loops of states that call agents, and that nothing bounds: V-BUD-09."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asl.checks.transitions import following
 from asl.checks.workflow import Scope, Workflow
 from asl.core.diagnostics import Finding, Severity
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact
 from asl.graphs.paths import strongly_connected
 from asl.states import type_of
@@ -17,7 +17,7 @@ __all__ = ["check"]
 
 BOUNDS: Final = frozenset(("Budget", "TimeoutSeconds", "TimeoutSeconds.$"))
 """The fields of a document, or of the state around a machine, that bound what happens in it."""
-COUNTS: Final = re.compile(
+COUNTS: Final = lazy_pattern(
     r"States\.MathAdd|States\.RemainingBudget|States\.ArrayLength|\$(?:count|now|millis)\("
     r"|\+\s*1\b|-\s*1\b|\[\s*\[?\s*1\s*(?:\]|:|\.\.)|_(?<=\w_)(?:edge_)?count(?:ed)?\("
     r"|\"Timestamp(?:Less|Greater)|\$\$?\.State\.|\[0\]"

@@ -13,6 +13,7 @@ from asl.checks.workflow import Workflow, objects
 from asl.checks.written import queries_of
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import escape, tokens
 from asl.core.values import Json, compact
 from asl.expr.choice_rules import OPERATORS
@@ -24,10 +25,10 @@ from asl.states.fields import FieldIndex, Reading, Steps
 
 __all__ = ["check"]
 
-_PATH = re.compile(r"\$\$?(?:\.[^\W\d]|\[|$)")
-_CALL = re.compile(r"States\.[A-Z]\w*\(.*\)", re.DOTALL)
-_INSERTION = re.compile(r"\{\{\s*\$")
-_VARIABLE = re.compile(r"\$states\.(?:input|result|context|errorOutput)\b")
+_PATH = lazy_pattern(r"\$\$?(?:\.[^\W\d]|\[|$)")
+_CALL = lazy_pattern(r"States\.[A-Z]\w*\(.*\)", re.DOTALL)
+_INSERTION = lazy_pattern(r"\{\{\s*\$")
+_VARIABLE = lazy_pattern(r"\$states\.(?:input|result|context|errorOutput)\b")
 _TEMPLATES: Final = FieldIndex(lambda field: field.jsonpath is Reading.TEMPLATE)
 """The payload templates."""
 _STRUCTURED: Final = FieldIndex(

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Suggestions
 from asl.core.json_text import read_data
+from asl.core.lazy import lazy_pattern
 from asl.core.schemas import jsonschema
 from asl.core.values import Json, compact
 from asl.expr.templates import SUFFIX
@@ -22,10 +23,10 @@ IN_JSONATA: Mapping[str, str] = {"Parameters": "Arguments", "ItemsPath": "Items"
 """The fields of JSONPath that JSONata calls otherwise."""
 OLD_BOOLEANS: Mapping[str, bool] = {"yes": True, "on": True, "no": False, "off": False}
 """What YAML took for booleans until its version 1.2."""
-_WORDS = re.compile(r"[^\s,]+")
-_LIST = re.compile(r"[^\s,]+(?:,\s*[^\s,]+)+")
+_WORDS = lazy_pattern(r"[^\s,]+")
+_LIST = lazy_pattern(r"[^\s,]+(?:,\s*[^\s,]+)+")
 """Words that are separated by commas."""
-_REFERS = re.compile(r"\$\$?(?:[.\[]|$)|\$[A-Za-z_]|States\.\w+\(")
+_REFERS = lazy_pattern(r"\$\$?(?:[.\[]|$)|\$[A-Za-z_]|States\.\w+\(")
 """The beginning of a path or an intrinsic call."""
 
 

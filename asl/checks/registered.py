@@ -1,11 +1,11 @@
 """Who does the work, as far as the caller knows: V-TASK-03, V-DEB-08, V-WF-02."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from asl.checks.workflow import Workflow, text
 from asl.core.diagnostics import Finding
+from asl.core.lazy import lazy_pattern
 from asl.expr.text_matching import compile_glob
 from asl.states.base import Node
 from asl.states.calls import Target, is_function
@@ -72,11 +72,11 @@ def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
         yield Finding("V-TASK-03", message, node.at("Resource"), hint)
 
 
-_STARTING = re.compile(
+_STARTING = lazy_pattern(
     r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):start(?:Sync)?Execution(?:\..+)?"
 )
 """The resources that start an execution of another workflow."""
-_MACHINE = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+).*")
+_MACHINE = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+).*")
 
 
 def _started_by(node: Node) -> str:

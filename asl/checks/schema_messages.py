@@ -1,18 +1,18 @@
 """Messages for values that fail a JSON Schema: ours, and AWS's."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from asl.core import aws_messages
 from asl.core.diagnostics import Wording
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import split_pointer
 from asl.core.values import Json, compact, type_name
 
 __all__ = ["abbreviate", "aws_wording", "complaint_of", "expected_types", "with_article"]
 
-_OR_JSONATA = re.compile(r",? or \{% JSONata %\}$")
+_OR_JSONATA = lazy_pattern(r",? or \{% JSONata %\}$")
 
 
 def complaint_of(error: Any, jsonata: bool) -> str:

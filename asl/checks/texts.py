@@ -1,12 +1,12 @@
 """Interpolated texts: V-TXT-01, and V-ST-11 where nothing is inserted (Specification 3.8)."""
 
-import re
 from collections.abc import Iterator
 
 from asl.checks.languages import is_jsonata
 from asl.checks.workflow import Scope, Workflow
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.templates import check_text
@@ -14,8 +14,8 @@ from asl.states import type_of
 
 __all__ = ["check"]
 
-_INSERTION = re.compile(r"\{\{\s*\$")
-_PARAMETER = re.compile(r"\{\{\s*[^\W\d]\w*\s*(\|[^{}]*)?\}\}")
+_INSERTION = lazy_pattern(r"\{\{\s*\$")
+_PARAMETER = lazy_pattern(r"\{\{\s*[^\W\d]\w*\s*(\|[^{}]*)?\}\}")
 
 
 def check(workflow: Workflow) -> Iterator[Finding]:

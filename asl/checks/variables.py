@@ -1,6 +1,5 @@
 """Variables: V-VAR-01 to V-VAR-03, and which states read which (Specification 3.7)."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from asl.checks import expressions
@@ -9,6 +8,7 @@ from asl.checks.workflow import Scope, Workflow
 from asl.checks.written import queries_of, read
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.expr.templates import paths_in
 from asl.states.base import Node
 
@@ -16,7 +16,7 @@ __all__ = ["check", "references"]
 
 RESERVED = "states"
 RESERVED_NAME = "RESERVED_VARIABLE_NAME"
-_NAME = re.compile(r"[^\W\d]\w{0,79}")
+_NAME = lazy_pattern(r"[^\W\d]\w{0,79}")
 
 Assigned = Mapping[str, list[str]]
 """Variable name -> pointers of the places that assign it."""

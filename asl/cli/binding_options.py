@@ -1,7 +1,6 @@
 """Options that bind the names of a document to implementations."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -25,6 +24,7 @@ from asl.cli.arguments import (
 from asl.cli.console import stdout_to_stderr, warn
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
+from asl.core.lazy import lazy_pattern
 from asl.core.python_imports import import_object
 from asl.effects.delivery import Sinks, named_sink
 from asl.engine.memory import Memory
@@ -123,7 +123,7 @@ _FLAGS = (
     *("--memory", "--pool", "--sink", "--policy"),
 )
 """The options in the order of the fields of `BindingOptions`."""
-_PASSWORD = re.compile("://[^/@]*:[^/@]*@")
+_PASSWORD = lazy_pattern("://[^/@]*:[^/@]*@")
 
 
 class BindingOptions(NamedTuple):

@@ -1,12 +1,12 @@
 """What compiling a state has in common in both query languages."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Self, TypeAlias
 
 from asl.compiler.computed_blocks import compile_computed_block
 from asl.core.errors import StateError, too_large
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json, measure
@@ -60,7 +60,7 @@ def _listed(error: StateError, names: set[str]) -> bool:
     return error.name in names or (HEARTBEAT in names and isinstance(error, HeartbeatMissed))
 
 
-_WITH_TOKEN = re.compile(r"\.(?:waitForTaskToken|sync|sync:2)\Z")
+_WITH_TOKEN = lazy_pattern(r"\.(?:waitForTaskToken|sync|sync:2)\Z")
 
 MAX_ALIVE = 10 * 1024 * 1024
 """Bytes that all variables of a machine may have together under such a profile."""

@@ -1,10 +1,11 @@
-"""Objects that are imported when they are first used."""
+"""Objects that are imported, and patterns that are compiled, when they are first used."""
 
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["LazyTable", "load_object"]
+__all__ = ["LazyTable", "lazy_pattern", "load_object"]
 
 T = TypeVar("T")
 
@@ -40,3 +41,21 @@ def load_object(place: str) -> Any:
     """Import the object at `package.module:attribute`."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled at its first use.
+
+    Compiling is slow, and a command uses few of the patterns of the modules that it loads.
+    """
+    return cast("re.Pattern[str]", _LazyPattern(text, flags))
+
+
+class _LazyPattern:
+    def __init__(self, text: str, flags: int) -> None:
+        self._arguments = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(*self._arguments)
+        found = self.__dict__[name] = getattr(compiled, name)  # the next look-up finds it here
+        return found

@@ -4,15 +4,15 @@ Such a string may become any value, so no rule can judge it. It has a type of it
 looks for a plain `str` skips it, and findings about it are dropped in one place.
 """
 
-import re
 from typing import Final
 
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import resolve_pointer, split_pointer
 from asl.core.values import Json, Opaque
 
 __all__ = ["PLACEHOLDER", "contains_opaque", "is_about_opaque", "mark_opaque"]
 
-PLACEHOLDER: Final = re.compile(
+PLACEHOLDER: Final = lazy_pattern(
     r"""\$\{(?!\s*+\$)(?!\s*+(?:"[^"{}]*"|'[^'{}]*'|[\w.$]+)\s*+:\s)[^{}]+\}|\{\{resolve:[^{}]+\}\}"""
 )
 """`${Name}` of a deployment tool, but not the `${"key": value}` of JSONata nor the `${$name}` of

@@ -21,6 +21,7 @@ from typing import Any
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
+from asl.core.lazy import lazy_pattern
 
 __all__ = [
     "MissingModule",
@@ -32,7 +33,7 @@ __all__ = [
     "probable",
 ]
 
-_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_NAME = lazy_pattern(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 PRIVATE = "asl_modules_"
 """Prefix of the names of private packages."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from asl.core.lazy import lazy_pattern
 from asl.core.work import Spend
 
 __all__ = ["escape", "find_all", "fullmatch", "linear"]
@@ -103,10 +104,10 @@ def _count_reading(pattern: Any, text: str | bytes, spend: Spend, leading: int =
         spend(len(text) * places // READ_BY_PLACE if places > FEW else len(text) // READ)
 
 
-_LITERALS = re.compile(r"(?:\(\?[imsU]+\))?(?:[^\\.\[*+?{(]|\\x[0-9a-f]{2}|\\b|\((?!\?)|\(\?:)*+")
+_LITERALS = lazy_pattern(r"(?:\(\?[imsU]+\))?(?:[^\\.\[*+?{(]|\\x[0-9a-f]{2}|\\b|\((?!\?)|\(\?:)*+")
 """Alternatives of plain texts, whose automaton has no more states than they have characters."""
 
-_SPECIAL = re.compile(r"[\x00-/:-@\[-^`{-\x7f]")
+_SPECIAL = lazy_pattern(r"[\x00-/:-@\[-^`{-\x7f]")
 """ASCII beside letters, digits and `_`; as a negated class it would take 10 ms to compile."""
 
 
@@ -115,7 +116,7 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda found: rf"\x{ord(found[0]):02x}", text)
 
 
-_ATOM = re.compile(
+_ATOM = lazy_pattern(
     r"\\x\{[^}]*\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\{(?P<least>\d+)(?P<comma>,?)(?P<most>\d*)\}|.",
     re.DOTALL,
 )
@@ -170,7 +171,7 @@ def _costs(pattern: str) -> tuple[bool, int]:
     return ahead or (groups[0].choice and groups[0].endless), groups[0].places
 
 
-_FLAGS = re.compile(r"(?:\(\?[imsU]+\))?")
+_FLAGS = lazy_pattern(r"(?:\(\?[imsU]+\))?")
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,6 @@ everything.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
@@ -18,6 +17,7 @@ from math import prod
 from types import ModuleType
 from typing import Any, Final
 
+from asl.core.lazy import lazy_pattern
 from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact, measure
 from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
@@ -69,7 +69,7 @@ SEARCH: Final = 12
 """Steps of one search for a pattern in a short text."""
 COMPILED: Final = 400
 """Steps of compiling a pattern, for each time that it repeats a part."""
-COUNT: Final = re.compile(r"\{(?:\d+,)?(\d+),?\}")
+COUNT: Final = lazy_pattern(r"\{(?:\d+,)?(\d+),?\}")
 MOST_REPEATS: Final = 1000
 """How often RE2 lets a pattern repeat a part."""
 CHARACTERS: Final = 24

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import tokens
 from asl.core.values import MAX_DEPTH, Json, index_of
 
@@ -145,7 +146,7 @@ class Span:
         return span.key_at if at_key and span.key_at is not None else span.at
 
 
-_CHARACTER = re.compile(
+_CHARACTER = lazy_pattern(
     r"\\u[dD][89abAB][\dA-Fa-f]{2}\\u[dD][c-fC-F][\dA-Fa-f]{2}|\\u[\dA-Fa-f]{4}|\\.|.", re.DOTALL
 )
 """One character of a string in double quotes, as it is written."""

@@ -1,7 +1,6 @@
 """JSON values: equality, size and copies."""
 
 import json
-import re
 from collections.abc import Callable, Collection, Sized
 from gc import is_tracked
 from math import isfinite
@@ -10,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from asl.core.errors import NotJson, StateError, too_large
+from asl.core.lazy import lazy_pattern
 
 Json: TypeAlias = Any
 """Any JSON value: None, bool, int, float, str, list or dict with str keys."""
@@ -39,7 +39,7 @@ MAX_INTEGER = 10**MAX_DIGITS - 1
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _NUMBERS = (int, float)
-SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 class Opaque(str):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from asl.core.json_text import read_data
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact
 from asl.effects.callbacks import ActivityService, TaskAnswerService
 from asl.effects.child_execution import Job, JobAnswer, JobEnd, PreparedExecution, StartRequest
@@ -28,8 +28,8 @@ __all__ = ["StartExecutionService", "aws_service_agent"]
 MAX_STARTED = 100_000
 """How many executions one run may start, all together."""
 
-_WORKFLOW = re.compile(r"(arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+))(?::([^:]+))?")
-_NAME = re.compile(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}")
+_WORKFLOW = lazy_pattern(r"(arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+))(?::([^:]+))?")
+_NAME = lazy_pattern(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}")
 
 
 class _Child(NamedTuple):
@@ -246,7 +246,7 @@ def _missing(field: str) -> str:
     )
 
 
-OWN: Final = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")
+OWN: Final = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:(?:aws-sdk:sfn|states):(\w+)")
 STARTS: Final = ("startExecution", "startSyncExecution")
 ANSWERS: Final = ("sendTaskSuccess", "sendTaskFailure", "sendTaskHeartbeat")
 

@@ -6,7 +6,6 @@ have the names of AWS's API and of its Python client, so the code of a worker ru
 
 from __future__ import annotations
 
-import re
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from asl.core.errors import AslError, NotJson
 from asl.core.json_text import read_data
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact, copy_foreign, replace_surrogates
 from asl.effects.clock import Clock
 from asl.engine.agent import Call
@@ -49,8 +49,8 @@ POLL = 60.0
 MAX_CLOSED = 10_000
 """Closed tokens that are remembered, to say what became of them."""
 
-_TOKEN = re.compile(r"[0-9a-f]{64}")
-_ACTIVITY = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
+_TOKEN = lazy_pattern(r"[0-9a-f]{64}")
+_ACTIVITY = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
 
 
 class TokenError(AslError):

@@ -4,19 +4,19 @@ AWS has three forms of task events: for functions, activities and integrations. 
 profile all tasks have one.
 """
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact
 from asl.engine.events import Event
 from asl.expr.times import format_timestamp
 
 __all__ = ["NATIVE", "TaskEvents", "export_event", "task_events"]
 
-_FUNCTION = re.compile(r"arn:[^:]+:lambda:.*")
-_ACTIVITY = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:activity:.*")
-_INTEGRATION = re.compile(r"arn:[^:]+:states:[^:]*:[^:]*:((?:aws-sdk:)?[^:]+):(.+)")
+_FUNCTION = lazy_pattern(r"arn:[^:]+:lambda:.*")
+_ACTIVITY = lazy_pattern(r"arn:[^:]+:states:[^:]*:[^:]*:activity:.*")
+_INTEGRATION = lazy_pattern(r"arn:[^:]+:states:[^:]*:[^:]*:((?:aws-sdk:)?[^:]+):(.+)")
 
 
 class TaskEvents(NamedTuple):
@@ -54,7 +54,7 @@ def task_events(resource: str, region: str) -> TaskEvents:
     )
 
 
-_OF_STATE = re.compile(r"[A-Z][a-z]+State(Entered|Exited)")
+_OF_STATE = lazy_pattern(r"[A-Z][a-z]+State(Entered|Exited)")
 _BESIDE = ("itemCounts", "failures")
 """Details of a distributed Map that AWS reports in its API for Map runs, not in the history."""
 _TEXTS = ("input", "output")

@@ -5,13 +5,13 @@ A checkpoint is plain JSON. A *storage* holds it: any mapping from ids to JSON v
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 from asl.engine.ledger import Ledger
 from asl.engine.limits import SpendingExecution
@@ -34,7 +34,7 @@ __all__ = [
 
 LEDGER = 3
 """Key of the ledger in the stored spending."""
-AUTOMATIC = re.compile(r"auto-([0-9]{1,15})")
+AUTOMATIC = lazy_pattern(r"auto-([0-9]{1,15})")
 
 
 class CheckpointRefused(AslError):

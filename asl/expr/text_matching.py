@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact
 
 __all__ = ["cached_glob", "compile_glob", "escape_glob", "literal_pieces", "similarity", "words"]
 
-_TOKEN = re.compile(r"\\[*\\]|.", re.DOTALL)
+_TOKEN = lazy_pattern(r"\\[*\\]|.", re.DOTALL)
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
@@ -62,7 +63,7 @@ def escape_glob(text: str) -> str:
     return text.replace("\\", "\\\\").replace("*", "\\*")
 
 
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 
 
 def words(value: Json) -> list[str]:

@@ -1,11 +1,11 @@
 """Instants and durations: RFC 3339 timestamps (Specification 6.6), `90s`, `-5m` (8.0, 6.2)."""
 
-import re
 from datetime import UTC, date, datetime
 from math import inf, isfinite, isinf
 from typing import TypeAlias
 
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact, is_number
 
 __all__ = [
@@ -27,13 +27,13 @@ Instant: TypeAlias = int
 
 _SECOND = 10**9
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
-_TIMESTAMP = re.compile(
+_TIMESTAMP = lazy_pattern(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])"
     r"(?:\.([0-9]+))?(?:Z|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"
 )
-_TO_THE_MINUTE = re.compile(r"(T[0-9]{2}:[0-9]{2})(?=Z|[+-])")
-_DURATION = re.compile(r"([0-9]+)(ms|s|m|h|d|w)?")
-_RELATIVE = re.compile(r"([+-])([0-9]+)(ms|s|m|h|d|w)")
+_TO_THE_MINUTE = lazy_pattern(r"(T[0-9]{2}:[0-9]{2})(?=Z|[+-])")
+_DURATION = lazy_pattern(r"([0-9]+)(ms|s|m|h|d|w)?")
+_RELATIVE = lazy_pattern(r"([+-])([0-9]+)(ms|s|m|h|d|w)")
 _MILLISECONDS = {
     "ms": 1,
     "s": 1000,

@@ -5,7 +5,6 @@ the rest of the package has to know of its type. What all states share (paths, t
 Retry, Catch, history, limits) belongs to the compiler and the interpreter.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json, compact
@@ -37,7 +37,7 @@ __all__ = [
 
 PARAMETER = r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})"
 """What stands for a parameter of a template, which it names (9.2); after a backslash it is text."""
-_PARAMETER = re.compile(rf"(?<!\\){PARAMETER}")
+_PARAMETER = lazy_pattern(rf"(?<!\\){PARAMETER}")
 
 
 def awaits(value: Json) -> bool:

@@ -1,18 +1,18 @@
 """Calls: whom a state calls, and what comes with a call beside its payload."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 
 __all__ = ["Handover", "Invocation", "Lookup", "Options", "Part", "Target", "is_function"]
 
-_INTEGRATION = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
-_ACTIVITY = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
-_QUALIFIED = re.compile(r"(arn:[^:]*:lambda:[^:]*:[^:]*:function:[^:]+):[^:]+")
-_INVOKE = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:lambda:invoke")
-_FUNCTION = re.compile(r"arn:[^:]*:(?:lambda|\*)")
+_INTEGRATION = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
+_ACTIVITY = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
+_QUALIFIED = lazy_pattern(r"(arn:[^:]*:lambda:[^:]*:[^:]*:function:[^:]+):[^:]+")
+_INVOKE = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:lambda:invoke")
+_FUNCTION = lazy_pattern(r"arn:[^:]*:(?:lambda|\*)")
 _PATTERNS = (".sync", ".sync:2", ".waitForTaskToken")
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed, StateError
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, excerpt, is_integer, is_number
 from asl.expr.frame import Evaluate, Frame
 from asl.states.base import Compiler
@@ -26,8 +27,8 @@ NO_BOUND = 2**53
 AMOUNT = "[$\u00a2-\u00a5\u20a0-\u20cf]?([0-9]+(?:[.][0-9]+)?)"
 """The pattern of an amount of money; its group is the number."""
 
-_NUMERAL = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
-_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_NUMERAL = lazy_pattern(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
+_WHOLE = lazy_pattern(r"-?[0-9]{1,19}")
 
 _OUT_OF_BOUNDS = {
     "MaxConcurrency": "Expected non-negative integer for MaxConcurrency, got '{value}' instead.",

@@ -1,13 +1,13 @@
 """Intrinsic functions on arrays (Specification 5.2)."""
 
 import json
-import re
 from collections.abc import Hashable
 
 import orjson
 
 from asl.core.errors import StateError
 from asl.core.java import java_text, json_text, sort_by_hash
+from asl.core.lazy import lazy_pattern
 from asl.core.profile import Profile
 from asl.core.schemas import identity
 from asl.core.values import MAX_DEPTH, Json, compact, json_equal
@@ -128,7 +128,7 @@ def concat(profile: Profile, *values: Json) -> Json:
 MEMBER = 16
 """Smallest number of bytes of a copied member of an object or array."""
 _BLANKS = " \t\r\n"
-_LONG_INTEGER = re.compile("[0-9]{19}")
+_LONG_INTEGER = lazy_pattern("[0-9]{19}")
 
 
 def string_to_json(profile: Profile, text: Json) -> Json:

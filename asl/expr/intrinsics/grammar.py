@@ -9,6 +9,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 from asl.expr.intrinsics.table import FUNCTIONS, IntrinsicFunction, function, names
 
@@ -59,13 +60,13 @@ def function_of(call: IntrinsicCall) -> IntrinsicFunction:
 
 Argument: TypeAlias = IntrinsicCall | LiteralArgument | TextArgument | PathArgument
 
-_BLANKS = re.compile(r"[ \t\r\n]*")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:\.[A-Za-z][A-Za-z0-9]*)*")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_STRING = re.compile(r"'((?:[^'\\]|\\['\\{}])*+)")
-_ESCAPE = re.compile(r"\\(.)")
+_BLANKS = lazy_pattern(r"[ \t\r\n]*")
+_NAME = lazy_pattern(r"[A-Za-z][A-Za-z0-9]*(?:\.[A-Za-z][A-Za-z0-9]*)*")
+_NUMBER = lazy_pattern(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_STRING = lazy_pattern(r"'((?:[^'\\]|\\['\\{}])*+)")
+_ESCAPE = lazy_pattern(r"\\(.)")
 # A path ends at a comma or parenthesis that is neither quoted, in a regular expression nor nested.
-_PATH_TOKEN = re.compile(
+_PATH_TOKEN = lazy_pattern(
     r"""'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" | =~\s*+/(?:\\/|[^/])*+/
     | (?P<open>['"]) | .""",
     re.VERBOSE | re.DOTALL,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from asl.core.java import java_text, json_text
+from asl.core.lazy import lazy_pattern
 from asl.core.profile import Profile
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
@@ -34,7 +35,7 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 Template: TypeAlias = tuple[str | FormatPlaceholder, ...]
 
-_TEMPLATE = re.compile(
+_TEMPLATE = lazy_pattern(
     r"""(?P<text>[^\\{]++)
     | \\(?P<escaped>['\\{}])
     | (?P<place>\{(?::\.(?P<decimals>[0-9]{1,2})f)?\})

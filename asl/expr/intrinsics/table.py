@@ -1,12 +1,12 @@
 """Every intrinsic function: one row each (Specification 5.2, 5.3)."""
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 from asl.expr.intrinsics import containers, numeric, strings
 
@@ -196,7 +196,7 @@ ALLOWED_IN_ERROR_PATH = frozenset(
 
 _SPELLED = {"codemie": "CodeMie"}
 """Names of dialects that are not simply capitalized."""
-_INNER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_INNER = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def names(space: str) -> tuple[str, ...]:

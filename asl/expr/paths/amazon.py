@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 from asl.expr.paths.jayway import JAVA_BLANKS, is_definite, parse_segments
 from asl.expr.paths.segments import Path, Pick
@@ -20,10 +21,10 @@ from asl.expr.paths.selection import select
 
 __all__ = ["concerns", "is_past_end", "parse_amazon_path"]
 
-_CALL = re.compile(r"\w\([^()]*\)\Z")
-_CONDITIONS = re.compile(r"\[\s*\?\s*\((.*?)\)\s*\]", re.DOTALL)
-_QUOTED = re.compile(r"'[^']*'")
-_ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
+_CALL = lazy_pattern(r"\w\([^()]*\)\Z")
+_CONDITIONS = lazy_pattern(r"\[\s*\?\s*\((.*?)\)\s*\]", re.DOTALL)
+_QUOTED = lazy_pattern(r"'[^']*'")
+_ROOT = lazy_pattern(r"\$\$|\$[^\W\d]\w*|\$")
 
 
 def parse_amazon_path(text: str) -> Path:

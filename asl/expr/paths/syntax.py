@@ -7,6 +7,7 @@ from math import isinf
 from typing import NoReturn
 
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.expr.paths.amazon import parse_amazon_path
 from asl.expr.paths.segments import Descend, Filter, Path, Segment, Slice, Test, Union, Wildcard
 from asl.expr.paths.selection import (
@@ -30,15 +31,15 @@ SYNTAX = "V-ST-09"
 FUNCTION = "an intrinsic function stands under a key that ends in '.$', as in Parameters"
 
 _NAME = r"""[^\s.\[\]()'"*,:?@!=<>&|{}^\\`$]+"""
-_PLAIN = re.compile(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[[0-9]{{1,9}}\])*)\Z")
-_STEP = re.compile(rf"\.({_NAME})|\[([0-9]+)\]")
-_ROOT = re.compile(r"\$\$|\$[^\W\d]\w*|\$")
-_MEMBER = re.compile(_NAME)
-_BARE = re.compile(r"[^\W\d][\w.:/-]*")
-_COMPUTED = re.compile(r"\(\s*@\.(?:length|size\(\))\s*-\s*([0-9]+)\s*\)\s*\]")
-_INTEGER = re.compile(r"-?[0-9]{1,18}")
-_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_COMPARISON = re.compile(r"==|!=|<=|>=|=~|<|>")
+_PLAIN = lazy_pattern(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[[0-9]{{1,9}}\])*)\Z")
+_STEP = lazy_pattern(rf"\.({_NAME})|\[([0-9]+)\]")
+_ROOT = lazy_pattern(r"\$\$|\$[^\W\d]\w*|\$")
+_MEMBER = lazy_pattern(_NAME)
+_BARE = lazy_pattern(r"[^\W\d][\w.:/-]*")
+_COMPUTED = lazy_pattern(r"\(\s*@\.(?:length|size\(\))\s*-\s*([0-9]+)\s*\)\s*\]")
+_INTEGER = lazy_pattern(r"-?[0-9]{1,18}")
+_NUMBER = lazy_pattern(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_COMPARISON = lazy_pattern(r"==|!=|<=|>=|=~|<|>")
 _WORDS = {"true": True, "false": False, "null": None}
 
 

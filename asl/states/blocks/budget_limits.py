@@ -1,11 +1,11 @@
 """The limits of budgets as values, and the amounts of money, tokens and calls in them (8.11)."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, excerpt, is_integer
 from asl.expr.frame import Evaluate, Frame
 from asl.states.numbers import NO_BOUND, amount
@@ -167,7 +167,7 @@ def whole_number(value: Json, field: str, block: str = "Budget.") -> int:
     return min(int(value), NO_BOUND)
 
 
-_WHEN: Final = re.compile("(Budget|Tokens)At([1-9][0-9]?|100)Percent")
+_WHEN: Final = lazy_pattern("(Budget|Tokens)At([1-9][0-9]?|100)Percent")
 _SHARED: Final = {"Budget": "MaxCost", "Tokens": "MaxTokens"}
 
 
