@@ -115,7 +115,7 @@ def check_agents(document: Document, *, strict: bool = False) -> Report:
     if not strict:
         return report
     graded = (
-        replace(each, severity=Severity.ERROR) if each.severity is Severity.WARNING else each
+        each._replace(severity=Severity.ERROR) if each.severity is Severity.WARNING else each
         for each in report
     )
     return replace(report, diagnostics=tuple(graded))

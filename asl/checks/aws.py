@@ -1,7 +1,6 @@
 """What the `aws` profile alone refuses (Specification 0.3)."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from asl.checks import integrations, quotas
 from asl.checks.languages import other_language
@@ -50,7 +49,7 @@ def unreadable(report: Report) -> Report:
     """Return the report of a text that is no document, with AWS's code for that."""
     source = report.document.source.text if report.document else None
     code = "MISSING_DESCRIPTION" if source is not None and not source.strip() else UNREADABLE
-    found = tuple(replace(each, aws=AwsDiagnostic(code)) for each in report)
+    found = tuple(each._replace(aws=AwsDiagnostic(code)) for each in report)
     return Report(found, report.document)
 
 

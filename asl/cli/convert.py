@@ -257,7 +257,7 @@ def _stricter(report: Report) -> Report:
     return replace(
         report,
         diagnostics=tuple(
-            replace(each, severity=Severity.ERROR) if each.severity is Severity.WARNING else each
+            each._replace(severity=Severity.ERROR) if each.severity is Severity.WARNING else each
             for each in report
         ),
     )

@@ -6,8 +6,7 @@ nearest one above it up to the top of the repository.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -29,16 +28,15 @@ _SETTINGS: Final[Mapping[str, tuple[type, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     """The settings of a project; paths are as seen from the current folder."""
 
     file: str | None = None
     profile: str | None = None
     agents: tuple[str, ...] = ()
     store: str | None = None
-    variables: Mapping[str, Json] = field(default_factory=dict)
-    buckets: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, Json] = {}
+    buckets: Mapping[str, str] = {}
     request_link: str | None = None
 
     def options(self) -> dict[str, Any]:

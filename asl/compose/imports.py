@@ -44,7 +44,7 @@ def link_imports(document: Document, files: Files, fetch: Fetch | None = None) -
     around = () if files.document is None else (files.document,)
     found = linker.link(document, "", around, None)
     assert found.composition is not None
-    composition = replace(found.composition, origins=linker.origins)
+    composition = found.composition._replace(origins=linker.origins)
     findings = (*document.findings, *linker.findings)
     return replace(found, composition=composition, findings=findings)
 

@@ -91,8 +91,7 @@ class Related(NamedTuple):
     column: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """A finding with its severity and position; `line` and `column` count from 1, in characters.
 
     `aws` is set in the `aws` profile for faults that AWS reports, too.

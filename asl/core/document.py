@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from asl.core import json_text
 from asl.core.codes import lookup
@@ -66,8 +66,7 @@ Origins: TypeAlias = "Mapping[str, tuple[Document, str]]"
 """JSON Pointers to the document and pointer where the part is written."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Composition:
+class Composition(NamedTuple):
     """The parts that a document was composed from.
 
     `written` is the value as its file has it, `imports` are the imported documents. `origins` maps
@@ -81,8 +80,8 @@ class Composition:
     imports: Mapping[str, Document]
     origins: Origins
     findings: tuple[Finding, ...] = ()
-    heads: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    heads: Mapping[str, Mapping[str, Json]] = {}
+    arguments: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -6,9 +6,9 @@ while a workflow runs.
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from asl.core.errors import AslError
 
@@ -33,8 +33,7 @@ class Missing(Enum):
     NULL = "null"
 
 
-@dataclass(frozen=True, slots=True)
-class Quotas:
+class Quotas(NamedTuple):
     """Quotas that a service sets on definitions and executions; None for no limit."""
 
     history_events: int | None = None
@@ -52,8 +51,7 @@ class Quotas:
 NO_QUOTAS = Quotas()
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """One variant of the language. All sizes are bytes of compact JSON in UTF-8."""
 
     name: str
@@ -94,8 +92,7 @@ class Profile:
         max_items: int | None = None,
     ) -> "Profile":
         """Return this profile with other bounds."""
-        return replace(
-            self,
+        return self._replace(
             max_payload=max_payload or self.max_payload,
             max_transitions=max_transitions or self.max_transitions,
             max_effects=max_effects or self.max_effects,
@@ -121,23 +118,23 @@ class Profile:
         limits = {name: value for name, value in quotas.items() if name in QUOTAS}
         bounds = {name: value or UNBOUNDED for name, value in quotas.items() if name in BOUNDS}
         # Profiles without quotas are known by the one object that stands for none.
-        changed = replace(self.quotas, **limits) if limits else self.quotas
+        changed = self.quotas._replace(**limits) if limits else self.quotas
         name, _, _ = self.name.partition(":")
-        profile = replace(self.with_limits(**bounds), quotas=changed)
+        profile = self.with_limits(**bounds)._replace(quotas=changed)
         own = PROFILES.get(name, Profile(name))
         others = [
             f"{each}={_NONE if value in (None, UNBOUNDED) else value}"
             for each in CHANGEABLE
             if (value := profile._limit(each)) != own._limit(each)
         ]
-        return replace(profile, name=":".join((name, *others)))
+        return profile._replace(name=":".join((name, *others)))
 
     def _limit(self, name: str) -> int | None:
         found: int | None = getattr(self.quotas if name in QUOTAS else self, name)
         return found
 
 
-QUOTAS = tuple(field.name for field in fields(Quotas))
+QUOTAS = Quotas._fields
 BOUNDS = ("max_transitions", "max_effects", "max_items")
 CHANGEABLE = (*QUOTAS, *BOUNDS)
 UNBOUNDED = sys.maxsize
@@ -161,7 +158,7 @@ def _number(text: str) -> int:
 
 
 DEFAULT = Profile("default")
-LENIENT = replace(DEFAULT, name="lenient", template=Missing.NULL, variable=Missing.NULL)
+LENIENT = DEFAULT._replace(name="lenient", template=Missing.NULL, variable=Missing.NULL)
 AWS = Profile(
     "aws",
     agent_native=False,

@@ -10,8 +10,7 @@ A language catches `WorkExceeded` at its entry point and raises its own error wi
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from asl.core.errors import StateError
 
@@ -33,8 +32,7 @@ Spend = Callable[[int], None]
 """Counts steps, as `WorkMeter.spend` does."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkLimits:
+class WorkLimits(NamedTuple):
     """The limits of one evaluation."""
 
     steps: int = 1_500_000

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from asl.core.values import MAX_DIGITS, Json
 
@@ -17,8 +16,7 @@ CONSTANTS: Final[Mapping[str, Json]] = {
 """The plain scalars of the core schema that stand for a constant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(NamedTuple):
     """What scalars, tags and keys mean.
 
     `words` are the plain scalars that stand for a constant. A tag of `tags` (`!Sub`) makes its node
@@ -78,5 +76,5 @@ def _old_number(text: str) -> Json:
     return text
 
 
-PLATFORM: Final = replace(yaml_1_1_schema({}), number=_old_number)
+PLATFORM: Final = yaml_1_1_schema({})._replace(number=_old_number)
 """The schema of YAML 1.1 with its numbers: `010` is eight, `12:30` is 750, `1e3` is text."""

@@ -43,7 +43,7 @@ def as_platform(source: Source, limits: Limits, code: str) -> Document:
     except InvalidDocument as refusal:
         report = refusal.report
         coded = tuple(
-            replace(each, code=code, hint=each.hint or _UNREADABLE) for each in report.diagnostics
+            each._replace(code=code, hint=each.hint or _UNREADABLE) for each in report.diagnostics
         )
         raise InvalidDocument(replace(report, diagnostics=coded)) from None
 

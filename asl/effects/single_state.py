@@ -6,7 +6,7 @@ which reports that the state would be retried.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
 from typing import Any, BinaryIO
@@ -176,7 +176,7 @@ def _of_state(report: Report, document: Document) -> Report:
     def moved(found: Diagnostic) -> Diagnostic:
         pointer = found.pointer.removeprefix(f"/States/{UNNAMED}")
         place = document.locate(pointer, at_key=True)
-        return replace(found, pointer=pointer, line=place.line, column=place.column)
+        return found._replace(pointer=pointer, line=place.line, column=place.column)
 
     return Report(tuple(map(moved, report)), document)
 

@@ -6,8 +6,7 @@ A checkpoint is plain JSON. A *storage* holds it: any mapping from ids to JSON v
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
@@ -77,8 +76,7 @@ class Storage(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """A saved execution (companion, 3.2); times in epoch seconds."""
 
     id: str
@@ -138,7 +136,7 @@ class Checkpoint:
 
     def kept(self) -> Json:
         """Return the checkpoint as a JSON object for `read`."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self._fields}
         return {**fields, "variables": dict(self.variables), "path": list(self.path)}
 
     @classmethod

@@ -1,7 +1,7 @@
 """Events of a history, with AWS's names where AWS has one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, fits
@@ -46,8 +46,7 @@ ENDINGS: Mapping[str, str] = {
 """Type of the last event by the status of the execution."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One event of an execution's history (Specification 8.14)."""
 
     id: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
 from asl.bindings import Bindings, bind
@@ -278,7 +277,7 @@ def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpo
         raise CheckpointNotFound(
             f"the storage {checkpoint.storage!r} has no checkpoint {checkpoint.id!r}"
         ) from None
-    return replace(checkpoint, data=found["data"], variables=found["variables"])
+    return checkpoint._replace(data=found["data"], variables=found["variables"])
 
 
 def _begin(

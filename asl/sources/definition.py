@@ -113,7 +113,7 @@ def document_from_file(
     def expand(scalar: str) -> str:
         return marked.sub(lambda found: values[int(found[1])], scalar)
 
-    schema = replace(CORE, expand=expand)
+    schema = CORE._replace(expand=expand)
     return document_from_yaml(
         substitute(text, word, source, reading), source, reading, resource, schema
     )
