@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.expr import intrinsics
@@ -192,8 +193,8 @@ def paths_in(parsed: Parsed, aws: bool = False) -> Iterator[Path]:
 
 
 RULE = "V-TXT-01"
-_MARK = re.compile(r"\\\{\{|\{\{|\}\}")
-_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\}\}|(?P<open>['"])|.""", re.DOTALL)
+_MARK = lazy_pattern(r"\\\{\{|\{\{|\}\}")
+_TOKEN = lazy_pattern(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|\}\}|(?P<open>['"])|.""", re.DOTALL)
 
 
 class Insertion(NamedTuple):

@@ -5,7 +5,6 @@ but a path, a string in single quotes or a `/pattern/` is text: `1`, `true` and 
 compared with numbers, booleans and strings.
 """
 
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -13,6 +12,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.java import json_text
+from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, is_number, measure
 from asl.expr.paths.jayway.failures import MULTIPLE, PathInvalid, no_array, segments_text
 from asl.expr.paths.segments import Computed, PathEvaluation, Pick, Segment, Test
@@ -83,13 +83,13 @@ JAVA_BLANKS = "".join(map(chr, range(33)))
 ParseDefinite: TypeAlias = Callable[[str, int], tuple[Segment, ...]]
 """Parses a path of a filter, which has an offset in the path around it."""
 
-_CUTS = re.compile(r"(?<=&&|\|\|)|(?=&&|\|\|)")
+_CUTS = lazy_pattern(r"(?<=&&|\|\|)|(?=&&|\|\|)")
 _OPERATORS = ("==", ">=", "<=", "!=", "<", ">", "=~")
 """In the order in which the engine looks for them, wherever they stand."""
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?")
+_NUMBER = lazy_pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?")
 _DEPTHS = {"(": 1, ")": -1}
 _BRACKETS = {"[": 1, "]": -1}
-_LONE_EQUALS = re.compile(r"=(?![=~])")
+_LONE_EQUALS = lazy_pattern(r"=(?![=~])")
 
 
 def parse_filter(fragment: str, offset: int, parse_definite: ParseDefinite) -> Test:

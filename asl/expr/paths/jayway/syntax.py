@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from asl.core.errors import ExpressionFault
+from asl.core.lazy import lazy_pattern
 from asl.expr.paths.jayway.filters import JAVA_BLANKS, parse_filter
 from asl.expr.paths.segments import (
     Computed,
@@ -27,13 +28,13 @@ MAX_SEGMENTS = 200
 """Segments of a path with more than names and indices; each is a nested call."""
 SYNTAX = "V-ST-09"
 
-_NAME = re.compile(r"[^.\[ ]*")
-_USED = re.compile(r"[?':@-]|\d")
-_NUMBERS = re.compile(r"[\d,: -]*")
-_SIZE = re.compile(r"@.([^-]*)([^)]*)\)", re.DOTALL)
-_QUOTED = re.compile(r"'([^'\]]*)'")
-_BOUND = re.compile(r"[\d-]*")
-_INTEGER = re.compile(r"[+-]?\d+")
+_NAME = lazy_pattern(r"[^.\[ ]*")
+_USED = lazy_pattern(r"[?':@-]|\d")
+_NUMBERS = lazy_pattern(r"[\d,: -]*")
+_SIZE = lazy_pattern(r"@.([^-]*)([^)]*)\)", re.DOTALL)
+_QUOTED = lazy_pattern(r"'([^'\]]*)'")
+_BOUND = lazy_pattern(r"[\d-]*")
+_INTEGER = lazy_pattern(r"[+-]?\d+")
 
 
 def parse_segments(text: str) -> tuple[Segment, ...]:
