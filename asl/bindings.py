@@ -34,8 +34,8 @@ from asl.engine.checkpoints import Storage
 from asl.engine.events import Event
 from asl.engine.memory import Memory
 from asl.program import Program
-from asl.states.numbers import amount
-from asl.states.objects import Bucket
+from asl.states.map_data import Bucket
+from asl.states.numbers import parse_amount
 from asl.stores.checkpoint_folder import CheckpointFolder
 
 __all__ = [
@@ -273,7 +273,7 @@ def _pools(pools: Mapping[str, Any] | None) -> dict[str, Decimal]:
         return {}
     found: dict[str, Decimal] = {}
     for name, written in pools.items():
-        most = written if isinstance(written, Decimal) else amount(written)
+        most = written if isinstance(written, Decimal) else parse_amount(written)
         if most is None or not (most.is_finite() and most >= 0):
             raise AslError(f"the pool {name!r} must be an amount of money, got {written!r}")
         found[name] = most

@@ -98,8 +98,8 @@ class Step:
     payload: Evaluate | None = None
     """What a Task hands over: raw input to parameters; history evaluates it again."""
     limits: Callable[[Json, Any], Any] | None = None
-    """The limits of a Task's call (`asl.states.calls.Options`), by its raw input; history evaluates
-    it again."""
+    """The limits of a Task's call by its raw input (`asl.states.calls.CallOptions`); history
+    evaluates it again."""
     details: Evaluate | None = None
     """What the event with which a call begins says besides, by the raw input."""
     items: Evaluate | None = None
@@ -117,7 +117,7 @@ class Step:
     retriers: tuple[Retrier, ...] = ()
     catchers: tuple[Catcher, ...] = ()
     hooks: Mapping[str, Any] | None = None
-    """The events that it emits (`asl.states.blocks.events.Hook`), by `enter`, `exit`, `error`."""
+    """Emitted events by `enter`, `exit`, `error` (`asl.states.blocks.events.EventHook`)."""
     feedback: Callable[[Json, Any], dict[str, Json] | None] | None = None
     """What people are asked about a Task that has succeeded, by its raw input; None for nothing."""
     redact: Any = None
@@ -141,7 +141,7 @@ class DocumentScope:
 
     document: Mapping[str, Json]
     tools: Callable[[Json, Any], Any] | None = None
-    """Its `DefaultTools` (`asl.states.blocks.policy.Rules`), by the execution input."""
+    """Its `DefaultTools` (`asl.states.blocks.tool_policy.ToolRules`), by the execution input."""
     settle: ComputeBlocks | None = None
     """Computes the blocks that others read, None where all of them are written."""
     budget: Callable[[Json, Any], Any] | None = None
@@ -218,8 +218,7 @@ class Program:
     tracks_progress: bool = False
     """Whether progress follows from its history."""
     tools: Callable[[Json, Any], Any] | None = None
-    """What agents may do where their states say nothing (`asl.states.blocks.policy.Rules`), by the
-    execution input."""
+    """Default rules of tools by the execution input (`asl.states.blocks.tool_policy.ToolRules`)."""
     settle: "ComputeBlocks | None" = None
     """Computes the blocks of the document that others read, None where all of them are written."""
     after_transition: AfterTransition | None = None

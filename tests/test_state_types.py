@@ -16,11 +16,11 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import AslError
 from asl.program import Step
 from asl.states import STATE_TYPES
-from asl.states.base import Compiler, Node, Outline, StateType, text_of
+from asl.states.base import Compiler, Node, Outline, StateType, describe_field
 from asl.states.calls import Invocation, Target
-from asl.states.effects import Frame
+from asl.states.effects import StateFrame
 from asl.states.fields import FieldIndex
-from asl.states.registry import BUILT_IN, UNKNOWN, Registry
+from asl.states.registry import BUILT_IN, UNKNOWN, StateTypeRegistry
 from asl.states.schemas import foreign_fields, free_fields, known_fields
 
 Json = Any
@@ -35,7 +35,7 @@ def compile_echo(compiler: Compiler, step: Step) -> None:
     """Compile an Echo: an agent says again what it is given."""
     target, payload = Target("agent", compiler.state["Agent"], compiler.name), compiler.payload()
 
-    async def work(data: Json, frame: Frame) -> Json:
+    async def work(data: Json, frame: StateFrame) -> Json:
         return await frame.effects.call(frame, Invocation(target, payload(data, frame)))
 
     step.work = work
@@ -91,7 +91,7 @@ ECHO: Final = StateType(
     schema=SCHEMA,
     effect=True,
     outline=Outline.HEXAGON,
-    describe=text_of("Agent"),
+    describe=describe_field("Agent"),
 )
 
 DOCUMENT: Final[dict[str, Json]] = {
@@ -269,7 +269,7 @@ FOREIGN_MODULES: Final = {"raises": "1 / 0", "exits": "raise SystemExit(3)"}
 """Modules of a package that cannot be imported."""
 
 
-def found(monkeypatch: pytest.MonkeyPatch, path: Path, name: str) -> Registry:
+def found(monkeypatch: pytest.MonkeyPatch, path: Path, name: str) -> StateTypeRegistry:
     """Return a registry in an installation with a package that offers a value of this module."""
     value = name if ":" in name else f"{__name__}:{name}"
     point = EntryPoint("Echo", value, "asl.states")
@@ -277,7 +277,7 @@ def found(monkeypatch: pytest.MonkeyPatch, path: Path, name: str) -> Registry:
         (path / f"{module}.py").write_text(code)
     monkeypatch.syspath_prepend(path)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
-    return Registry(BUILT_IN)
+    return StateTypeRegistry(BUILT_IN)
 
 
 def test_a_package_adds_a_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

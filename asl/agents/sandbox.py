@@ -25,7 +25,13 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
 from asl.engine.agent import Call, ExternalAgent
 from asl.expr.times import parse_duration
-from asl.states.blocks.policy import Mount, image_of, mounts_of, parse_size, processors
+from asl.states.blocks.tool_policy import (
+    Mount,
+    parse_image,
+    parse_mounts,
+    parse_processors,
+    parse_size,
+)
 from asl.states.errors import RaisedError
 
 __all__ = ["Confined", "confined_command", "confined_function", "confined_program"]
@@ -159,12 +165,12 @@ def _read(settings: Mapping[str, Json]) -> _Settings:
             raise ValueError(f"{name} is true or false")
     return _Settings(
         environment,
-        image_of(settings["Image"]) if "Image" in settings else None,
+        parse_image(settings["Image"]) if "Image" in settings else None,
         parse_size(settings["Memory"]) if "Memory" in settings else None,
-        processors(settings["CPU"]) if "CPU" in settings else None,
+        parse_processors(settings["CPU"]) if "CPU" in settings else None,
         settings.get("Network", False),
         settings.get("ReadOnlyFS", False),
-        mounts_of(settings["Mounts"]) if "Mounts" in settings else [],
+        parse_mounts(settings["Mounts"]) if "Mounts" in settings else [],
     )
 
 

@@ -1,7 +1,7 @@
 """Buckets: where the files of a distributed Map lie, by the names that documents use.
 
 A user maps each name to a folder, to the URL of an object store, to a dictionary (for tests) or to
-an object of the protocol `asl.states.objects.Bucket`. Nothing else can be read or written.
+an object of the protocol `asl.states.map_data.Bucket`. Nothing else can be read or written.
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -12,7 +12,7 @@ from typing import Any
 from asl.buckets.custom import CustomBucket
 from asl.buckets.local import FolderBucket, MemoryBucket
 from asl.core.errors import AslError
-from asl.states.objects import Bucket
+from asl.states.map_data import Bucket
 
 __all__ = ["as_bucket", "bind_buckets"]
 

@@ -7,13 +7,13 @@ from typing import Any, BinaryIO, cast
 
 from asl.core.errors import StateError
 from asl.engine.exception_mapping import bounded_error, describe_exception, is_control_flow
-from asl.states.objects import Bucket, ObjectFault, StoredObject
+from asl.states.map_data import Bucket, ObjectFault, StoredObject
 
 __all__ = ["CustomBucket"]
 
 
 class CustomBucket:
-    """Protocol `asl.states.objects.Bucket`, by an object that has its methods.
+    """Protocol `asl.states.map_data.Bucket`, by an object that has its methods.
 
     Whatever it raises is an ObjectFault that names the bucket, unless it is an ObjectFault, an
     OSError or a StateError.

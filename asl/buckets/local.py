@@ -10,7 +10,7 @@ from typing import BinaryIO
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.private_files import make_private_folder, private_opener
-from asl.states.objects import ObjectFault, StoredObject
+from asl.states.map_data import ObjectFault, StoredObject
 
 __all__ = ["FolderBucket", "MemoryBucket", "check_key", "no_object"]
 
@@ -39,7 +39,7 @@ def no_object(bucket: str, key: str, others: Iterable[str]) -> ObjectFault:
 
 class MemoryBucket:
     """A bucket in a dictionary from keys to texts or bytes, for tests. New objects are stored as
-    text. Implements `asl.states.objects.Bucket`.
+    text. Implements `asl.states.map_data.Bucket`.
     """
 
     def __init__(self, name: str, contents: MutableMapping[str, str | bytes]) -> None:
@@ -92,7 +92,7 @@ def _bytes(content: str | bytes) -> bytes:
 
 class FolderBucket:
     """A bucket in a folder: each file below it is an object, its relative path the key. Implements
-    `asl.states.objects.Bucket`. Links that lead out of the folder are refused.
+    `asl.states.map_data.Bucket`. Links that lead out of the folder are refused.
     """
 
     def __init__(self, name: str, root: Path) -> None:

@@ -7,13 +7,13 @@ from typing import Any, BinaryIO
 from asl.buckets.local import check_key, no_object
 from asl.core.environment import require_extra
 from asl.core.errors import AslError
-from asl.states.objects import StoredObject
+from asl.states.map_data import StoredObject
 
 __all__ = ["ObjectStoreBucket"]
 
 
 class ObjectStoreBucket:
-    """Objects in a store that fsspec knows (protocol `asl.states.objects.Bucket`)."""
+    """Objects in a store that fsspec knows (protocol `asl.states.map_data.Bucket`)."""
 
     def __init__(self, name: str, url: str) -> None:
         require_extra("fsspec", "fsspec", f"the bucket {name!r}, which is mapped to {url!r},")

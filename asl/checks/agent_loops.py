@@ -11,7 +11,7 @@ from asl.core.values import Json, compact
 from asl.graphs.paths import strongly_connected
 from asl.states import type_of
 from asl.states.base import Node
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["check"]
 
@@ -79,7 +79,7 @@ def _calls_agent(state: Mapping[str, Json]) -> bool:
     """Whether a state, or one within it, calls an agent."""
     if type_of(state).calls(state):
         return True
-    for _, machine in machines_of(state):
+    for _, machine in nested_machines(state):
         inner = machine.get("States")
         if type(inner) is dict and any(
             type(each) is dict and _calls_agent(each) for each in inner.values()

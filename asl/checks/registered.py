@@ -9,7 +9,7 @@ from asl.core.lazy import lazy_pattern
 from asl.expr.text_matching import compile_glob
 from asl.states.base import Node
 from asl.states.calls import Target, is_function
-from asl.states.debating import ARBITER
+from asl.states.debate_rounds import ARBITER
 from asl.states.fields import FieldIndex
 
 __all__ = ["check", "serves"]

@@ -26,10 +26,10 @@ from asl.core.schemas import jsonschema
 from asl.core.values import Json, Opaque, compact, type_name
 from asl.expr.templates import SUFFIX
 from asl.states import STATE_TYPES, UNKNOWN, type_of
-from asl.states.base import awaits
+from asl.states.base import has_parameter
 from asl.states.blocks import BLOCKS
 from asl.states.fields import ANNOTATIONS, FieldIndex, Reading
-from asl.states.schemas import URN, Schema, known_fields, written
+from asl.states.schemas import URN, Schema, known_fields, resolve_schema
 
 __all__ = [
     "computed_form",
@@ -86,7 +86,7 @@ def _open(unfilled: bool, jsonata: bool, computed: Container[str]) -> _Open:
         text = error.instance
         if type(text) is not str:
             return type(text) is Opaque
-        return (unfilled and awaits(text)) or (jsonata and _is_query(text, error, computed))
+        return (unfilled and has_parameter(text)) or (jsonata and _is_query(text, error, computed))
 
     return is_open
 
@@ -148,7 +148,7 @@ class _Inliner:
         if known is None:
             # Choice rules lead back to themselves, so the entry comes before its content.
             known = self.resolved[reference, rule] = {}
-            known.update(self.merged(written(reference), rule))
+            known.update(self.merged(resolve_schema(reference), rule))
         return known
 
     def merged(self, schema: Any, rule: str) -> Any:
@@ -188,7 +188,7 @@ def _validator(name: str) -> Any:
 
 def declares(name: str, field: str) -> bool:
     """Whether a schema names a field, or has a pattern for names such as this."""
-    return meant.declares(written(URN + name), field)
+    return meant.declares(resolve_schema(URN + name), field)
 
 
 def verbatim(name: str, steps: Iterable[str]) -> bool:

@@ -15,17 +15,17 @@ from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.expr.text_matching import compile_glob
 from asl.states.approval_answers import ANYTHING
-from asl.states.approval_rules import check_terms
-from asl.states.base import Node, awaits
+from asl.states.approval_checks import check_terms
+from asl.states.base import Node, has_parameter
 from asl.states.blocks.consent import REQUIRE_APPROVAL
-from asl.states.blocks.policy import (
-    categories_of,
+from asl.states.blocks.tool_policy import (
     host_pattern,
-    image_of,
-    mounts_of,
-    overlaid,
+    overlay,
+    parse_image,
+    parse_mounts,
+    parse_processors,
     path_pattern,
-    processors,
+    tool_categories,
 )
 
 __all__ = ["check"]
@@ -112,7 +112,11 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 def _sandbox(sandbox: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     if sandbox.get("Environment") == "docker" and not {"Image", "Image.$"} & sandbox.keys():
         yield Finding("V-TOOLS-01", "nothing says which image to run", pointer, 'add "Image"')
-    for field, read in (("Image", image_of), ("Mounts", mounts_of), ("CPU", processors)):
+    for field, read in (
+        ("Image", parse_image),
+        ("Mounts", parse_mounts),
+        ("CPU", parse_processors),
+    ):
         value = sandbox.get(field)
         if value is None or (type(value) is str and is_jsonata(value)):
             continue
@@ -125,7 +129,7 @@ def _sandbox(sandbox: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
 def _policies(workflow: Workflow) -> Iterator[_Policy]:
     for scope in workflow.scopes:
         document, pointer = _home(workflow, scope)
-        categories = categories_of(document)
+        categories = tool_categories(document)
         default = below(document, "DefaultTools")
         if default and scope.pointer == pointer:
             yield _Policy(default, f"{pointer}/DefaultTools", default, categories)
@@ -148,7 +152,7 @@ def _home(workflow: Workflow, scope: Scope) -> tuple[Mapping[str, Json], str]:
 
 def _overlaid(default: Mapping[str, Json], block: Mapping[str, Json]) -> Mapping[str, Json]:
     try:
-        return overlaid(default, block) or {}
+        return overlay(default, block) or {}
     except TypeError:  # a list that is none: the schema reports it
         return block
 
@@ -250,7 +254,7 @@ def _reach(policy: _Policy) -> Iterator[Finding]:
             patterns = {
                 pattern: pointer
                 for pointer, pattern in policy.entries(*steps)
-                if not (is_jsonata(pattern) or awaits(pattern))
+                if not (is_jsonata(pattern) or has_parameter(pattern))
             }
             for pattern, pointer in patterns.items():
                 try:

@@ -14,7 +14,7 @@ from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.values import Opaque
 from asl.states import UNKNOWN, type_of
-from asl.states.base import Node, awaits, labelled
+from asl.states.base import Node, has_output_label, has_parameter
 
 __all__ = ["check", "following", "targets"]
 
@@ -96,7 +96,7 @@ class _Machine(NamedTuple):
                     "add 'Choices', 'Default', 'Next' or \"End\": true",
                     at_key=True,
                 )
-        elif self.scope.template and labelled(node.value, node.query_language):
+        elif self.scope.template and has_output_label(node.value, node.query_language):
             yield Finding(
                 "V-TPL-05",
                 f"the label in 'Output' makes {node.name!r} an end",
@@ -123,7 +123,7 @@ class _Machine(NamedTuple):
                     yield from self.target(pointer, name, "V-ST-03")
 
     def target(self, pointer: str, name: str, code: str) -> Iterator[Finding]:
-        if name in self.scope.names or (self.scope.unfilled and awaits(name)):
+        if name in self.scope.names or (self.scope.unfilled and has_parameter(name)):
             return
         if "{{" in name and not self.scope.unfilled:
             yield Finding(

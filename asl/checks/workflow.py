@@ -18,7 +18,7 @@ from asl.expr.templates import SUFFIX
 from asl.states import type_of
 from asl.states.base import Node
 from asl.states.iteration import DISTRIBUTING
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = [
     "Scope",
@@ -199,7 +199,7 @@ def _scopes(
     scope = Scope(value, pointer, nodes, names, outer, holder, isolated, home, template, unfilled)
     yield scope
     for node in nodes:
-        for steps, machine in machines_of(node.value):
+        for steps, machine in nested_machines(node.value):
             included = steps == ("Template",)
             yield from _scopes(
                 machine,

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from asl.core.pointers import escape
 from asl.core.printable import printable
 from asl.core.values import Json
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["Path", "definition", "in_jsonata", "in_template", "name_of", "pointer_of"]
 
@@ -58,7 +58,7 @@ def _machines(workflow: Json, path: Path) -> Iterator[tuple[Json, str]]:
         pointer += f"/States/{escape(str(name))}"
         steps, machine = next(
             (steps, machine)
-            for steps, machine in machines_of(state)
+            for steps, machine in nested_machines(state)
             if len(steps) == 1 or steps[1] == index
         )
         pointer += "".join(f"/{step}" for step in steps)

@@ -83,7 +83,7 @@ def _entry_events(metadata: Json) -> EntryEvents | None:
 def _budget(workflow: Mapping[str, Json], profile: Profile) -> CompileLimits | None:
     if not has_limits(workflow, "DefaultTools"):
         return None
-    return budget.compile_workflow(_whole(workflow, profile))
+    return budget.compile_workflow_budget(_whole(workflow, profile))
 
 
 SETTLED = ("Memory", "Progress", "Events", "RealTime")
@@ -153,7 +153,7 @@ def _machine(
         if "Events" in state:
             step.hooks = compile_hooks(compiler)
         if kind.budgeted and has_limits(state, "Tools"):
-            step.budget = budget.compile_state(compiler)
+            step.budget = budget.compile_state_budget(compiler)
         if kind.effect:  # elsewhere both have no effect (V-ST-10)
             step.retriers = tuple(
                 compile_retrier(entry, profile) for entry in state.get("Retry", ())

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from asl.compiler.state import StateCompiler
 from asl.core.values import Json
 from asl.states import STATE_TYPES
-from asl.states.effects import Frame
+from asl.states.effects import StateFrame
+from asl.states.item_sources import compile_batcher, compile_source, iteration_input
 from asl.states.iteration import compile_items, compile_tolerance, is_distributed
-from asl.states.numbers import number
+from asl.states.numbers import compile_number
 from asl.states.schemas import known_fields
-from asl.states.sources import compile_batcher, compile_source, input_of
 
 __all__ = ["input_stages", "map_items", "result_stages", "tolerates"]
 
 
 def input_stages(
-    compiler: StateCompiler, data: Json, frame: Frame, read: bool
+    compiler: StateCompiler, data: Json, frame: StateFrame, read: bool
 ) -> Iterator[tuple[str, Json]]:
     """Yield what becomes of the raw input before the state does its work.
 
@@ -42,7 +42,7 @@ def input_stages(
 
 
 def result_stages(
-    compiler: StateCompiler, data: Json, result: Json, frame: Frame
+    compiler: StateCompiler, data: Json, result: Json, frame: StateFrame
 ) -> Iterator[tuple[str, Json]]:
     """Yield what becomes of a raw result, given the raw input."""
     kind = STATE_TYPES[compiler.own.type]
@@ -58,7 +58,7 @@ def result_stages(
         yield stage, result if finish is None else finish(data, result, frame)
 
 
-def map_items(compiler: StateCompiler, data: Json, frame: Frame) -> list[tuple[Json, str]]:
+def map_items(compiler: StateCompiler, data: Json, frame: StateFrame) -> list[tuple[Json, str]]:
     """Return the items with their sources, by the raw input; StateError where there are none."""
     effective = compiler.input()(data, frame)
     if not is_distributed(compiler.state, _processor(compiler)):
@@ -71,7 +71,7 @@ def map_items(compiler: StateCompiler, data: Json, frame: Frame) -> list[tuple[J
 
 
 def map_stages(
-    compiler: StateCompiler, data: Json, frame: Frame, read: bool
+    compiler: StateCompiler, data: Json, frame: StateFrame, read: bool
 ) -> Iterator[tuple[str, Json]]:
     """Yield the stages of a Map; *read* says that what an `ItemReader` reads is there."""
     effective = compiler.input()(data, frame)
@@ -80,18 +80,20 @@ def map_stages(
     if read or "ItemReader" not in compiler.state:
         yield from _items(compiler, data, effective, frame)
     numerals = compiler.profile.aws
-    limit = number(compiler, "MaxConcurrency", 0, numerals=numerals)
+    limit = compile_number(compiler, "MaxConcurrency", 0, numerals=numerals)
     yield "maxConcurrency", 0 if limit is None else int(limit(effective, frame))
-    count = number(compiler, "ToleratedFailureCount", 0, numerals=numerals)
+    count = compile_number(compiler, "ToleratedFailureCount", 0, numerals=numerals)
     if count is not None:
         yield "toleratedFailureCount", int(count(effective, frame))
-    share = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=numerals)
+    share = compile_number(
+        compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=numerals
+    )
     if share is not None:
         yield "toleratedFailurePercentage", float(share(effective, frame))
 
 
 def _items(
-    compiler: StateCompiler, data: Json, effective: Json, frame: Frame
+    compiler: StateCompiler, data: Json, effective: Json, frame: StateFrame
 ) -> Iterator[tuple[str, Json]]:
     state = compiler.state
     items = map_items(compiler, data, frame)
@@ -109,7 +111,7 @@ def _items(
         emits=False,
     )
     inputs = [
-        input_of(selector, effective, run, index, item, source)
+        iteration_input(selector, effective, run, index, item, source)
         for index, (item, source) in enumerate(items)
     ]
     if selector is not None:
@@ -123,7 +125,9 @@ def _processor(compiler: StateCompiler) -> str:
     return "ItemProcessor" if "ItemProcessor" in compiler.state else "Iterator"
 
 
-def tolerates(compiler: StateCompiler, failures: int, items: int, data: Json, frame: Frame) -> bool:
+def tolerates(
+    compiler: StateCompiler, failures: int, items: int, data: Json, frame: StateFrame
+) -> bool:
     """Whether a Map bears so many failed iterations; one without a bound does (AWS, recorded)."""
     tolerance = compile_tolerance(compiler)
     if tolerance is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from asl.core.values import Json
 from asl.states import type_of
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["SingleState", "isolate_state", "states_of"]
 
@@ -32,7 +32,7 @@ def states_of(
             continue  # a parameter of a template
         yield SingleState(name, state, language, in_map)
         in_items = in_map or type_of(state).iterates
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             yield from states_of(inner, language, in_items)
 
 

@@ -22,7 +22,7 @@ from asl.core.values import Json, compact
 from asl.expr.query_protocol import query_source
 from asl.expr.templates import SUFFIX, is_dynamic
 from asl.states import type_of
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["expand", "instantiate"]
 
@@ -196,7 +196,7 @@ class _Expander:
                 self._too_large(pointer)
                 return state
         made = state
-        for steps, machine in machines_of(state):
+        for steps, machine in nested_machines(state):
             place = pointer + "".join(f"/{step}" for step in steps)
             inner = self.machine(machine, place, language, text)
             if inner is not machine:

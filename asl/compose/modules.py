@@ -6,7 +6,7 @@ from itertools import pairwise
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.values import Json
 from asl.states import type_of
-from asl.states.base import labelled
+from asl.states.base import has_output_label
 
 __all__ = ["check", "check_points", "extract_machine"]
 
@@ -99,7 +99,7 @@ def _falls_through(state: Json, language: Json) -> bool:
     """Return whether a state of a module has no transition of its own."""
     if type(state) is not dict or not type_of(state).takes_next:
         return False
-    label = labelled(state, state.get("QueryLanguage", language))
+    label = has_output_label(state, state.get("QueryLanguage", language))
     return not (label or state.get("End") is True or any(way in state for way in _WAYS))
 
 

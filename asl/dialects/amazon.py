@@ -27,7 +27,7 @@ from asl.dialects.plain import reached
 from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
 from asl.states.blocks import AGENT_BLOCKS
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 from asl.states.schemas import inert_fields, known_fields
 
 __all__ = ["DIALECT"]
@@ -151,7 +151,7 @@ class _Writer:
                 made["Retry"] = self.retriers(state, f"{at}/Retry")
             else:
                 made[field] = value
-        for steps, inner in machines_of(state):
+        for steps, inner in nested_machines(state):
             if steps[0] == "Template":
                 continue
             way = "".join(f"/{step}" for step in steps)
@@ -360,7 +360,7 @@ def _names(machine: Mapping[str, Any]) -> list[str]:
     found = []
     for name, state in machine["States"].items():
         found.append(name)
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             found += _names(inner)
     return found
 

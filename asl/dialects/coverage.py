@@ -17,8 +17,8 @@ from asl.core.pointers import escape
 from asl.core.values import Json, json_equal
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.states import STATE_TYPES
-from asl.states.machines import machines_of
-from asl.states.schemas import URN, inert_fields, known_fields, written
+from asl.states.machines import nested_machines
+from asl.states.schemas import URN, inert_fields, known_fields, resolve_schema
 
 __all__ = ["write"]
 
@@ -94,7 +94,7 @@ class _Replacement:
         made = dict(state)
         if type(state.get("Branches")) is list:
             made["Branches"] = [*state["Branches"]]
-        for steps, inner in machines_of(state):
+        for steps, inner in nested_machines(state):
             found = self.machine(inner, pointer + "".join(f"/{escape(str(e))}" for e in steps))
             field, *index = steps
             if index:
@@ -174,7 +174,7 @@ class _Audit:
             for field, schema in _entries(kind).items():
                 for index, entry in objects(state, field):
                     self.within(entry, f"{place}/{field}/{index}", schema)
-            for steps, inner in machines_of(state):
+            for steps, inner in nested_machines(state):
                 there = place + "".join(f"/{each}" for each in steps)
                 self.within(inner, there, _MACHINE)
                 self.machine(inner, there)
@@ -215,10 +215,10 @@ class _Audit:
 def _entries(kind: str) -> Mapping[str, str]:
     """Return the fields of a state type that list objects of the language, with their schemas."""
     found: dict[str, str] = {}
-    for field, schema in written(f"{URN}states:{kind}")["properties"].items():
+    for field, schema in resolve_schema(f"{URN}states:{kind}")["properties"].items():
         items = schema.get("items")
         name = items.get("$ref", "").removeprefix(URN) if isinstance(items, dict) else ""
-        if name and "properties" in written(URN + name) and name != _MACHINE:
+        if name and "properties" in resolve_schema(URN + name) and name != _MACHINE:
             found[field] = name
     return found
 

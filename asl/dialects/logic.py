@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from asl.core.values import Json
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["simplified", "simplify"]
 
@@ -20,7 +20,7 @@ def simplify(machine: Mapping[str, Any]) -> None:
                 }
                 for rule in state["Choices"]
             ]
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             simplify(inner)
 
 

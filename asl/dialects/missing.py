@@ -7,7 +7,7 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["missing", "reads"]
 
@@ -31,7 +31,7 @@ def _read(machine: Mapping[str, Any], pointer: str) -> Iterator[str]:
     """Yield where the states of a machine read data that may not be there."""
     for name, state in machine["States"].items():
         place = f"{pointer}/States/{escape(name)}"
-        inner = [*machines_of(state)]
+        inner = [*nested_machines(state)]
         within = {steps[0] for steps, _ in inner}
         for field, each in state.items():
             if field not in _HARMLESS and field not in within and reads(each):

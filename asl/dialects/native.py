@@ -11,7 +11,7 @@ from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.layout import laid_out
 from asl.dialects.names import NAMES, Names, lost_integration, renamed
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["DIALECT"]
 
@@ -45,7 +45,7 @@ def _state(
     state: Mapping[str, Any], pointer: str, names: Names, losses: list[Finding]
 ) -> dict[str, Json]:
     made = dict(state)
-    for steps, inner in machines_of(state):
+    for steps, inner in nested_machines(state):
         way = "".join(f"/{step}" for step in steps)
         machine = _machine(inner, f"{pointer}{way}", names, losses)
         if len(steps) == 1:

@@ -5,7 +5,7 @@ from typing import Any
 
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["origins_of"]
 
@@ -28,5 +28,5 @@ def origins_of(
             for index, rule in enumerate(state.get("Choices", ())):
                 if id(rule) in written:
                     yield f"{pointer}/Choices/{index}", written[id(rule)]
-            for steps, inner in machines_of(state):
+            for steps, inner in nested_machines(state):
                 todo.append((inner, pointer + "".join(f"/{step}" for step in steps)))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from asl.core.pointers import escape
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["unfilled"]
 
@@ -27,7 +27,7 @@ def unfilled(machine: Mapping[str, Any], pointer: str = "") -> Iterator[str]:
             yield place
             continue
         yield from (f"{place}/{field}" for field in _PARTS if _is_open(state.get(field)))
-        for steps, inner in machines_of(state):
+        for steps, inner in nested_machines(state):
             yield from unfilled(inner, place + "".join(f"/{step}" for step in steps))
 
 

@@ -34,7 +34,7 @@ from asl.engine.frame import Frame
 from asl.engine.turns import TurnPlace
 from asl.engine.usage import USAGE_KEYS, usage_of_failure
 from asl.program import Step
-from asl.states.calls import Options, Target
+from asl.states.calls import CallOptions, Target
 from asl.states.errors import HeartbeatMissed, RaisedError, Suspension
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class AgentCaller:
         at: Frame,
         target: Target,
         payload: Json,
-        options: Options | None = None,
+        options: CallOptions | None = None,
         agent: Agent | None = None,
         account: Account | None = None,
     ) -> Coroutine[Any, Any, Json]:
@@ -184,7 +184,7 @@ class AgentCaller:
         at: Frame,
         target: Target,
         payload: Json,
-        options: Options | None,
+        options: CallOptions | None,
         agent: Agent,
         account: Account | None,
     ) -> Coroutine[Any, Any, Json]:
@@ -208,7 +208,7 @@ class AgentCaller:
         at: Frame,
         target: Target,
         payload: Json,
-        options: Options | None,
+        options: CallOptions | None,
         agent: Agent,
         account: Account | None,
     ) -> Json:
@@ -239,7 +239,7 @@ class AgentCaller:
         return self.accept_answer(at, target, answer, account)
 
     async def _answer(
-        self, agent: Agent, payload: Json, call: Call, options: Options | None
+        self, agent: Agent, payload: Json, call: Call, options: CallOptions | None
     ) -> Json:
         """Return the answer to a call that is part of a turn."""
         if options is None or REPORTED.isdisjoint(options.blocks):
@@ -317,7 +317,7 @@ class AgentCaller:
         return RaisedError("States.TaskFailed", "the agent cancelled itself")
 
     def _ask(
-        self, agent: Agent, payload: Json, call: Call, options: Options | None
+        self, agent: Agent, payload: Json, call: Call, options: CallOptions | None
     ) -> Awaitable[Json]:
         if agent.holds:
             self.runtime.close_later(agent)
@@ -327,14 +327,14 @@ class AgentCaller:
         return self.reach(agent, payload, call)
 
     async def _ask_and_end(
-        self, agent: Agent, payload: Json, call: Call, options: Options | None
+        self, agent: Agent, payload: Json, call: Call, options: CallOptions | None
     ) -> Json:
         try:
             return await self._ask(agent, payload, call, options)
         finally:
             call.end()
 
-    def _followed(self, call: Call, options: Options) -> Callable[..., Awaitable[Json]]:
+    def _followed(self, call: Call, options: CallOptions) -> Callable[..., Awaitable[Json]]:
         """Return what gets an answer and passes on what is reported before it."""
         answer: Callable[..., Awaitable[Json]] = self._ask_and_end
         if "progress" in options.blocks:
@@ -412,7 +412,7 @@ class AgentCaller:
         finally:
             slot.end()
 
-    async def _in_time(self, agent: Agent, payload: Json, call: Call, options: Options) -> Json:
+    async def _in_time(self, agent: Agent, payload: Json, call: Call, options: CallOptions) -> Json:
         """Call with the limits of the state; they count from the agent's start."""
         loop = await self.runtime.event_loop()
         from asyncio import timeout

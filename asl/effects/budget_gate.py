@@ -18,7 +18,7 @@ from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Admission, Estimate, Pause, Reservation
 from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.numeric import BYTES_PER_TOKEN
-from asl.states.calls import Options, Target
+from asl.states.calls import CallOptions, Target
 from asl.states.effects import Question
 from asl.states.errors import BudgetOverrun, Suspension
 
@@ -47,7 +47,9 @@ class LedgerGate:
         self.asked = False
         """Whether a budget request is open; one answer serves all machines."""
 
-    async def call(self, at: Frame, target: Target, payload: Json, options: Options | None) -> Json:
+    async def call(
+        self, at: Frame, target: Target, payload: Json, options: CallOptions | None
+    ) -> Json:
         """Call an agent on the terms of the ledger; raises StateError or BudgetOverrun."""
         caller, ledger = self.caller, self.ledger
         model, estimate, parent = None, None, None
@@ -233,11 +235,11 @@ class LedgerGate:
         self.ledger.decide(pause, decision["record"])
 
 
-def _revised(options: Options | None, call: Reservation) -> Options | None:
+def _revised(options: CallOptions | None, call: Reservation) -> CallOptions | None:
     """Return the options of a call with the model and quality of its fallback."""
     if call.model is None and not call.reduced:
         return options
-    made = Options(None, None) if options is None else options.copy()
+    made = CallOptions(None, None) if options is None else options.copy()
     if call.model is not None:
         made.blocks["model"] = call.model
     if call.reduced:
@@ -245,7 +247,7 @@ def _revised(options: Options | None, call: Reservation) -> Options | None:
     return made
 
 
-def _estimate(payload: Json, options: Options) -> Estimate | None:
+def _estimate(payload: Json, options: CallOptions) -> Estimate | None:
     """Return upper bounds of a call whose state says how long the answer may be."""
     most = options.blocks["generation"].get("max_tokens")
     if most is None:

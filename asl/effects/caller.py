@@ -12,7 +12,7 @@ from asl.engine.agent import Agent, Call, Find, Performer
 from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
 from asl.engine.reservations import Reservation
-from asl.states.calls import Options, Target
+from asl.states.calls import CallOptions, Target
 
 __all__ = ["Account", "BudgetGate", "Caller"]
 
@@ -29,7 +29,7 @@ class BudgetGate(Protocol):
         ...
 
     def call(
-        self, at: Frame, target: Target, payload: Json, options: Options | None
+        self, at: Frame, target: Target, payload: Json, options: CallOptions | None
     ) -> Coroutine[Any, Any, Json]:
         """Call an agent on the terms of the ledger; raises StateError or BudgetOverrun."""
         ...
@@ -71,7 +71,7 @@ class Caller(Performer, Protocol):
         at: Frame,
         target: Target,
         payload: Json,
-        options: Options | None = None,
+        options: CallOptions | None = None,
         agent: Agent | None = None,
         account: Account | None = None,
     ) -> Awaitable[Json]:
@@ -83,7 +83,7 @@ class Caller(Performer, Protocol):
         at: Frame,
         target: Target,
         payload: Json,
-        options: Options | None,
+        options: CallOptions | None,
         agent: Agent,
         account: Account | None,
     ) -> Awaitable[Json]:

@@ -11,7 +11,7 @@ from asl.engine.agent import Call, TaskTokenApi
 from asl.engine.journal import Journal
 from asl.engine.result import Result
 from asl.program import Program
-from asl.states.calls import Options
+from asl.states.calls import CallOptions
 from asl.states.effects import ChildWorkflow
 from asl.states.errors import CallbackError
 
@@ -98,7 +98,7 @@ class Job(NamedTuple):
     execution: Task[Result]
     payload: Json
     """What the state has asked for."""
-    options: Options | None
+    options: CallOptions | None
     """The limits of the state."""
     began: float
     """When the execution was started, in epoch seconds."""

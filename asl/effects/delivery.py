@@ -18,7 +18,7 @@ from asl.core.python_imports import import_object
 from asl.core.values import Json, compact, copy_foreign
 from asl.engine.events import ENDINGS, Event
 from asl.engine.exception_mapping import describe_exception
-from asl.states.blocks.events import channels_of
+from asl.states.blocks.events import document_channels
 
 __all__ = ["Delivery", "Sink", "Sinks", "delivery_of", "named_sink"]
 
@@ -152,7 +152,7 @@ def delivery_of(block: Callable[[str], Any], sinks: Sinks, opens: bool = False) 
 
 def _opened(block: Callable[[str], Any], sinks: Sinks) -> dict[str, _Channel]:
     hooks: Mapping[str, Any] = block("Events") or {}
-    channels = channels_of(hooks, block("RealTime") or {})
+    channels = document_channels(hooks, block("RealTime") or {})
     return {
         name: _Channel(
             {"name": name, **settings},

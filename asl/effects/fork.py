@@ -22,8 +22,7 @@ from asl.engine.execution import FAIR
 from asl.engine.frame import Frame
 from asl.engine.interpreter import UNFINISHED, interpret, run_pure_states
 from asl.engine.records import ABORTED
-from asl.states.effects import ABSENT, FanIn, FanOut
-from asl.states.effects import Frame as ForkedFrame
+from asl.states.effects import ABSENT, FanIn, FanOut, StateFrame
 from asl.states.errors import Suspension
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class Fork:
         self.next = 0
         self.failed = 0
         self.failure: BaseException | None = None
-        self.running: dict[int, ForkedFrame] = {}
+        self.running: dict[int, StateFrame] = {}
         """The children that have begun and not ended."""
         self.tasks: list[asyncio.Task[None]] = []
         """The further workers, ended ones too."""
@@ -189,11 +188,11 @@ class Fork:
                 if not self._busy() and self.idle is not None and not self.idle.done():
                     self.idle.set_result(None)
 
-    async def _work_at_once(self, series: Iterator[ForkedFrame]) -> None:
+    async def _work_at_once(self, series: Iterator[StateFrame]) -> None:
         """Run pure children one after the other: none of them waits."""
         ended, execution = self.fan.ended, self.at.execution.whole
         assert ended is not None
-        frame: ForkedFrame | None = self.at
+        frame: StateFrame | None = self.at
         while frame is not None:
             await self.at.effects.yield_(self.at)
             frame = None
@@ -213,7 +212,7 @@ class Fork:
                 if execution.busy >= FAIR:
                     break
 
-    def _fails(self, frame: ForkedFrame, error: StateError) -> bool:
+    def _fails(self, frame: StateFrame, error: StateError) -> bool:
         """Take the failure of a child; whether the whole fails with it."""
         self.running.pop(frame.index, None)
         self.failed += 1

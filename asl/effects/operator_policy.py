@@ -12,7 +12,7 @@ from asl.core.source import Source
 from asl.core.values import Json
 from asl.effects.tool_registry import OperatorPolicy
 from asl.expr.templates import is_dynamic
-from asl.states.blocks.budget_limits import ALL_CALLS, LIMITS, ceiling_of
+from asl.states.blocks.budget_limits import ALL_CALLS, LIMITS, fixed_limits
 
 __all__ = ["read_policy"]
 
@@ -47,7 +47,7 @@ def read_policy(policy: str | os.PathLike[str] | Mapping[str, Any]) -> OperatorP
         value.get("ToolCategories"),
         value.get("Images"),
         value.get("Mounts"),
-        ceiling_of(value.get("Budget", {})),
+        fixed_limits(value.get("Budget", {})),
     )
 
 
@@ -72,7 +72,7 @@ def _wrong_budget(value: Mapping[str, Json]) -> Iterator[Finding]:
             yield Finding("POLICY-01", f"the 'Budget' of a policy has no {name!r}", pointer, hint)
             continue
         try:
-            ceiling_of({name: given})
+            fixed_limits({name: given})
         except StateError as error:
             yield Finding("POLICY-01", str(error.cause), pointer)
 

@@ -22,7 +22,7 @@ from asl.program import Program
 from asl.states.approval_notices import Notice
 from asl.states.approval_request import ApprovalRequest
 from asl.states.blocks.budget_limits import Amounts
-from asl.states.calls import Options
+from asl.states.calls import CallOptions
 from asl.states.effects import ChildWorkflow
 
 __all__ = [
@@ -83,7 +83,7 @@ class CallPersistence(Protocol):
         """Record that a call is about to be made, with its reservation."""
         ...
 
-    def begin_attempt(self, call: Call, options: Options) -> None:
+    def begin_attempt(self, call: Call, options: CallOptions) -> None:
         """Set when an attempt began, which may have been in an earlier process.
 
         Raises:
@@ -284,7 +284,7 @@ class TransientCalls:
     async def record_admission(self, at: Frame) -> None:
         """Do nothing."""
 
-    def begin_attempt(self, call: Call, options: Options) -> None:
+    def begin_attempt(self, call: Call, options: CallOptions) -> None:
         """Do nothing: it begins now."""
 
     def record_usage(self, at: Frame, used: Amounts) -> None:

@@ -16,7 +16,7 @@ from asl.effects.runtime import RuntimeContext
 from asl.effects.tool_registry import PolicyLevel
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
-from asl.states.blocks.policy import Policy, Rules
+from asl.states.blocks.tool_policy import ToolPolicy, ToolRules
 
 __all__ = ["needs_consent", "policy_levels_of", "read_levels", "root_execution", "write_levels"]
 
@@ -30,7 +30,7 @@ def root_execution(execution: Execution) -> Execution:
 
 
 def policy_levels_of(
-    runtime: RuntimeContext, at: Frame, own: Rules | None = None
+    runtime: RuntimeContext, at: Frame, own: ToolRules | None = None
 ) -> tuple[PolicyLevel, ...]:
     """Return all policies that bind a state of a machine, the outermost first.
 
@@ -39,12 +39,12 @@ def policy_levels_of(
     execution = root_execution(at.execution)
     program = execution.program
     outer: tuple[PolicyLevel, ...] = execution.rights
-    default: Rules | None = None
+    default: ToolRules | None = None
     if program.tools is not None:
         if execution.default_tools is None:
             execution.default_tools = program.tools(execution.input, at)
         default = execution.default_tools
-    scopes: list[tuple[Rules | None, Mapping[str, Json]]] = [(default, program.document)]
+    scopes: list[tuple[ToolRules | None, Mapping[str, Json]]] = [(default, program.document)]
     for scope in (each for each in at.scopes if each.has_tools):
         rules = None if scope.tools is None else scope.tools(execution.input, at)
         scopes.append((rules, scope.document))
@@ -70,7 +70,7 @@ def policy_levels_of(
     return (*outer, *levels)
 
 
-def needs_consent(runtime: RuntimeContext, at: Frame, own: Rules | None) -> bool:
+def needs_consent(runtime: RuntimeContext, at: Frame, own: ToolRules | None) -> bool:
     """Return whether any tool call of an agent may need consent; *own* are its state's rules."""
     execution, services = root_execution(at.execution), runtime.services
     operator = None if services is None else services.policy
@@ -99,7 +99,7 @@ def read_levels(written: Json) -> tuple[PolicyLevel, ...]:
     be used."""
     return tuple(
         PolicyLevel(
-            Policy({**block, "Allowed": []} if hooked else block, categories),
+            ToolPolicy({**block, "Allowed": []} if hooked else block, categories),
             {},
             workflow,
             CallTracking(*more[0]) if more else tracking_of(block),

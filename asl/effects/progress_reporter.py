@@ -10,7 +10,7 @@ from asl.core.errors import NotJson
 from asl.core.values import Json, copy_foreign, excerpt
 from asl.effects.caller import Caller
 from asl.engine.agent import Call
-from asl.states.blocks.progress import Plan, clamped, update
+from asl.states.blocks.progress import ProgressPlan, clamp, report_progress
 
 if TYPE_CHECKING:
     import asyncio
@@ -56,7 +56,7 @@ class CrossThreadQueue:
 class ProgressReporter:
     """The progress of one call."""
 
-    def __init__(self, caller: Caller, call: Call, plan: Plan) -> None:
+    def __init__(self, caller: Caller, call: Call, plan: ProgressPlan) -> None:
         self.caller = caller
         self.call = call
         self.plan = plan
@@ -84,12 +84,12 @@ class ProgressReporter:
         at = self.call.at
         for percentage, message in reports:
             at.now = now = self.caller.runtime.now()
-            share = clamped(percentage)
+            share = clamp(percentage)
             if share is None:
                 reason = f"a percentage is a number, not {_shown(percentage)}"
                 at.note("ProgressWarning", {"reason": reason})
             else:
-                update(at, self.plan, share, message, now)
+                report_progress(at, self.plan, share, message, now)
         self.caller.persistence.calls.record_progress(at)
 
 

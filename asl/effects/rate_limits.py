@@ -16,7 +16,7 @@ from asl.core.values import Json
 from asl.engine.frame import Frame
 from asl.engine.pools import SharedBudgets
 from asl.expr.templates import SUFFIX
-from asl.states.blocks.policy import WINDOWS, Limit
+from asl.states.blocks.tool_policy import WINDOWS, RateLimit
 from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class RateDemand(NamedTuple):
     """A limit that a call is subject to, in one workflow."""
 
     workflow: str
-    limit: Limit
+    limit: RateLimit
     around: Sequence[CallKey] = ()
     """The calls of tools that wait for this one, and do nothing meanwhile."""
 
@@ -103,7 +103,7 @@ class RateDemand(NamedTuple):
 class _Excess(NamedTuple):
     """A limit that a call would exceed now."""
 
-    limit: Limit
+    limit: RateLimit
     field: str
     until: float
     """When it would not any more, infinite where another call of this run has to end first."""
@@ -372,9 +372,9 @@ def _queues(demands: list[RateDemand]) -> set[tuple[str, str]]:
     }
 
 
-def network_limit(most: int) -> Limit:
+def network_limit(most: int) -> RateLimit:
     """Return the limit of calls in a minute that reach the network."""
-    return Limit(NETWORK, lambda names: True, {"MaxPerMinute": most}, False)
+    return RateLimit(NETWORK, lambda names: True, {"MaxPerMinute": most}, False)
 
 
 def _failure(tool: str, excess: _Excess) -> RaisedError:

@@ -33,10 +33,10 @@ from asl.engine.result import OpenRequests, Result
 from asl.engine.resume_point import ResumePoint
 from asl.engine.usage import UNSPENT, ExecutionSpending
 from asl.program import Program
-from asl.states.blocks.budget_limits import Limits
+from asl.states.blocks.budget_limits import BudgetLimits
 from asl.states.effects import Record
 from asl.states.errors import ExecutionTimeout, Suspension
-from asl.states.objects import Bucket
+from asl.states.map_data import Bucket
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -289,7 +289,7 @@ def _watch(
         return
     services = effects.runtime.serving()
     budget = execution.program.budget
-    limits = Limits("", {}) if budget is None else budget(execution.input, frame)
+    limits = BudgetLimits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
     if ceiling is not None:
         ledger.apply_ceiling(ceiling)

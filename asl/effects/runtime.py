@@ -33,7 +33,7 @@ from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import Question
 from asl.states.errors import BudgetOverrun, ExecutionTimeout, Suspension
-from asl.states.objects import Bucket, ObjectFault
+from asl.states.map_data import Bucket, ObjectFault
 
 if TYPE_CHECKING:
     import asyncio

@@ -34,11 +34,10 @@ from asl.engine.interpreter import interpret
 from asl.engine.records import CAUGHT, RETRIED, each_record
 from asl.engine.result import Result
 from asl.program import Catcher, Retrier, Work
-from asl.states.effects import ABSENT, Record
-from asl.states.effects import Frame as StateFrame
+from asl.states.effects import ABSENT, Record, StateFrame
 from asl.states.errors import RaisedError
-from asl.states.iteration import too_many_failed
-from asl.states.objects import Bucket, ObjectFault, StoredObject
+from asl.states.iteration import tolerance_error
+from asl.states.map_data import Bucket, ObjectFault, StoredObject
 
 __all__ = ["StateResult", "run_single_state"]
 
@@ -211,7 +210,7 @@ class _Retriable(BaseException):
 
 
 class _FixedBucket:
-    """A bucket for reading (protocol `asl.states.objects.Bucket`): one content by every key."""
+    """A bucket for reading (protocol `asl.states.map_data.Bucket`): one content by every key."""
 
     def __init__(self, content: Json) -> None:
         self.content = content
@@ -381,7 +380,7 @@ class _SingleState:
             if mock.error is not None:
                 raise mock.error
             if not bears:
-                raise too_many_failed()
+                raise tolerance_error()
             return mock.result
 
         return answer

@@ -13,8 +13,14 @@ from asl.effects.caller import Caller
 from asl.effects.progress_reporter import CrossThreadQueue
 from asl.engine.agent import Call
 from asl.engine.exception_mapping import describe_exception, is_fault, unwrap_group
-from asl.states.blocks.streaming import CHUNK, Plan, Shown, text_of, warning
-from asl.states.calls import Options, Target
+from asl.states.blocks.streaming import (
+    CHUNK,
+    StreamOutput,
+    StreamPlan,
+    callback_warning,
+    response_text,
+)
+from asl.states.calls import CallOptions, Target
 from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
@@ -36,11 +42,11 @@ class Stream:
 
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, caller: Caller, call: Call, plan: Plan) -> None:
+    def __init__(self, caller: Caller, call: Call, plan: StreamPlan) -> None:
         self.caller = caller
         self.call = call
         self.plan = plan
-        self.shown = Shown(plan)
+        self.shown = StreamOutput(plan)
         self.inbox = CrossThreadQueue(self._deal)
         self.everything: list[str] = []
         """All text so far, while it may not be shown yet."""
@@ -93,7 +99,7 @@ class Stream:
             return
         if not self.length:
             with suppress(StateError):  # an answer that is too large is refused as such
-                self.take(text_of(result))
+                self.take(response_text(result))
         self._tell(self.shown.end())
         await self._delivered()
         await self._callback("OnComplete", {"result": result, "chunks": self.shown.count})
@@ -178,7 +184,7 @@ class Stream:
             return
         at, state = self.call.at, self.call.state_name
         target = Target("agent", agent, state, aside=True)
-        options = Options(PATIENCE, None, state)
+        options = CallOptions(PATIENCE, None, state)
         if self.call.tool_rules is not None:  # it may use no more than the agent
             options.blocks["tools"] = self.call.tool_rules
         try:
@@ -187,4 +193,4 @@ class Stream:
             if error.name == "States.Timeout":
                 self.deaf.add(kind)
                 self.waiting.clear()
-            at.note(*warning(kind, error))
+            at.note(*callback_warning(kind, error))

@@ -16,7 +16,7 @@ from asl.engine.agent import Agent
 from asl.engine.execution import Execution
 from asl.engine.tools import ToolListing
 from asl.expr.templates import is_dynamic
-from asl.states.blocks.policy import Policy, categories_of, overlaid
+from asl.states.blocks.tool_policy import ToolPolicy, overlay, tool_categories
 from asl.states.machines import scoped_states
 
 __all__ = ["enforcement_gap", "require_enforceable"]
@@ -39,7 +39,9 @@ class _Reaches(NamedTuple):
     opens_files: bool
 
 
-def enforcement_gap(tool: str, agent: Agent | _Reaches, policies: Sequence[Policy]) -> str | None:
+def enforcement_gap(
+    tool: str, agent: Agent | _Reaches, policies: Sequence[ToolPolicy]
+) -> str | None:
     """Return why a tool cannot be held to the hosts and files of policies, None if it can."""
     if not agent.keeps_hosts and any(each.hosts is not None for each in policies):
         return (
@@ -76,19 +78,19 @@ def require_enforceable(execution: Execution, services: Services) -> None:
 
 def _policies(
     state: Mapping[str, Json], scopes: tuple[Mapping[str, Json], ...]
-) -> list[Policy] | None:
+) -> list[ToolPolicy] | None:
     """Return the policies around a state, None if it is computed which tools they mean."""
     found = []
     for document in scopes:
         own = state.get("Tools") if document is scopes[-1] else None
-        block = overlaid(_block(document.get("DefaultTools")), _block(own))
+        block = overlay(_block(document.get("DefaultTools")), _block(own))
         if block is None:
             continue
         known = _known(block)
         if known is None:
             return None
         try:
-            found.append(Policy(known, categories_of(document)))
+            found.append(ToolPolicy(known, tool_categories(document)))
         except ValueError:
             return None  # which is an error of the state
     return found
@@ -120,7 +122,7 @@ def _is_computed(value: Json) -> bool:
     return is_dynamic(value) or "{%" in compact(value)
 
 
-def _refusal(bound: str, box: ToolListing, policies: list[Policy]) -> str | None:
+def _refusal(bound: str, box: ToolListing, policies: list[ToolPolicy]) -> str | None:
     """Return why a tool, or a tool of a server, cannot be held to policies."""
     for names in _names(box, policies):
         if any(each.refusal(names) is not None for each in policies):
@@ -133,7 +135,7 @@ def _refusal(bound: str, box: ToolListing, policies: list[Policy]) -> str | None
     return None
 
 
-def _names(box: ToolListing, policies: list[Policy]) -> Iterator[tuple[str, ...]]:
+def _names(box: ToolListing, policies: list[ToolPolicy]) -> Iterator[tuple[str, ...]]:
     """Yield the names of the tools of a box, as far as they are known."""
     if box.names:
         yield box.names

@@ -11,7 +11,14 @@ from asl.effects.rate_limits import CallTracking, RateLimiter, tracking_of
 from asl.engine.tools import ListTools
 from asl.expr.text_matching import compile_glob
 from asl.states.blocks.budget_limits import Amounts
-from asl.states.blocks.policy import Hook, Policy, Rules, categories_of, mounts_of, overlaid
+from asl.states.blocks.tool_policy import (
+    ToolHook,
+    ToolPolicy,
+    ToolRules,
+    overlay,
+    parse_mounts,
+    tool_categories,
+)
 
 __all__ = ["OperatorPolicy", "PolicyLevel", "ToolRegistry"]
 
@@ -22,8 +29,8 @@ OPERATOR: Final = "operator"
 class PolicyLevel(NamedTuple):
     """One policy with what it is about."""
 
-    policy: Policy
-    hooks: Mapping[str, tuple[Hook, Json]]
+    policy: ToolPolicy
+    hooks: Mapping[str, tuple[ToolHook, Json]]
     """By `Before` and `After`: the hook, and what it sees."""
     workflow: str
     """Whose calls count together."""
@@ -38,22 +45,22 @@ class ToolRegistry:
         self.boxes = boxes
         """The tools by the names of their bindings."""
         self.rates = RateLimiter()
-        self.policies: dict[tuple[int, int, int], tuple[Policy, tuple[Any, ...]]] = {}
+        self.policies: dict[tuple[int, int, int], tuple[ToolPolicy, tuple[Any, ...]]] = {}
         """Policies of blocks that are constant, with those blocks, by their identities."""
         self.countings: dict[int, tuple[CallTracking, Mapping[str, Json]]] = {}
         """What is to be known of calls, with the documents that say it, by their identities."""
 
     def policy(
-        self, below: Rules | None, own: Rules | None, document: Mapping[str, Json]
-    ) -> Policy:
+        self, below: ToolRules | None, own: ToolRules | None, document: Mapping[str, Json]
+    ) -> ToolPolicy:
         """Return the policy of a document's rules overlaid by a state's; raises ValueError."""
         blocks = [None if each is None else each.block for each in (below, own)]
         key = id(blocks[0]), id(blocks[1]), id(document)
         if key in self.policies:
             return self.policies[key][0]
-        block = overlaid(*blocks)
+        block = overlay(*blocks)
         assert block is not None
-        policy = Policy(block, categories_of(document))
+        policy = ToolPolicy(block, tool_categories(document))
         if all(each is None or each.constant for each in (below, own)):
             self.policies[key] = policy, (*blocks, document)
         return policy
@@ -88,7 +95,7 @@ class OperatorPolicy:
         self.levels: tuple[PolicyLevel, ...] = ()
         if tools:
             counts: CallTracking = tracking_of({"DefaultTools": dict(tools)})
-            self.levels = (PolicyLevel(Policy(tools, categories or {}), {}, OPERATOR, counts),)
+            self.levels = (PolicyLevel(ToolPolicy(tools, categories or {}), {}, OPERATOR, counts),)
         self.budget = budget or None
         self.images = None if images is None else [compile_glob(each) for each in images]
         self.mounts = None if mounts is None else [realpath(each) for each in mounts]
@@ -99,7 +106,7 @@ class OperatorPolicy:
         if self.images is not None and image is not None and not self._runs(str(image)):
             return f"the operator's policy does not allow the image {image!r}"
         if self.mounts is not None and "Mounts" in sandbox:
-            for mount in mounts_of(sandbox["Mounts"]):
+            for mount in parse_mounts(sandbox["Mounts"]):
                 if not any(_is_below(mount.source, folder) for folder in self.mounts):
                     return f"the operator's policy does not allow to mount {mount.source!r}"
         return None

@@ -12,8 +12,8 @@ from asl.engine.frame import Frame
 from asl.engine.memory import MemoryView
 from asl.engine.reservations import Reservation
 from asl.engine.turns import TurnPlace
-from asl.states.blocks.policy import Reach, Rules
-from asl.states.calls import Options, Part, Target
+from asl.states.blocks.tool_policy import AccessBounds, ToolRules
+from asl.states.calls import CallOptions, CallPart, Target
 from asl.states.errors import RaisedError
 
 __all__ = [
@@ -61,7 +61,7 @@ class ToolBounds(Protocol):
 
     limits_network: bool
     """Whether the hosts are limited at all."""
-    hosts: tuple[Reach, ...]
+    hosts: tuple[AccessBounds, ...]
     """A value that identifies the limits: equal for equal bounds."""
 
     async def address(self, host: str, port: int) -> str:
@@ -177,7 +177,7 @@ class Call:
     place: TurnPlace | None = None
     """Place in a turn that may pause for approvals; None if no tool requires consent."""
 
-    def __init__(self, at: Frame, target: Target, options: Options | None) -> None:
+    def __init__(self, at: Frame, target: Target, options: CallOptions | None) -> None:
         self.at = at
         """The frame of the calling machine."""
         self.target = target
@@ -203,7 +203,7 @@ class Call:
         return None if self._options is None else self._options.credentials
 
     @property
-    def options(self) -> Options | None:
+    def options(self) -> CallOptions | None:
         """Limits of the state and values of its blocks, None for neither."""
         return self._options
 
@@ -306,7 +306,7 @@ class Call:
         return self.at.retries + 1 if self._part is None else self._part.attempt
 
     @property
-    def _part(self) -> Part | None:
+    def _part(self) -> CallPart | None:
         return None if self._options is None else self._options.part
 
     def heartbeat(self) -> None:
@@ -370,9 +370,9 @@ class Call:
         return self._broker.blocking() if blocking else self._broker
 
     @property
-    def tool_rules(self) -> Rules | None:
+    def tool_rules(self) -> ToolRules | None:
         """The state's rules for tools, None without any."""
-        rules: Rules | None = self._block("tools")
+        rules: ToolRules | None = self._block("tools")
         return rules
 
     @property

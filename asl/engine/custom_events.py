@@ -10,9 +10,9 @@ from asl.engine.event_sequencer import EventSequencer
 from asl.engine.events import Event, error_details
 from asl.engine.frame import Frame
 from asl.program import Step
-from asl.states.blocks.audit import without
-from asl.states.blocks.events import Hook
-from asl.states.blocks.feedback import Ask
+from asl.states.blocks.audit import redact_text
+from asl.states.blocks.events import EventHook
+from asl.states.blocks.feedback import BuildRequest
 from asl.states.blocks.progress import EMITTED
 from asl.states.effects import ABSENT, Record
 
@@ -44,7 +44,7 @@ def events_after_error(teller: EventSequencer, record: Record) -> Iterator[Event
     if hook is not None:
         entry = teller.thread(frame).entered(visit)
         data = {} if entry is None else entry.details["input"]
-        cause = without(error.cause or "", teller.failed)
+        cause = redact_text(error.cause or "", teller.failed)
         failure = {"Error": error.name or "", "Cause": cause}
         document = {**data, **failure} if type(data) is dict else failure
         yield _by_hook(teller, hook, frame, time, visit, step, document)
@@ -52,7 +52,7 @@ def events_after_error(teller: EventSequencer, record: Record) -> Iterator[Event
 
 def _by_hook(
     teller: EventSequencer,
-    hook: Hook,
+    hook: EventHook,
     frame: Frame,
     time: float,
     visit: int,
@@ -71,7 +71,7 @@ def _by_hook(
 
 def _asked(
     teller: EventSequencer,
-    ask: Ask,
+    ask: BuildRequest,
     frame: Frame,
     time: float,
     visit: int,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, fits
 from asl.expr.times import format_timestamp
-from asl.states.blocks.audit import HIDDEN, without
+from asl.states.blocks.audit import HIDDEN, redact_text
 from asl.states.errors import RaisedError
 
 __all__ = [
@@ -116,7 +116,7 @@ def redact_quotes(details: dict[str, Json], quoted: set[str]) -> dict[str, Json]
 def _unquoted(value: Json, quoted: set[str]) -> Json:
     if type(value) is list:
         return [_unquoted(each, quoted) for each in value]
-    return without(value, quoted) if type(value) is str else value
+    return redact_text(value, quoted) if type(value) is str else value
 
 
 def credentials(value: Json) -> Json:

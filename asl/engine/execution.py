@@ -25,7 +25,7 @@ from asl.engine.usage import (
     reported_usage,
 )
 from asl.program import Program
-from asl.states.blocks.policy import Rules
+from asl.states.blocks.tool_policy import ToolRules
 from asl.states.effects import Record
 
 __all__ = ["ARN", "DEFAULT_IDENTITY", "ROLE", "Execution", "Identity", "execution_id"]
@@ -148,7 +148,7 @@ class Execution:
     prices: Mapping[str, Price] = MappingProxyType({})
     child_records: Callable[[Record], object] | None = None
     """Receives the records of child executions, if they have to be stored."""
-    default_tools: Rules | None = None
+    default_tools: ToolRules | None = None
     """Computed `DefaultTools` of the document, from the first use on."""
 
     def init(

@@ -15,7 +15,7 @@ from asl.engine.usage import CallUsage, UsageTotals, reported_usage
 from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import DocumentScope, Machine, Step
-from asl.states.blocks.progress import Told
+from asl.states.blocks.progress import ReportedProgress
 from asl.states.effects import ABSENT, DistributedRun, Effects, MapEntry, Record
 
 __all__ = ["NO_VARIABLES", "Frame"]
@@ -80,7 +80,7 @@ class Frame:
     """Origin of the machines forked last, and the accounts around them."""
     partial_answer: str | None = None
     """Streamed text of the latest agent that may not be shown yet; None without such text."""
-    progress: Told | None = None
+    progress: ReportedProgress | None = None
     """Reported progress of the latest visit."""
     destinations: Mapping[str, Any] | None = None
     """Computed paths of block outputs in the output of the latest visit

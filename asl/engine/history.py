@@ -29,7 +29,7 @@ from asl.engine.usage import UsageTotals
 from asl.engine.visited_states import advance, execution_after
 from asl.expr.frame import Variables
 from asl.program import Step
-from asl.states.calls import Options
+from asl.states.calls import CallOptions
 from asl.states.effects import ABSENT, Record
 
 __all__ = ["HistoryExpander"]
@@ -271,7 +271,7 @@ class HistoryExpander(EventSequencer):
         frame: Frame,
         step: Step,
         payload: Json,
-        options: Options | None,
+        options: CallOptions | None,
         besides: dict[str, Json],
     ) -> Iterator[Event]:
         manner = self._manner(step)

@@ -14,7 +14,7 @@ from asl.engine.records import (
     STRETCH,
 )
 from asl.program import Step
-from asl.states.effects import ABSENT, Frame, Record
+from asl.states.effects import ABSENT, Record, StateFrame
 
 __all__ = ["HistoryCounter"]
 
@@ -111,7 +111,7 @@ def _begun(step: Step) -> int:
     return 2 if step.type == "Task" else 0
 
 
-def _is_iteration(frame: Frame) -> bool:
+def _is_iteration(frame: StateFrame) -> bool:
     """Return whether a machine has events for its start and its end."""
     parent = frame.parent
     if parent is None or parent.execution is not frame.execution:

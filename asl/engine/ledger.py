@@ -59,9 +59,9 @@ from asl.engine.usage import (
     subtract_amounts,
     write_amounts,
 )
-from asl.states.blocks.budget_limits import Amounts, CompileLimits, Limits
+from asl.states.blocks.budget_limits import Amounts, BudgetLimits, CompileLimits
 from asl.states.errors import BudgetOverrun
-from asl.states.numbers import amount
+from asl.states.numbers import parse_amount
 
 __all__ = ["Ledger"]
 
@@ -79,7 +79,7 @@ UNREPORTED = {
 class Ledger:
     """All accounts of one execution, and its running calls."""
 
-    def __init__(self, execution: SpendingExecution, limits: Limits) -> None:
+    def __init__(self, execution: SpendingExecution, limits: BudgetLimits) -> None:
         self.execution = execution
         self.workflow = Account(limits)
         self.around: list[Account] = []
@@ -118,7 +118,7 @@ class Ledger:
 
         Earlier spending counts as far as it is recorded.
         """
-        ceiling = self.ceiling = Account(Limits("", most))
+        ceiling = self.ceiling = Account(BudgetLimits("", most))
         ceiling.owner = OPERATOR
         spent = self.execution.usage
         ceiling.add({"MaxCost": spent.cost, "MaxTokens": spent.tokens}, 0.0)
@@ -572,7 +572,9 @@ class Ledger:
         if record["approval"] != "approve":
             account.rejected = True
             return
-        new = {name: amount(record[name]) for name in ("MaxCost", "MaxTokens") if name in record}
+        new = {
+            name: parse_amount(record[name]) for name in ("MaxCost", "MaxTokens") if name in record
+        }
         account.most = {name: each for name, each in new.items() if each is not None}
         account.excess_recorded = False
         account.watch()
@@ -590,7 +592,7 @@ class Ledger:
     @classmethod
     def read(cls, execution: SpendingExecution, written: Json) -> "Ledger":
         """Return a stored ledger, for its report only."""
-        found = cls(execution, Limits("", {}, currency=written.get("currency", "USD")))
+        found = cls(execution, BudgetLimits("", {}, currency=written.get("currency", "USD")))
         found.restore(written)
         return found
 
@@ -645,13 +647,13 @@ class Ledger:
             self.ceiling.recover(known)
         for path, written in self.kept.items():
             if key.startswith(f"{path}."):
-                account = Account(Limits("", {}))
+                account = Account(BudgetLimits("", {}))
                 account.restore(written)
                 account.recover(known)
                 self.kept[path] = account.written()
 
 
-def _included(limits: Limits | None, state: str) -> CompileLimits | None:
+def _included(limits: BudgetLimits | None, state: str) -> CompileLimits | None:
     """Return the budget of a visit of an Include, None for a document without one."""
     if limits is None:
         return None

@@ -24,8 +24,8 @@ from asl.engine.usage import (
     write_amounts,
 )
 from asl.program import Step
-from asl.states.blocks.budget_limits import TOOL_CALLS, Amounts, Limits, counts_calls
-from asl.states.effects import Frame, Workload
+from asl.states.blocks.budget_limits import TOOL_CALLS, Amounts, BudgetLimits, counts_calls
+from asl.states.effects import StateFrame, Workload
 
 __all__ = [
     "HARD",
@@ -69,7 +69,7 @@ Origin: TypeAlias = tuple[Step, int, int]
 """State, visit and ordinal of the parent's effect that forked a machine."""
 
 
-class Spender(Frame, Protocol):
+class Spender(StateFrame, Protocol):
     """A machine as budgets see it."""
 
     spending: "Account | None"
@@ -186,7 +186,7 @@ class Account:
     alerted = 0
     """Number of alerts emitted; alerts are sorted by their share."""
 
-    def __init__(self, limits: Limits, frame: Spender | None = None, visit: int = 0) -> None:
+    def __init__(self, limits: BudgetLimits, frame: Spender | None = None, visit: int = 0) -> None:
         self.limits = limits
         self.frame = frame
         self.visit = visit

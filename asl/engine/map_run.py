@@ -21,7 +21,7 @@ from asl.engine.progress import ProgressTracker
 from asl.engine.records import NOTED, TOLD, WHOLE
 from asl.engine.usage import CallUsage, ExecutionSpending
 from asl.program import Machine
-from asl.states.blocks.audit import without
+from asl.states.blocks.audit import redact_text
 from asl.states.blocks.progress import Tracking
 from asl.states.effects import FanOut, ItemSource, MapEntry, Record
 
@@ -311,7 +311,7 @@ class MapRun:
     def shown(self, child: Any, error: StateError) -> str:
         """Return the redacted cause of a child's failure."""
         expander = child.execution.expander
-        return str(error) if expander is None else without(str(error), expander.failed)
+        return str(error) if expander is None else redact_text(str(error), expander.failed)
 
     def pause(self) -> None:
         """Send the pause event of each child that waits for approvals."""

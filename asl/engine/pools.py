@@ -14,7 +14,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.limits import SHARES, Account, ReservedCall, ReservedPart, Share, SpendingExecution
 from asl.engine.usage import NOTHING, ZERO, add_amounts
-from asl.states.blocks.budget_limits import Amounts, Limits
+from asl.states.blocks.budget_limits import Amounts, BudgetLimits
 
 __all__ = [
     "ParentAccount",
@@ -66,7 +66,7 @@ class SharedBudget(Account):
         name: str,
         label: str,
         most: Decimal,
-        limits: Limits,
+        limits: BudgetLimits,
         length: float | None,
     ) -> None:
         super().__init__(limits._replace(most={"MaxCost": most}, fallbacks=(), alerts=()))
@@ -362,7 +362,7 @@ class PoolReservation(Account):
         pool: SharedBudget,
         entry: str,
         most: Decimal,
-        limits: Limits,
+        limits: BudgetLimits,
         spent: Decimal,
         now: float,
     ) -> None:
@@ -475,7 +475,7 @@ class ParentAccount(Account):
 
 def join_shared_budgets(
     budgets: SharedBudgets,
-    limits: Limits,
+    limits: BudgetLimits,
     pools: Mapping[str, Decimal],
     lenders: Iterable[Account],
     execution: SpendingExecution,

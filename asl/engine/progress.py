@@ -23,9 +23,9 @@ from asl.states.blocks.progress import (
     Milestone,
     Track,
     Tracking,
-    told_of,
+    reported_progress,
 )
-from asl.states.blocks.progress import Told as SoFar
+from asl.states.blocks.progress import ReportedProgress as SoFar
 from asl.states.effects import ABSENT, Record
 
 __all__ = ["ProgressEvent", "ProgressTracker", "progress_report"]
@@ -209,7 +209,7 @@ class ProgressTracker:
     def begin(self, frame: "Frame", tracking: Tracking, total: int | None) -> None:
         """Track a run; the history of the whole execution has its start event."""
         fork = _Fork(frame, frame.step, tracking, total)
-        fork.reached |= {0, *told_of(frame).reached}
+        fork.reached |= {0, *reported_progress(frame).reached}
         fork.shown[None] = fork.mark(fork.percentage(self.weights))
         self.forks[frame.path, frame.visit] = fork
 

@@ -23,7 +23,7 @@ from asl.engine.records import (
 from asl.engine.usage import NO_USAGE
 from asl.expr.frame import assign_variables
 from asl.program import Machine, Program, Step
-from asl.states.calls import Options
+from asl.states.calls import CallOptions
 from asl.states.effects import ABSENT, Record
 
 __all__ = ["RecordReader", "read_beginning"]
@@ -205,7 +205,7 @@ class RecordReader:
             return read_error(content)
         if mark == "usage":
             return read_usage(content)
-        return Options(*content)
+        return CallOptions(*content)
 
 
 def _steps(machines: Mapping[str, Machine]) -> dict[str, Step]:

@@ -12,7 +12,7 @@ from asl.engine.usage import NO_USAGE, UsageTotals
 from asl.expr.frame import Variables
 from asl.expr.result_path import member_of
 from asl.program import Step
-from asl.states.calls import Options
+from asl.states.calls import CallOptions
 from asl.states.effects import ABSENT, Record
 
 __all__ = ["includes_next_stretch", "write_execution_record", "write_record"]
@@ -155,7 +155,7 @@ def _marked(value: Any) -> Json:
         return _spent(value)
     if isinstance(value, StateError):
         return {"error": write_error(value)}
-    if isinstance(value, Options):
+    if isinstance(value, CallOptions):
         return {"options": [value.timeout, value.heartbeat, value.state, value.credentials]}
     raise TypeError(f"no record holds {type(value).__name__}")
 

@@ -44,8 +44,8 @@ from asl.states.blocks.budget_limits import (
     CALLS_OF,
     TOOL_CALLS,
     Amounts,
+    BudgetLimits,
     Fallback,
-    Limits,
 )
 
 __all__ = [
@@ -254,7 +254,7 @@ class Pause(NamedTuple):
     account: Account
     reason: str
 
-    def request(self, at: Spender, document: Limits) -> dict[str, Json]:
+    def request(self, at: Spender, document: BudgetLimits) -> dict[str, Json]:
         """Return the body of the budget request.
 
         Args:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json, compact, excerpt, is_number
-from asl.states.blocks.budget_limits import Amounts, Limits
+from asl.states.blocks.budget_limits import Amounts, BudgetLimits
 
 __all__ = [
     "BROKEN",
@@ -418,7 +418,7 @@ class Attribution:
         self.by_tag: dict[str, tuple[Decimal, int]] = {}
         self.by_attribution: dict[str, dict[str, tuple[Decimal, int]]] = {}
 
-    def add(self, limits: Limits, used: CallUsage) -> None:
+    def add(self, limits: BudgetLimits, used: CallUsage) -> None:
         """Count the usage of a call under the attributions of its limits."""
         cost, tokens = used.cost, used.tokens
         add_to(self.by_category, limits.category or UNCATEGORIZED, cost, tokens)

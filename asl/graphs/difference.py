@@ -15,7 +15,7 @@ from asl.core.values import Json, compact, is_number
 from asl.graphs.labels import Words, catcher_label, no_words, rule_words, shorten, title
 from asl.states import UNKNOWN, type_of
 from asl.states.fields import FieldIndex
-from asl.states.machines import machine_fields, machines_of
+from asl.states.machines import machine_fields, nested_machines
 
 __all__ = ["Change", "Difference", "difference", "without_originals"]
 
@@ -378,7 +378,7 @@ def _inner(state: Mapping[str, Json]) -> dict[str, tuple[str | int, ...]]:
     """Return the steps to the machines in a state; `Iterator` and `ItemProcessor` are the same."""
     return {
         compact(["ItemProcessor" if each == "Iterator" else each for each in steps]): steps
-        for steps, _ in machines_of(state)
+        for steps, _ in nested_machines(state)
     }
 
 

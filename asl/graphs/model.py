@@ -21,7 +21,7 @@ from asl.graphs.labels import (
 )
 from asl.states import STATE_TYPES, UNKNOWN, type_of
 from asl.states.base import Outline, StateType, Tone
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["END", "MISSING", "START", "GraphState", "MachineGraph", "Transition", "graph_of"]
 
@@ -132,7 +132,7 @@ def _state(name: str, value: Mapping[str, Json], pointer: str, words: Words) -> 
         _machine(
             machine, pointer + "".join(f"/{step}" for step in steps), title(value, steps), words
         )
-        for steps, machine in machines_of(value)
+        for steps, machine in nested_machines(value)
     )
     kind, comment = value.get("Type"), value.get("Comment")
     return GraphState(

@@ -13,8 +13,8 @@ from asl.core.values import Json, is_integer
 from asl.graphs.model import START, GraphState, MachineGraph, graph_of
 from asl.graphs.paths import first_paths, strongly_connected
 from asl.states import type_of
-from asl.states.machines import machines_of, scoped_states
-from asl.states.numbers import amount
+from asl.states.machines import nested_machines, scoped_states
+from asl.states.numbers import parse_amount
 
 __all__ = ["Bound", "Plan", "make_plan"]
 
@@ -319,7 +319,7 @@ class _Measure:
         if not _stops(budget):
             return None
         fields = [self.field] + ["MaxFromPool"] * (self.field == "MaxCost")
-        found = [each for field in fields if (each := amount(budget.get(field))) is not None]
+        found = [each for field in fields if (each := parse_amount(budget.get(field))) is not None]
         return min(found) if found else None
 
     def _machine(self, value: Mapping[str, Json]) -> Decimal | None:
@@ -354,7 +354,7 @@ class _Measure:
 
     def _state(self, state: Mapping[str, Json], node: GraphState) -> Decimal | None:
         """Return the maximum of one visit of a state, with all attempts."""
-        within = [self._machine(inner) for _, inner in machines_of(state)]
+        within = [self._machine(inner) for _, inner in nested_machines(state)]
         size: Decimal | None = _sum(within)
         kind = state.get("Type")
         if kind == "Map" and size is not None and size != ZERO:

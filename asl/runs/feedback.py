@@ -15,7 +15,7 @@ from asl.engine.memory import Memory, MemoryEntry
 from asl.engine.result import Result
 from asl.expr.times import format_timestamp
 from asl.memories import bind_memory
-from asl.states.blocks.feedback import judged
+from asl.states.blocks.feedback import validate_answer
 
 __all__ = ["give_feedback"]
 
@@ -57,7 +57,7 @@ def give_feedback(
     request, now = asked[feedback_id], resolve_clock(clock).now()
     record: dict[str, Json] = {
         "feedbackId": feedback_id,
-        "answer": judged(request, copy_foreign(answer)),
+        "answer": validate_answer(request, copy_foreign(answer)),
         "by": by,
         "answeredAt": format_timestamp(now),
     }

@@ -10,18 +10,16 @@ from asl.expr.frame import Evaluate, Frame, assign_variables
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.expr.result_path import compile_result_path, place
 from asl.program import Finish, Step
+from asl.states.approval_checks import check_approval
 from asl.states.approval_fields import (
-    approver_policy,
-    channels_of,
-    options_of,
-    waiting_plan,
+    parse_approver_policy,
+    parse_channels,
+    parse_options,
+    parse_waiting_plan,
 )
-from asl.states.approval_rules import check_approval
 from asl.states.base import Compiler, Outline, StateType, Tone, Transitions, expression_text
-from asl.states.durations import unfit
-from asl.states.effects import Frame as StateFrame
-from asl.states.effects import Question
-from asl.states.settings import Settings
+from asl.states.effects import Question, StateFrame
+from asl.states.settings import BlockSettings, invalid_field
 
 EDITED = "$.editedContent"
 
@@ -64,7 +62,7 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
             "path": [*frame.place, compiler.name],
             "prompt": shown,
             "promptText": _text(shown),
-            "options": options_of(None if options is None else options(data, frame)),
+            "options": parse_options(None if options is None else options(data, frame)),
         }
         if editable is not None:
             editable(body, data, frame)
@@ -78,8 +76,8 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
         if items is not None:
             items(body, data, frame)
         if channels is not None:
-            told = Settings({"Notifications": channels(data, frame)}, compiler.jsonata)
-            body["notifications"], limits["reminders"] = channels_of(told)
+            told = BlockSettings({"Notifications": channels(data, frame)}, compiler.jsonata)
+            body["notifications"], limits["reminders"] = parse_channels(told)
         body["input"] = data
         return Question("approval", body, limits)
 
@@ -123,10 +121,12 @@ def _policy(compiler: Compiler) -> _Fill | None:
 
     def fill(body: dict[str, Json], data: Json, frame: StateFrame) -> None:
         written = {} if policy is None else policy(data, frame)
-        rules = Settings(written, compiler.jsonata, "Policy.")
+        rules = BlockSettings(written, compiler.jsonata, "Policy.")
         other = None if alias is None else alias(data, frame)
-        own = Settings({"RequiredApprovers": other}, compiler.jsonata)
-        body["policy"] = approver_policy(rules, own.count("RequiredApprovers"), frame.requestor)
+        own = BlockSettings({"RequiredApprovers": other}, compiler.jsonata)
+        body["policy"] = parse_approver_policy(
+            rules, own.count("RequiredApprovers"), frame.requestor
+        )
 
     return fill  # type: ignore[return-value]  # every frame of a state knows the requestor
 
@@ -139,9 +139,9 @@ def _items(compiler: Compiler) -> _Fill | None:
     def fill(body: dict[str, Json], data: Json, frame: Frame) -> None:
         found = items(data, frame)
         if type(found) is not list:
-            raise unfit("ItemsPath", "the path of an array", found)
+            raise invalid_field("ItemsPath", "the path of an array", found)
         written = {} if batch is None else batch(data, frame)
-        rules = Settings(written, compiler.jsonata, "BatchMode.")
+        rules = BlockSettings(written, compiler.jsonata, "BatchMode.")
         body["items"], body["batch"] = found, {}
         if rules.flag("AllowPartial"):
             body["batch"]["allowPartial"] = True
@@ -168,7 +168,7 @@ def _plan(compiler: Compiler) -> Evaluate:
             written["Timeout"] = timeout(data, frame)
             written["OnTimeout"] = None if action is None else action(data, frame)
         text = None if message is None else message(data, frame)
-        return waiting_plan(Settings(written, compiler.jsonata), otherwise, rules, text)
+        return parse_waiting_plan(BlockSettings(written, compiler.jsonata), otherwise, rules, text)
 
     return plan
 

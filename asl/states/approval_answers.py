@@ -11,7 +11,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, is_integer
 from asl.expr.times import format_timestamp, is_timestamp
-from asl.states.numbers import amount
+from asl.states.numbers import parse_amount
 
 __all__ = [
     "ANYTHING",
@@ -177,7 +177,7 @@ def _approval(body: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, 
 
 def _check_amounts(answer: Mapping[str, Json]) -> None:
     """Refuse new limits of a budget that are none."""
-    if "MaxCost" in answer and amount(answer["MaxCost"]) is None:
+    if "MaxCost" in answer and parse_amount(answer["MaxCost"]) is None:
         raise AnswerRefused("'MaxCost' is an amount such as \"2.50\"")
     tokens = answer.get("MaxTokens", 0)
     if not is_integer(tokens) or tokens < 0:

@@ -8,25 +8,32 @@ from typing import Any
 
 from asl.core.values import Json
 from asl.states.approval_answers import normalize_name
-from asl.states.durations import duration, unfit
-from asl.states.settings import Settings
+from asl.states.settings import BlockSettings, invalid_field, read_duration
 
-__all__ = ["OPTIONS", "approver_policy", "channels_of", "options_of", "waiting_plan"]
+__all__ = [
+    "OPTIONS",
+    "parse_approver_policy",
+    "parse_channels",
+    "parse_options",
+    "parse_waiting_plan",
+]
 
 OPTIONS = ("approve", "reject")
 ON_TIMEOUT = ("AutoReject", "AutoApprove", "Escalate", "Fail")
 
 
-def options_of(found: Json) -> list[str]:
+def parse_options(found: Json) -> list[str]:
     """Return the options of a request; the default ones for None."""
     if found is None:
         return list(OPTIONS)
     if type(found) is not list or not found or any(type(each) is not str for each in found):
-        raise unfit("Options", "a non-empty list of texts", found)
+        raise invalid_field("Options", "a non-empty list of texts", found)
     return found
 
 
-def approver_policy(rules: Settings, other: int | None, requestor: str | None) -> dict[str, Json]:
+def parse_approver_policy(
+    rules: BlockSettings, other: int | None, requestor: str | None
+) -> dict[str, Json]:
     """Return who may decide, and how many must.
 
     Args:
@@ -53,7 +60,7 @@ def approver_policy(rules: Settings, other: int | None, requestor: str | None) -
     return found
 
 
-def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
+def _approvers(listed: BlockSettings, needed: int) -> dict[str, Json]:
     """Return who may decide; nobody where nobody is listed, as after a misspelt field.
 
     Raises StateError where fewer are listed than are *needed*.
@@ -62,13 +69,13 @@ def _approvers(listed: Settings, needed: int) -> dict[str, Json]:
     people = {normalize_name(user).casefold() for user in users or ()}
     if people and roles is None and needed > len(people):
         most = f"at most {len(people)}, so many may decide"
-        raise unfit("Policy.RequiredApprovals", most, needed)
+        raise invalid_field("Policy.RequiredApprovals", most, needed)
     lists = {"users": users, "roles": roles}
     return {key: names for key, names in lists.items() if names is not None} or {"users": []}
 
 
-def waiting_plan(
-    fields: Settings, otherwise: str, rules: Mapping[str, Json], message: Json
+def parse_waiting_plan(
+    fields: BlockSettings, otherwise: str, rules: Mapping[str, Json], message: Json
 ) -> dict[str, Any]:
     """Return what happens while nobody answers, as `asl.states.approval_notices.notices` reads it.
 
@@ -84,53 +91,55 @@ def waiting_plan(
     found: dict[str, Any] = {}
     if "Timeout" in fields:
         written = fields.values["Timeout"]
-        found["timeout"] = duration("Timeout", written)
+        found["timeout"] = read_duration("Timeout", written)
         found["written"] = written
         found["onTimeout"] = fields.word("OnTimeout", ON_TIMEOUT) or otherwise
         if found["onTimeout"] == "Escalate":
             found["afterEscalation"] = otherwise
             found["escalateTo"] = rules.get("EscalateTo")
     found["escalations"] = list(
-        _escalations(Settings(rules, fields.jsonata, f"{fields.block}Escalation."), message)
+        _escalations(BlockSettings(rules, fields.jsonata, f"{fields.block}Escalation."), message)
     )
     return found
 
 
-def _escalations(rules: Settings, message: Json) -> Iterator[dict[str, Json]]:
+def _escalations(rules: BlockSettings, message: Json) -> Iterator[dict[str, Json]]:
     written = rules.values
     if "After" in written:
         entry = {
-            "after": duration("After", written["After"]),
+            "after": read_duration("After", written["After"]),
             "notify": written.get("Notify"),
             "message": message,
         }
         repeat = written.get("Repeat")
         if type(repeat) is dict:
             if "Every" in repeat:
-                entry["every"] = duration("Every", repeat["Every"], positive=True)
+                entry["every"] = read_duration("Every", repeat["Every"], positive=True)
             times = rules.block_of("Repeat").count("MaxTimes")
             if times is not None:
                 entry["times"] = times
         elif repeat is not None:
-            entry["every"] = duration("Repeat", repeat, positive=True)
+            entry["every"] = read_duration("Repeat", repeat, positive=True)
         yield entry
     for number, level in enumerate(rules.objects("Levels"), 1):
         yield {
-            "after": duration("After", level.get("After")),
+            "after": read_duration("After", level.get("After")),
             "level": number,
             "notify": level.get("Notify"),
             "message": message,
-            "approves": Settings(level, rules.jsonata, f"{rules.block}Levels.").flag("AutoApprove"),
+            "approves": BlockSettings(level, rules.jsonata, f"{rules.block}Levels.").flag(
+                "AutoApprove"
+            ),
         }
 
 
-def channels_of(fields: Settings) -> tuple[dict[str, Json], list[Json]]:
+def parse_channels(fields: BlockSettings) -> tuple[dict[str, Json], list[Json]]:
     """Return the `Notifications` of a request, and the reminders that their channels ask for."""
     found = {key: each for key, each in fields.members("Notifications").items() if each is not None}
     return found, list(_reminders(fields.block_of("Notifications")))
 
 
-def _reminders(notifications: Settings) -> Iterator[dict[str, Json]]:
+def _reminders(notifications: BlockSettings) -> Iterator[dict[str, Json]]:
     for channel in notifications.objects("Channels"):
         if "OnlyAfter" in channel:
-            yield {"after": duration("OnlyAfter", channel["OnlyAfter"]), "channel": channel}
+            yield {"after": read_duration("OnlyAfter", channel["OnlyAfter"]), "channel": channel}

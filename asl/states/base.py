@@ -29,10 +29,10 @@ __all__ = [
     "StateType",
     "Tone",
     "Transitions",
-    "awaits",
+    "describe_field",
     "expression_text",
-    "labelled",
-    "text_of",
+    "has_output_label",
+    "has_parameter",
 ]
 
 PARAMETER = r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})"
@@ -40,7 +40,7 @@ PARAMETER = r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})"
 _PARAMETER = lazy_pattern(rf"(?<!\\){PARAMETER}")
 
 
-def awaits(value: Json) -> bool:
+def has_parameter(value: Json) -> bool:
     """Whether a text has a parameter in it, whose value is still to come."""
     return type(value) is str and "{{" in value and _PARAMETER.search(value) is not None
 
@@ -62,7 +62,7 @@ class Node(NamedTuple):
 
     def open(self, value: Json) -> bool:
         """Whether a value is known only once parameters have been filled in."""
-        return self.unfilled and awaits(value)
+        return self.unfilled and has_parameter(value)
 
     def computed(self, value: Json) -> bool:
         """Whether a value is known only once the state runs, or parameters have been filled in."""
@@ -77,7 +77,7 @@ class Node(NamedTuple):
         return pointer
 
 
-def labelled(state: Mapping[str, Json], language: Json) -> bool:
+def has_output_label(state: Mapping[str, Json], language: Json) -> bool:
     """Whether the `Output` of a state is a label, by which it may end a template (9.2)."""
     return type(state.get("Output")) is str and language != "JSONata"
 
@@ -321,7 +321,7 @@ def expression_text(value: Json) -> str:
     return value.removeprefix("{%").removesuffix("%}").strip()
 
 
-def text_of(field: str) -> Callable[[Mapping[str, Json]], Iterator[str]]:
+def describe_field(field: str) -> Callable[[Mapping[str, Json]], Iterator[str]]:
     """Return what describes a state by the text in one of its fields."""
 
     def describe(state: Mapping[str, Json]) -> Iterator[str]:

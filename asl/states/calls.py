@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 
-__all__ = ["Handover", "Invocation", "Lookup", "Options", "Part", "Target", "is_function"]
+__all__ = ["CallOptions", "CallPart", "Handover", "Invocation", "Lookup", "Target", "is_function"]
 
 _INTEGRATION = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
 _ACTIVITY = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
@@ -65,7 +65,7 @@ class Target:
         return self.pattern == ".waitForTaskToken" or self.is_activity
 
 
-class Part(NamedTuple):
+class CallPart(NamedTuple):
     """One of several calls that an attempt of a state makes; its timeout is that of them all."""
 
     key: str
@@ -76,7 +76,7 @@ class Part(NamedTuple):
     """When the attempt began."""
 
 
-class Options:
+class CallOptions:
     """What comes with one call beside its payload: limits, in seconds from the agent's start.
 
     *state* is the name for the cause of a timeout, None where a timeout has no cause.
@@ -96,7 +96,7 @@ class Options:
         heartbeat: float | None,
         state: str | None = None,
         credentials: Json = None,
-        part: Part | None = None,
+        part: CallPart | None = None,
     ) -> None:
         self.timeout = timeout
         self.heartbeat = heartbeat
@@ -113,9 +113,9 @@ class Options:
         """The reservation around it: of an outer call, then of this one, for calls within it."""
         self.blocks: dict[str, Any] = {}
 
-    def copy(self) -> "Options":
+    def copy(self) -> "CallOptions":
         """Return options that say the same."""
-        made = Options(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
+        made = CallOptions(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
         made.began, made.again, made.blocks = self.began, self.again, dict(self.blocks)
         made.within = self.within
         return made
@@ -143,7 +143,7 @@ class Invocation(NamedTuple):
 
     target: Target
     payload: Json
-    options: Options | None = None
+    options: CallOptions | None = None
 
 
 class Handover(NamedTuple):
@@ -155,7 +155,7 @@ class Handover(NamedTuple):
 
     target: Target
     payload: Json
-    options: Options | None = None
+    options: CallOptions | None = None
 
 
 class Lookup(NamedTuple):

@@ -8,10 +8,9 @@ from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.times import parse_duration
 from asl.program import AfterTransition, Finish, Step
-from asl.states.base import Compiler, Node, StateType, text_of
-from asl.states.durations import duration
-from asl.states.effects import CheckpointRequest
-from asl.states.effects import Frame as StateFrame
+from asl.states.base import Compiler, Node, StateType, describe_field
+from asl.states.effects import CheckpointRequest, StateFrame
+from asl.states.settings import read_duration
 
 __all__ = ["CHECKPOINT", "automatic"]
 
@@ -33,7 +32,7 @@ def compile_checkpoint(compiler: Compiler, step: Step) -> None:
         saving = CheckpointRequest(
             _name(name(data, frame)),
             _storage(storage, data, frame),
-            duration("TTL", lifetime(data, frame), allow_never=True),
+            read_duration("TTL", lifetime(data, frame), allow_never=True),
             None if step.next is None else step.next.name,
             _leaving(finish, raw, frame),
         )
@@ -83,7 +82,7 @@ def automatic(written: Mapping[str, Json]) -> AfterTransition | None:
     if written.get("Enabled") is False:
         return None
     storage = written.get("Storage", STORAGE)
-    lifetime = duration("TTL", written.get("TTL", LIFETIME), allow_never=True)
+    lifetime = read_duration("TTL", written.get("TTL", LIFETIME), allow_never=True)
     is_due = _due(written.get("Every", "state"))
 
     async def between(frame: StateFrame) -> None:
@@ -128,5 +127,5 @@ CHECKPOINT = StateType(
     check_checkpoint,
     effect=True,
     insertions=(("Name",),),
-    describe=text_of("Name"),
+    describe=describe_field("Name"),
 )

@@ -9,11 +9,10 @@ from asl.expr.templates import SUFFIX
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, Outline, StateType
 from asl.states.calls import Target
-from asl.states.debating import ARBITER, STYLES, VISIBLE, Debate, Terms, take_turn
-from asl.states.effects import Frame
-from asl.states.limits import check_limits, compile_limits
-from asl.states.numbers import MAX_SECONDS
-from asl.states.settings import Settings
+from asl.states.debate_rounds import ARBITER, STYLES, VISIBLE, Debate, DebateTerms, take_turn
+from asl.states.effects import StateFrame
+from asl.states.numbers import MAX_SECONDS, check_time_limits, compile_time_limits
+from asl.states.settings import BlockSettings
 
 TOPIC = "General discussion"
 TOPICS = ("Topic", "Topic.$", "TopicPath")
@@ -41,7 +40,7 @@ def compile_debate(compiler: Compiler, step: Step) -> None:
         for index, (agent, target) in enumerate(targets.items())
     }
 
-    def work(data: Json, frame: Frame) -> Awaitable[Json]:
+    def work(data: Json, frame: StateFrame) -> Awaitable[Json]:
         return Debate(agreed(data, frame), frame, targets, machines).held()
 
     step.work = work
@@ -52,7 +51,7 @@ def _beside(target: Target) -> Work:
     return lambda turn, frame: take_turn(frame, target, turn)
 
 
-def _terms(compiler: Compiler) -> Callable[[Json, Frame], Terms]:
+def _terms(compiler: Compiler) -> Callable[[Json, StateFrame], DebateTerms]:
     """Compile what the fields come to: `(raw input, frame) -> terms`."""
     effective_input, jsonata = compiler.input(), compiler.jsonata
     agents: list[str] = compiler.state["Agents"]
@@ -61,14 +60,14 @@ def _terms(compiler: Compiler) -> Callable[[Json, Frame], Terms]:
     consensus = compiler.template("Consensus") or constant({})
     extra = "Arguments" if jsonata else "Parameters"
     parameters = compiler.template(extra) or constant({})
-    limits = compile_limits(compiler)
+    limits = compile_time_limits(compiler)
 
-    def terms(raw: Json, frame: Frame) -> Terms:
+    def terms(raw: Json, frame: StateFrame) -> DebateTerms:
         data = effective_input(raw, frame)
         about, number = topic(data, frame), rounds(data, frame)
-        spoken = Settings(communication(data, frame), jsonata, "Communication.")
-        sought = Settings(consensus(data, frame), jsonata, "Consensus.")
-        own = Settings({"Rounds": number, extra: parameters(data, frame)}, jsonata)
+        spoken = BlockSettings(communication(data, frame), jsonata, "Communication.")
+        sought = BlockSettings(consensus(data, frame), jsonata, "Consensus.")
+        own = BlockSettings({"Rounds": number, extra: parameters(data, frame)}, jsonata)
         required = sought.flag("Required")
         arbiter = sought.name("Arbiter") or (agents[-1] if required else None)
         speakers = _speakers(spoken, agents, arbiter if required else None)
@@ -78,7 +77,7 @@ def _terms(compiler: Compiler) -> Callable[[Json, Frame], Terms]:
             breaker = arbiter
         held = own.count("Rounds", MAX_SECONDS) or ROUNDS
         most = sought.count("MaxRoundsForConsensus", MAX_SECONDS) or held
-        return Terms(
+        return DebateTerms(
             agents=agents,
             topic=about,
             parameters=own.members(extra),
@@ -104,7 +103,7 @@ def _topic(compiler: Compiler) -> Evaluate:
     return compiler.text("Topic") or constant(TOPIC)
 
 
-def _speakers(spoken: Settings, agents: list[str], arbiter: str | None) -> list[str]:
+def _speakers(spoken: BlockSettings, agents: list[str], arbiter: str | None) -> list[str]:
     """Return who speaks, in order; *arbiter* is one who only decides."""
     speakers = [agent for agent in agents if agent != arbiter]
     order = spoken.names("Order", agents)
@@ -116,7 +115,7 @@ def _speakers(spoken: Settings, agents: list[str], arbiter: str | None) -> list[
     return listed
 
 
-def _voters(sought: Settings, agents: list[str], speakers: list[str]) -> list[str] | None:
+def _voters(sought: BlockSettings, agents: list[str], speakers: list[str]) -> list[str] | None:
     """Return who votes, None where nobody does."""
     voting = sought.word("Method", METHODS) == "voting"
     if voting or any(field in sought for field in VOTING):
@@ -127,7 +126,7 @@ def _voters(sought: Settings, agents: list[str], speakers: list[str]) -> list[st
 def check_debate(node: Node) -> Iterator[Finding]:
     """One topic, shares that leave room, a consensus that comes about, limits."""
     yield from _topics(node)
-    yield from check_limits(node)
+    yield from check_time_limits(node)
     consensus = node.value.get("Consensus")
     if type(consensus) is dict:
         yield from _shares(node, consensus)

@@ -13,19 +13,19 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate
 from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
-from asl.states.blocks.progress import compile_following, counted
+from asl.states.blocks.progress import compile_following, record_counts
 from asl.states.calls import Invocation, Target
-from asl.states.effects import ABSENT, DistributedRun, FanIn, FanOut, Frame, ItemSource
+from asl.states.effects import ABSENT, DistributedRun, FanIn, FanOut, ItemSource, StateFrame
 from asl.states.errors import Suspension
+from asl.states.item_sources import MakeBatches, compile_batcher, compile_source, iteration_input
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import (
     Tolerance,
     compile_concurrency,
     compile_tolerance,
-    too_many_failed,
+    tolerance_error,
 )
-from asl.states.results import Results, compile_results
-from asl.states.sources import Batched, compile_batcher, compile_source, input_of
+from asl.states.map_results import Results, compile_results
 
 __all__ = ["compile_distributed"]
 
@@ -58,7 +58,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
     tolerance = compile_tolerance(compiler)
     opened_by = compile_results(compiler)
 
-    async def work(data: Json, frame: Frame) -> Json:
+    async def work(data: Json, frame: StateFrame) -> Json:
         effective = effective_input(data, frame)
         follows = follow(data, frame)
         most = int(limit(effective, frame))
@@ -103,13 +103,15 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             source.close()
         frame.note("MapRunSucceeded", failures.details())
         if follows:
-            counted(frame, run.begun - joined.failed, joined.failed)
+            record_counts(frame, run.begun - joined.failed, joined.failed)
         return results.value()
 
     return work
 
 
-async def _run_all(frame: Frame, fan: FanOut, failures: "_Failures", results: Results) -> FanIn:
+async def _run_all(
+    frame: StateFrame, fan: FanOut, failures: "_Failures", results: Results
+) -> FanIn:
     """Run the children to their end, and complete the results whatever becomes of them."""
     try:
         joined = await frame.effects.fan_out(frame, fan)
@@ -127,7 +129,7 @@ def _none(items: float) -> float:
     return 0
 
 
-async def _ask(frame: Frame, handler: Target, dataset: Dataset) -> None:
+async def _ask(frame: StateFrame, handler: Target, dataset: Dataset) -> None:
     """Let a handler of the `Resource` read what lies in no bucket, if there is one."""
     try:
         answer = await frame.effects.call(frame, Invocation(handler, dataset.arguments))
@@ -143,9 +145,9 @@ def _children(
     source: ItemSource,
     selector: Evaluate | None,
     effective: Json,
-    batched: Batched | None,
+    batched: MakeBatches | None,
     weights: dict[int, int],
-) -> Iterator[Frame]:
+) -> Iterator[StateFrame]:
     """Return the children of a run, lazily; *weights* learns how many items a batch has."""
     if batched is not None:
         inputs = (data for _, data in _inputs(run, source, selector, effective))
@@ -157,7 +159,7 @@ def _children(
 
 def _in_batches(
     run: DistributedRun, source: ItemSource, batches: Iterator[Json], weights: dict[int, int]
-) -> Iterator[Frame]:
+) -> Iterator[StateFrame]:
     for index, batch in enumerate(batches):
         weights[index] = len(batch["Items"])
         yield run.child(index, batch, ABSENT, source.name)
@@ -165,7 +167,7 @@ def _in_batches(
 
 def _selected(
     run: DistributedRun, source: ItemSource, inputs: Iterator[tuple[Json, Json]]
-) -> Iterator[Frame]:
+) -> Iterator[StateFrame]:
     for index, (item, data) in enumerate(inputs):
         yield run.child(index, data, item, source.name)
 
@@ -176,7 +178,7 @@ def _inputs(
     """Yield each item and the input of its iteration."""
     index = -1
     for index, item in enumerate(source):
-        yield item, input_of(selector, effective, run, index, item, source.name)
+        yield item, iteration_input(selector, effective, run, index, item, source.name)
     source.length = index + 1
 
 
@@ -224,7 +226,7 @@ class _Failures:
         known = {name: count for name, count in counts.items() if count is not None}
         return {"itemCounts": known, "failures": self.first}
 
-    def failed(self, child: Frame, error: StateError) -> StateError | None:
+    def failed(self, child: StateFrame, error: StateError) -> StateError | None:
         """Count a failed child; all items of a batch have failed with it."""
         self.count += self.weights.get(child.index, 1)
         shown = self.run.shown(child, error)
@@ -235,9 +237,9 @@ class _Failures:
         self.results.failed(child, error)
         length = self.source.length
         allowed = self.allowed(inf if length is None else length)
-        return too_many_failed(self.last) if self.count > allowed else None
+        return tolerance_error(self.last) if self.count > allowed else None
 
     def check(self) -> None:
         """Judge again, now that it is known how many items there have been."""
         if self.count > self.allowed(self.source.length or 0):
-            raise too_many_failed(self.last)
+            raise tolerance_error(self.last)

@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import DocumentScope, Machine, Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
-from asl.states.objects import Bucket
+from asl.states.map_data import Bucket
 
 __all__ = [
     "ABSENT",
@@ -26,13 +26,13 @@ __all__ = [
     "Effects",
     "FanIn",
     "FanOut",
-    "Frame",
     "ItemSource",
     "MapEntry",
     "Question",
     "Record",
     "Runtime",
     "ServiceCall",
+    "StateFrame",
 ]
 
 ABSENT: Json = object()
@@ -121,7 +121,7 @@ class Workload(Protocol):
         ...
 
 
-class Frame(ExpressionFrame, Protocol):
+class StateFrame(ExpressionFrame, Protocol):
     """The running machine as state types and effects see it."""
 
     effects: Effects[Any]
@@ -136,7 +136,7 @@ class Frame(ExpressionFrame, Protocol):
     origin: tuple[Step, int, int]
     """The state, visit and ordinal of the parent in which this machine was forked."""
     progress: Any
-    """What was told of the progress of the latest visit (`asl.states.blocks.progress.Told`)."""
+    """Progress of the latest visit (`asl.states.blocks.progress.ReportedProgress`)."""
     partial_answer: str | None
     """What the latest agent has said piece by piece, while it may not be shown; None for nothing
     of that kind."""
@@ -153,7 +153,7 @@ class Frame(ExpressionFrame, Protocol):
     latest of them, and when that was."""
 
     @property
-    def parent(self) -> Frame | None:
+    def parent(self) -> StateFrame | None:
         """The machine that has forked this one, None for the top one."""
         ...
 
@@ -243,7 +243,7 @@ class Frame(ExpressionFrame, Protocol):
         """Say that the effect under way is a fork; it is, before its first child is made."""
         ...
 
-    def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> Frame:
+    def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> StateFrame:
         """Return the frame of a machine that this one forks."""
         ...
 
@@ -272,7 +272,7 @@ class Frame(ExpressionFrame, Protocol):
         """Return what may still be spent, by `workflow` and `state`."""
         ...
 
-    def selector_frame(self) -> Frame:
+    def selector_frame(self) -> StateFrame:
         """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
         ...
 
@@ -322,13 +322,13 @@ class FanOut:
     def __init__(
         self,
         length: int | None,
-        child: Callable[[int], Frame | None],
+        child: Callable[[int], StateFrame | None],
         limit: int = 0,
         *,
-        failed: Callable[[Frame, StateError], StateError | None] = lambda frame, error: error,
-        ended: Callable[[Frame, Json], object] | None = None,
-        aborted: Callable[[Frame], object] = lambda frame: None,
-        series: Iterator[Frame] | None = None,
+        failed: Callable[[StateFrame, StateError], StateError | None] = lambda frame, error: error,
+        ended: Callable[[StateFrame, Json], object] | None = None,
+        aborted: Callable[[StateFrame], object] = lambda frame: None,
+        series: Iterator[StateFrame] | None = None,
         held: Iterable[Json] = (),
         timed: bool = False,
     ) -> None:
@@ -381,15 +381,15 @@ class DistributedRun(Protocol):
     begun: int
     """How many children have begun, where they are not pure."""
 
-    def selected(self, index: int, item: Json, source: str) -> Frame:
+    def selected(self, index: int, item: Json, source: str) -> StateFrame:
         """Return the state's own machine as `ItemSelector` sees it with an item."""
         ...
 
-    def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
+    def child(self, index: int, data: Json, item: Json, source: str) -> StateFrame:
         """Return the frame of a child execution, standing at its start."""
         ...
 
-    def children(self, source: ItemSource) -> Iterator[Frame]:
+    def children(self, source: ItemSource) -> Iterator[StateFrame]:
         """Yield a child for each item, which is its input; pure ones share a frame.
 
         At its end the length of the source is known.
@@ -400,7 +400,7 @@ class DistributedRun(Protocol):
         """Return a fan of which is told how each child has ended, where anybody wants to know."""
         ...
 
-    def shown(self, child: Frame, error: StateError) -> str:
+    def shown(self, child: StateFrame, error: StateError) -> str:
         """Return what may be said of the failure of a child outside of it."""
         ...
 

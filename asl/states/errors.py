@@ -1,7 +1,7 @@
 """What an effect may end in instead of an answer."""
 
 from asl.core.errors import StateError
-from asl.states.effects import Frame
+from asl.states.effects import StateFrame
 
 __all__ = [
     "BudgetOverrun",
@@ -44,7 +44,7 @@ class ExecutionCancellation(BaseException):
 class BudgetOverrun(BaseException):
     """A state around has spent more than it may: it fails, whatever the machines in it catch."""
 
-    def __init__(self, frame: Frame, visit: int, error: StateError) -> None:
+    def __init__(self, frame: StateFrame, visit: int, error: StateError) -> None:
         super().__init__(error)
         self.frame = frame
         """The machine of that state."""

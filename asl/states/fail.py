@@ -8,7 +8,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.program import Step
-from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions, text_of
+from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions, describe_field
 from asl.states.errors import RaisedError
 
 
@@ -81,5 +81,5 @@ FAIL = StateType(
     transitions=Transitions.NOTHING,
     outline=Outline.OVAL,
     tone=Tone.BAD,
-    describe=text_of("Error"),
+    describe=describe_field("Error"),
 )

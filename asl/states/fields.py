@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.values import Json
 from asl.states import STATE_TYPES, UNKNOWN, type_of
 from asl.states.base import StateType
-from asl.states.schemas import URN, Schema, written
+from asl.states.schemas import URN, Schema, resolve_schema
 
 __all__ = ["ANNOTATIONS", "ITEM", "Field", "FieldIndex", "Reading", "Steps"]
 
@@ -154,7 +154,7 @@ def _within(value: Json, place: tuple[str, ...]) -> list[tuple[Steps, Json]]:
 def _fields_of(kind: StateType) -> Iterator[Field]:
     """Yield the fields of a state type; for UNKNOWN those of all types."""
     if kind is not UNKNOWN:
-        yield from _described(written(f"{URN}states:{kind.name}"), (), "", frozenset())
+        yield from _described(resolve_schema(f"{URN}states:{kind.name}"), (), "", frozenset())
         return
     places = set()
     for each in STATE_TYPES.values():
@@ -181,7 +181,7 @@ def _described(
             return
         around |= {notes["$ref"]}
         own = {keyword: value for keyword, value in notes.items() if keyword != "$ref"}
-        notes = {**written(notes["$ref"]), **own}
+        notes = {**resolve_schema(notes["$ref"]), **own}
     rule = notes.get("x-rule", rule)
     if place:
         yield _field(place, rule, notes)

@@ -7,9 +7,9 @@ from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.expr.frame import constant
 from asl.program import DocumentScope, Machine, Step
-from asl.states.base import Compiler, Node, StateType, mentions, text_of
-from asl.states.blocks.progress import Tracking, tracking_of_document
-from asl.states.effects import FanOut, Frame
+from asl.states.base import Compiler, Node, StateType, describe_field, mentions
+from asl.states.blocks.progress import Tracking, document_tracking
+from asl.states.effects import FanOut, StateFrame
 
 
 def compile_include(compiler: Compiler, step: Step) -> None:
@@ -30,12 +30,12 @@ def compile_include(compiler: Compiler, step: Step) -> None:
         scope = machine.scope
         return machine, shared, None if scope is None else scope.entered(shared, frame)
 
-    async def work(data: Json, frame: Frame) -> Json:
+    async def work(data: Json, frame: StateFrame) -> Json:
         machine, shared, scope = entered(data, frame)
         if scope is not None:
             frame.open_channels(scope)
 
-        def child(index: int) -> Frame:
+        def child(index: int) -> StateFrame:
             made = frame.child(index, machine, shared)
             made.scope, made.filled = scope, machine.filled
             return made
@@ -46,7 +46,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
     def track(data: Json, frame: Any) -> Tracking | None:
         machine, _, scope = entered(data, frame)
         block = None if scope is None else scope.block("Progress")
-        return None if block is None else tracking_of_document(block, len(machine.steps))
+        return None if block is None else document_tracking(block, len(machine.steps))
 
     step.work = work
     if mentions(compiler.state["Template"], "Progress"):
@@ -66,5 +66,5 @@ INCLUDE = StateType(
     effect=True,
     machines=("Template",),
     forks=True,
-    describe=text_of("Template"),
+    describe=describe_field("Template"),
 )

@@ -10,8 +10,8 @@ from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import parse_path
 from asl.expr.result_path import report_conflict
 from asl.states.base import Compiler
-from asl.states.effects import Frame
-from asl.states.numbers import Number, number
+from asl.states.effects import StateFrame
+from asl.states.numbers import Number, compile_number
 
 __all__ = [
     "DISTRIBUTING",
@@ -20,9 +20,9 @@ __all__ = [
     "compile_concurrency",
     "compile_items",
     "compile_tolerance",
+    "has_distributed_mode",
     "is_distributed",
-    "says_distributed",
-    "too_many_failed",
+    "tolerance_error",
 ]
 
 DISTRIBUTING = frozenset({"ItemReader", "ItemBatcher", "ResultWriter"})
@@ -39,10 +39,10 @@ Tolerance: TypeAlias = Callable[[float], float]
 
 def is_distributed(state: Mapping[str, Json], processor: str) -> bool:
     """Whether the iterations of a Map are executions of their own."""
-    return says_distributed(state, processor) or not DISTRIBUTING.isdisjoint(state)
+    return has_distributed_mode(state, processor) or not DISTRIBUTING.isdisjoint(state)
 
 
-def says_distributed(state: Mapping[str, Json], processor: str) -> bool:
+def has_distributed_mode(state: Mapping[str, Json], processor: str) -> bool:
     """Whether the `Mode` of a Map says so; AWS looks at nothing else."""
     config: Json = state[processor].get("ProcessorConfig", {})
     return bool(config.get("Mode") == "DISTRIBUTED")
@@ -53,7 +53,7 @@ def compile_concurrency(compiler: Compiler) -> Number:
 
     AWS takes a limit that is written as text, too (recorded).
     """
-    limit = number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
+    limit = compile_number(compiler, "MaxConcurrency", 0, numerals=compiler.profile.aws)
     return constant(0) if limit is None else limit
 
 
@@ -103,18 +103,20 @@ def _iterable(value: Json, objects: bool) -> bool:
     return type(value) is list or (objects and type(value) is dict)
 
 
-def compile_tolerance(compiler: Compiler) -> Callable[[Json, Frame], Tolerance] | None:
+def compile_tolerance(compiler: Compiler) -> Callable[[Json, StateFrame], Tolerance] | None:
     """Compile `ToleratedFailureCount`, `ToleratedFailurePercentage`; None where neither is given.
 
     One failure is too many once it exceeds either bound; an absent bound does not bind.
     """
     aws = compiler.profile.aws
-    count = number(compiler, "ToleratedFailureCount", 0, numerals=aws)
-    share = number(compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=aws)
+    count = compile_number(compiler, "ToleratedFailureCount", 0, numerals=aws)
+    share = compile_number(
+        compiler, "ToleratedFailurePercentage", 0, 100, whole=False, numerals=aws
+    )
     if count is None and share is None:
         return None
 
-    def tolerance(data: Json, frame: Frame) -> Tolerance:
+    def tolerance(data: Json, frame: StateFrame) -> Tolerance:
         most = float("inf") if count is None else count(data, frame)
         part = None if share is None else share(data, frame)
         if aws and count is not None and part is not None:  # there a bound of 0 is none
@@ -129,7 +131,7 @@ def compile_tolerance(compiler: Compiler) -> Callable[[Json, Frame], Tolerance] 
     return tolerance
 
 
-def too_many_failed(last: str = "") -> StateError:
+def tolerance_error(last: str = "") -> StateError:
     """Return the error of a Map in which more iterations failed than it bears.
 
     *last* says what failed last, where the cause may say more than AWS does.

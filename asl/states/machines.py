@@ -7,7 +7,7 @@ from asl.core.values import Json
 from asl.states.base import StateType
 from asl.states.registry import STATE_TYPES, UNKNOWN, type_of
 
-__all__ = ["include_states", "machine_fields", "machines_of", "scoped_states"]
+__all__ = ["include_states", "machine_fields", "nested_machines", "scoped_states"]
 
 TOOL_SCOPES: Final = ("DefaultTools", "ToolCategories")
 """What an included document says of the tools of its states."""
@@ -20,7 +20,7 @@ def machine_fields(kind: StateType) -> tuple[str, ...]:
     return tuple(field for each in STATE_TYPES.values() for field in each.machines)
 
 
-def machines_of(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+def nested_machines(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
     """Yield the machines within a state that are written there, each with the steps to it."""
     for name in machine_fields(type_of(state)):
         held = state.get(name)
@@ -44,7 +44,7 @@ def scoped_states(
         if type(state) is not dict:
             continue  # parameters of a template will fill it in
         yield name, state, scopes
-        for steps, inner in machines_of(state):
+        for steps, inner in nested_machines(state):
             own = steps == ("Template",) and not inner.keys().isdisjoint(TOOL_SCOPES)
             yield from scoped_states(inner, (*scopes, inner) if own else scopes)
 
@@ -56,5 +56,5 @@ def include_states(machine: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
         if type(state) is dict:
             if state.get("Type") == "Include":
                 yield state
-            for _, inner in machines_of(state):
+            for _, inner in nested_machines(state):
                 yield from include_states(inner)

@@ -9,19 +9,19 @@ from asl.expr.frame import Evaluate, constant
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType, expression_text
-from asl.states.blocks import inserts_of
-from asl.states.blocks.progress import compile_following, compile_tracking, counted
-from asl.states.effects import ABSENT, FanOut, Frame
+from asl.states.blocks import compile_inserts
+from asl.states.blocks.progress import compile_following, compile_tracking, record_counts
+from asl.states.effects import ABSENT, FanOut, StateFrame
 from asl.states.iteration import (
     TOLERATING,
     compile_concurrency,
     compile_items,
     compile_tolerance,
+    has_distributed_mode,
     is_distributed,
-    says_distributed,
-    too_many_failed,
+    tolerance_error,
 )
-from asl.states.map_rules import check_map
+from asl.states.map_checks import check_map
 
 
 def compile_map(compiler: Compiler, step: Step) -> None:
@@ -31,12 +31,12 @@ def compile_map(compiler: Compiler, step: Step) -> None:
     distributed = is_distributed(compiler.state, processor)
     step.items = _items(compiler, distributed)
     step.tolerant = not TOLERATING.isdisjoint(compiler.state)
-    if compiler.profile.aws and distributed and not says_distributed(compiler.state, processor):
+    if compiler.profile.aws and distributed and not has_distributed_mode(compiler.state, processor):
         step.items = step.work = _refused
     else:
         step.work = (_distributed if distributed else _inline)(compiler, machine)
     step.progress = compile_tracking(compiler)
-    step.finish = compiler.finish(inserts=inserts_of(compiler))
+    step.finish = compiler.finish(inserts=compile_inserts(compiler))
 
 
 def _refused(data: Json, frame: ExpressionFrame) -> NoReturn:
@@ -82,7 +82,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
     most = MOST_AT_ONCE if compiler.profile.aws else 0
     follow = compile_following(compiler)
 
-    async def work(data: Json, frame: Frame) -> Json:
+    async def work(data: Json, frame: StateFrame) -> Json:
         effective = effective_input(data, frame)
         follows = follow(data, frame)
         at_once = int(limit(effective, frame))
@@ -97,7 +97,7 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
             fan.failed = _tolerating(tolerance(effective, frame)(len(items)))
         joined = await frame.effects.fan_out(frame, fan)
         if follows:
-            counted(frame, len(items) - joined.failed, joined.failed)
+            record_counts(frame, len(items) - joined.failed, joined.failed)
         if not joined.failed:
             return joined.values
         return [value for value in joined.values if value is not ABSENT]
@@ -115,12 +115,16 @@ def _at_once(limit: int, most: int) -> int:
 
 
 def _children(
-    frame: Frame, machine: Machine, items: list[Json], selector: Evaluate | None, effective: Json
-) -> Callable[[int], Frame]:
+    frame: StateFrame,
+    machine: Machine,
+    items: list[Json],
+    selector: Evaluate | None,
+    effective: Json,
+) -> Callable[[int], StateFrame]:
     if selector is None:
         return lambda index: frame.child(index, machine, items[index], items[index])
 
-    def child(index: int) -> Frame:
+    def child(index: int) -> StateFrame:
         made = frame.child(index, machine, None, items[index])
         made.data = selector(effective, made.selector_frame())
         return made
@@ -128,14 +132,14 @@ def _children(
     return child
 
 
-def _tolerating(allowed: float) -> Callable[[Frame, StateError], StateError | None]:
+def _tolerating(allowed: float) -> Callable[[StateFrame, StateError], StateError | None]:
     """Return what counts failed children and fails with too many of them."""
     failures = 0
 
-    def failed(frame: Frame, error: StateError) -> StateError | None:
+    def failed(frame: StateFrame, error: StateError) -> StateError | None:
         nonlocal failures
         failures += 1
-        return too_many_failed() if failures > allowed else None
+        return tolerance_error() if failures > allowed else None
 
     return failed
 

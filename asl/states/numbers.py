@@ -1,18 +1,30 @@
 """Numbers that a state has in its definition or, by the field's Path twin, in its input."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from asl.core import aws_messages
+from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, excerpt, is_integer, is_number
 from asl.expr.frame import Evaluate, Frame
-from asl.states.base import Compiler
+from asl.states.base import Compiler, Node
 
-__all__ = ["AMOUNT", "MAX_SECONDS", "NO_BOUND", "Number", "amount", "number"]
+__all__ = [
+    "AMOUNT",
+    "MAX_SECONDS",
+    "NO_BOUND",
+    "Number",
+    "TimeLimits",
+    "check_time_limits",
+    "compile_number",
+    "compile_time_limits",
+    "parse_amount",
+]
 
 Number = Callable[[Json, Frame], float]
 """`(effective input, frame) -> number`; raises StateError("States.Runtime"), or
@@ -36,7 +48,7 @@ _OUT_OF_BOUNDS = {
 """Fields that AWS words in a way of their own."""
 
 
-def number(
+def compile_number(
     compiler: Compiler,
     field: str,
     least: int,
@@ -123,7 +135,7 @@ def _bounded(evaluate: Evaluate, wanted: _Wanted, unfit: Callable[[Json], StateE
 def _numeral(path: Evaluate, whole: bool) -> Evaluate:
     """Read a number by its text, whether that is a string or not: "2" is whole, 2.0 is not."""
 
-    def number(data: Json, frame: Frame) -> Json:
+    def numeral(data: Json, frame: Frame) -> Json:
         value = path(data, frame)
         text = excerpt(value) if is_number(value) else value
         if type(text) is not str:
@@ -132,10 +144,10 @@ def _numeral(path: Evaluate, whole: bool) -> Evaluate:
             return int(text) if _WHOLE.fullmatch(text) and -(2**63) <= int(text) < 2**63 else text
         return float(text) if _NUMERAL.fullmatch(text) else value
 
-    return number
+    return numeral
 
 
-def amount(value: Json) -> Decimal | None:
+def parse_amount(value: Json) -> Decimal | None:
     """Return an amount of money (`"$2.50"`, `"3"`, `4`), None for any other value.
 
     An amount beyond `NO_BOUND` counts as that: a float holds it.
@@ -144,3 +156,42 @@ def amount(value: Json) -> Decimal | None:
         return min(Decimal(str(value)), Decimal(NO_BOUND)) if value >= 0 else None
     found = re.fullmatch(AMOUNT, value) if type(value) is str else None
     return None if found is None else min(Decimal(found[1]), Decimal(NO_BOUND))
+
+
+TimeLimits: TypeAlias = tuple[float | None, float | None]
+"""Timeout and heartbeat in seconds, None for none."""
+
+
+def compile_time_limits(compiler: Compiler) -> Callable[[Json, Frame], TimeLimits] | None:
+    """Compile `(effective input, frame) -> limits`, None where there are none."""
+    least = 0 if compiler.jsonata else 1  # AWS (observed)
+    timeout = compile_number(compiler, "TimeoutSeconds", least, MAX_SECONDS)
+    heartbeat = compile_number(compiler, "HeartbeatSeconds", least, MAX_SECONDS)
+    if timeout is None and heartbeat is None:
+        return None
+    return lambda data, frame: (
+        None if timeout is None else timeout(data, frame),
+        None if heartbeat is None else heartbeat(data, frame),
+    )
+
+
+def check_time_limits(node: Node) -> Iterator[Finding]:
+    """One form of each limit, a heartbeat shorter than the timeout."""
+    for field in ("TimeoutSeconds", "HeartbeatSeconds"):
+        if field in node.value and f"{field}Path" in node.value:
+            yield Finding(
+                "V-TASK-04",
+                f"'{field}' and '{field}Path' exclude each other",
+                node.at(f"{field}Path"),
+                at_key=True,
+                aws=Wording(aws_messages.at_most_one(field, f"{field}Path"), at=node.pointer),
+            )
+    timeout, heartbeat = node.value.get("TimeoutSeconds"), node.value.get("HeartbeatSeconds")
+    if timeout is None or heartbeat is None:
+        return
+    if is_integer(timeout) and is_integer(heartbeat) and heartbeat >= timeout:
+        yield Finding(
+            "V-TASK-07",
+            f"the heartbeat must be shorter than the timeout of {timeout} seconds",
+            node.at("HeartbeatSeconds"),
+        )

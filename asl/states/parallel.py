@@ -7,9 +7,9 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
-from asl.states.blocks import inserts_of
-from asl.states.blocks.progress import compile_following, compile_tracking, counted
-from asl.states.effects import FanOut, Frame
+from asl.states.blocks import compile_inserts
+from asl.states.blocks.progress import compile_following, compile_tracking, record_counts
+from asl.states.effects import FanOut, StateFrame
 
 
 def compile_parallel(compiler: Compiler, step: Step) -> None:
@@ -19,21 +19,21 @@ def compile_parallel(compiler: Compiler, step: Step) -> None:
 
     follow = compile_following(compiler)
 
-    async def work(data: Json, frame: Frame) -> Json:
+    async def work(data: Json, frame: StateFrame) -> Json:
         follows = follow(data, frame)
         shared = payload(data, frame)
 
-        def child(index: int) -> Frame:
+        def child(index: int) -> StateFrame:
             return frame.child(index, branches[index], shared)
 
         joined = await frame.effects.fan_out(frame, FanOut(len(branches), child))
         if follows:
-            counted(frame, len(branches), 0)
+            record_counts(frame, len(branches), 0)
         return joined.values
 
     step.work = work
     step.progress = compile_tracking(compiler)
-    step.finish = compiler.finish(inserts=inserts_of(compiler))
+    step.finish = compiler.finish(inserts=compile_inserts(compiler))
 
 
 def check_parallel(node: Node) -> Iterator[Finding]:

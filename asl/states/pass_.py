@@ -8,7 +8,7 @@ from asl.expr.frame import Evaluate, constant
 from asl.program import Finish, Step, Work
 from asl.states.base import Compiler, Node, StateType
 from asl.states.blocks.memory import INSERTIONS, compile_read, compile_write
-from asl.states.effects import Frame
+from asl.states.effects import StateFrame
 
 
 def compile_pass(compiler: Compiler, step: Step) -> None:
@@ -38,7 +38,7 @@ def _remembering(compiler: Compiler) -> Work:
     effective = compiler.input()
     template = None if compiler.jsonata else compiler.template("Parameters")
 
-    async def work(raw: Json, frame: Frame) -> Json:
+    async def work(raw: Json, frame: StateFrame) -> Json:
         data = effective(raw, frame)
         if read is not None:
             data, _, _ = await read(data, frame)

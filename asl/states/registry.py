@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
 
-__all__ = ["BUILT_IN", "GROUP", "STATE_TYPES", "UNKNOWN", "Registry", "type_of"]
+__all__ = ["BUILT_IN", "GROUP", "STATE_TYPES", "UNKNOWN", "StateTypeRegistry", "type_of"]
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "Task": "asl.states.task:TASK",
@@ -37,7 +37,7 @@ GROUP: Final = "asl.states"
 """The group of entry points that add state types; the value of each is a `StateType`."""
 
 
-class Registry(Mapping[str, StateType]):
+class StateTypeRegistry(Mapping[str, StateType]):
     """State types by name.
 
     Installed packages are searched once, when a name is unknown or all types are listed, so that a
@@ -185,7 +185,7 @@ def _guarded(added: StateType) -> StateType:
     return replace(added, check=check, compile=compile)
 
 
-STATE_TYPES: Final = Registry(BUILT_IN)
+STATE_TYPES: Final = StateTypeRegistry(BUILT_IN)
 """The state types."""
 
 

@@ -15,8 +15,8 @@ __all__ = [
     "free_fields",
     "inert_fields",
     "known_fields",
+    "resolve_schema",
     "typed_fields",
-    "written",
 ]
 
 URN: Final = "urn:asl:schema:"
@@ -35,7 +35,7 @@ def _files() -> Mapping[str, Schema]:
     return {**{schema["$id"]: schema for schema in schemas}, **singles}
 
 
-def written(reference: str) -> Schema:
+def resolve_schema(reference: str) -> Schema:
     """Return the schema that a reference leads to, as it is written.
 
     Args:
@@ -57,13 +57,13 @@ def written(reference: str) -> Schema:
 @cache
 def known_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema names: `known_fields("states:Task")`."""
-    return frozenset(written(URN + name)["properties"])
+    return frozenset(resolve_schema(URN + name)["properties"])
 
 
 @cache
 def inert_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema marks as without effect on a run (`x-inert`)."""
-    properties = written(URN + name)["properties"]
+    properties = resolve_schema(URN + name)["properties"]
     return frozenset(field for field, schema in properties.items() if "x-inert" in schema)
 
 
@@ -75,7 +75,7 @@ def foreign_fields(name: str, kind: str) -> frozenset[str]:
         name: The schema of the block: `blocks:Progress`.
         kind: The name of a state type.
     """
-    properties = written(URN + name)["properties"]
+    properties = resolve_schema(URN + name)["properties"]
     return frozenset(
         field
         for field, schema in properties.items()
@@ -90,7 +90,7 @@ def typed_fields(name: str) -> Mapping[str, tuple[str, ...]]:
     Args:
         name: The schema of the object: `blocks:GuardrailRule`.
     """
-    properties = written(URN + name)["properties"]
+    properties = resolve_schema(URN + name)["properties"]
     types = {field: schema["x-type"] for field, schema in properties.items() if "x-type" in schema}
     return {
         kind: tuple(field for field in types if types[field] == kind) for kind in types.values()

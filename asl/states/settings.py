@@ -1,6 +1,7 @@
 """Fields of agent-native states as they are once their expressions have been evaluated (3.9)."""
 
 from collections.abc import Callable, Collection, Mapping
+from math import inf
 from typing import Any
 
 from asl.core.errors import EvaluationFailed, ExpressionFault, StateError
@@ -8,10 +9,10 @@ from asl.core.values import Json, excerpt, is_integer, is_number
 from asl.expr.paths import Path, parse_reference_path
 from asl.expr.times import parse_duration
 
-__all__ = ["Settings"]
+__all__ = ["BlockSettings", "invalid_field", "read_duration"]
 
 
-class Settings:
+class BlockSettings:
     """The values of some fields; one that is null counts as absent.
 
     A value that a field does not take raises StateError("States.Runtime"), in JSONata
@@ -136,9 +137,9 @@ class Settings:
         )
         return [] if found is None else found
 
-    def block_of(self, field: str) -> "Settings":
+    def block_of(self, field: str) -> "BlockSettings":
         """Return the fields of an object, whose errors name it, too."""
-        return Settings(self.members(field), self.jsonata, f"{self.block}{field}.", self.state)
+        return BlockSettings(self.members(field), self.jsonata, f"{self.block}{field}.", self.state)
 
     def unfit(self, field: str, wanted: str) -> StateError:
         """Return the error of a field that has not the value which is *wanted*."""
@@ -191,3 +192,35 @@ def _is_share(value: Json) -> bool:
 
 def _is_object(value: Json) -> bool:
     return type(value) is dict
+
+
+MAX_WAIT = 1e10
+"""Seconds that a duration may come to: some 300 years."""
+
+
+def read_duration(
+    field: str, value: Json, *, positive: bool = False, allow_never: bool = False
+) -> float:
+    """Return the seconds of a duration in *field*; raises StateError("States.InvalidTTL").
+
+    What is longer than anybody waits raises StateError("States.Runtime"); where `never` is allowed
+    it is infinite, too.
+    """
+    try:
+        if type(value) not in (str, int, float):
+            raise invalid_field(field, "a duration", value, "States.InvalidTTL")
+        seconds = parse_duration(value, allow_never=allow_never)
+    except ExpressionFault as fault:
+        raise StateError("States.InvalidTTL", f"{field}: {fault}") from None
+    if seconds > MAX_WAIT and allow_never:
+        return inf
+    if seconds > MAX_WAIT or (positive and seconds == 0):
+        raise StateError("States.Runtime", f"{field}: nobody waits for {value!r}")
+    return seconds
+
+
+def invalid_field(
+    field: str, wanted: str, found: Json, error: str = "States.Runtime"
+) -> StateError:
+    """Return the error of a field that came to something else than *wanted*."""
+    return StateError(error, f"{field} is {wanted}, not {excerpt(found, 200)}")

@@ -8,14 +8,20 @@ from asl.core.values import Json, type_name
 from asl.expr.frame import Evaluate
 from asl.program import Step, Work
 from asl.states.base import Compiler, Node, StateType
-from asl.states.blocks import AGENT_BLOCKS, details_of, inserts_of, reads_memory, wraps_of
+from asl.states.blocks import (
+    AGENT_BLOCKS,
+    compile_details,
+    compile_inserts,
+    find_wraps,
+    reads_memory,
+)
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import compile_call
 from asl.states.blocks.feedback import compile_feedback
 from asl.states.blocks.memory import INSERTIONS
-from asl.states.calls import Handover, Invocation, Options, Target
-from asl.states.effects import Frame
-from asl.states.limits import check_limits, compile_limits
+from asl.states.calls import CallOptions, Handover, Invocation, Target
+from asl.states.effects import StateFrame
+from asl.states.numbers import check_time_limits, compile_time_limits
 
 
 def compile_task(compiler: Compiler, step: Step) -> None:
@@ -26,14 +32,14 @@ def compile_task(compiler: Compiler, step: Step) -> None:
     step.payload = None if reads_memory(compiler.state) else payload
     step.resource = compiler.state.get("Resource")
     limits = step.limits = _options(compiler, effective_input)
-    wraps = list(wraps_of(compiler.state))
+    wraps = list(find_wraps(compiler.state))
     if wraps:
         step.work = compile_call(compiler, target, limits, iter(wraps))
     else:
         step.work = _work(target, payload, limits)
         step.call = target if limits is None and not _answered_later(target) else None
-    step.finish = compiler.finish(inserts=inserts_of(compiler))
-    step.details = details_of(compiler)
+    step.finish = compiler.finish(inserts=compile_inserts(compiler))
+    step.details = compile_details(compiler)
     step.redact = compile_redaction(compiler)
     step.feedback = compile_feedback(compiler)
 
@@ -43,22 +49,22 @@ def _target(compiler: Compiler) -> Target:
     return Target(kind, compiler.state[kind.capitalize()], compiler.name)
 
 
-_Options = Callable[[Json, Frame], Options]
+_Options = Callable[[Json, StateFrame], CallOptions]
 
 
 def _options(compiler: Compiler, effective_input: Evaluate) -> _Options | None:
-    limits = compile_limits(compiler)
+    limits = compile_time_limits(compiler)
     credentials = compiler.template("Credentials") if "Resource" in compiler.state else None
     if limits is None and credentials is None:
         return None
     # AWS gives a timed-out task no cause (recorded).
     state = None if compiler.profile.aws else compiler.name
 
-    def options(raw: Json, frame: Frame) -> Options:
+    def options(raw: Json, frame: StateFrame) -> CallOptions:
         data = effective_input(raw, frame)
         timeout, heartbeat = (None, None) if limits is None else limits(data, frame)
         given = None if credentials is None else credentials(data, frame)
-        return Options(timeout, heartbeat, state, given)
+        return CallOptions(timeout, heartbeat, state, given)
 
     return options
 
@@ -92,7 +98,7 @@ COMPUTED = ("$.", "$$", "{%")
 def check_task(node: Node) -> Iterator[Finding]:
     """One target, one form of each limit, a heartbeat shorter than the timeout."""
     yield from _check_target(node)
-    yield from check_limits(node)
+    yield from check_time_limits(node)
     if "Credentials" in node.value and "Resource" not in node.value:
         yield Finding(
             "V-TASK-06",

@@ -10,8 +10,8 @@ from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import Instant, epoch, instant, instant_of_java, seconds_of
 from asl.program import Step
 from asl.states.base import Compiler, Node, Outline, StateType, expression_text
-from asl.states.effects import Frame as StateFrame
-from asl.states.numbers import number
+from asl.states.effects import StateFrame
+from asl.states.numbers import compile_number
 
 MAX_DELAY = 2_147_483_647
 """Seconds that a Wait may last; recorded AWS runs fail beyond it."""
@@ -40,7 +40,9 @@ def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
     """Return `(effective input, frame) -> wake time` in epoch seconds."""
     state = compiler.state
     if "Seconds" in state:
-        seconds = number(compiler, "Seconds", 0)  # computed, it may be more than a written one
+        seconds = compile_number(
+            compiler, "Seconds", 0
+        )  # computed, it may be more than a written one
         assert seconds is not None
         return lambda data, frame: frame.now + seconds(data, frame)
     if "SecondsPath" in state:

@@ -6,9 +6,9 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json, type_name
 from asl.program import Step
-from asl.states.base import Compiler, Node, StateType, text_of
-from asl.states.durations import duration
-from asl.states.effects import ChildWorkflow, Frame
+from asl.states.base import Compiler, Node, StateType, describe_field
+from asl.states.effects import ChildWorkflow, StateFrame
+from asl.states.settings import read_duration
 
 
 def compile_workflow_state(compiler: Compiler, step: Step) -> None:
@@ -19,7 +19,7 @@ def compile_workflow_state(compiler: Compiler, step: Step) -> None:
     workflow_id, timeout = compiler.scalar("WorkflowId"), compiler.scalar("Timeout")
     assert workflow_id is not None
 
-    async def work(raw: Json, frame: Frame) -> Json:
+    async def work(raw: Json, frame: StateFrame) -> Json:
         data = effective_input(raw, frame)
         workflow = workflow_id(data, frame)
         if type(workflow) is not str or not workflow:
@@ -29,7 +29,7 @@ def compile_workflow_state(compiler: Compiler, step: Step) -> None:
             workflow,
             frame.child_name,
             payload(raw, frame) if given is None else given(data, frame),
-            None if timeout is None else duration("Timeout", timeout(data, frame)),
+            None if timeout is None else read_duration("Timeout", timeout(data, frame)),
         )
         details = {"workflowId": workflow, "execution": child.name, "input": child.data}
         frame.note("WorkflowStarted", details)
@@ -49,5 +49,5 @@ WORKFLOW = StateType(
     compile_workflow_state,
     check_workflow,
     effect=True,
-    describe=text_of("WorkflowId"),
+    describe=describe_field("WorkflowId"),
 )

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import asl
 from asl.core.values import compact
 from asl.core.work import WorkLimits, WorkMeter
-from asl.states.blocks.personal import KINDS, SHAPES, Span, personal_finder
+from asl.states.blocks.pii import KINDS, SHAPES, TextSpan, personal_finder
 
 FIND = personal_finder(KINDS)
 
 
-def find_personal(text: str) -> list[Span]:
+def find_personal(text: str) -> list[TextSpan]:
     return FIND(text, WorkMeter(WorkLimits(steps=10_000_000)).spend)
 
 

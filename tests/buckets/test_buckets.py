@@ -10,7 +10,7 @@ import pytest
 import asl
 from asl.buckets import as_bucket, bind_buckets
 from asl.core.errors import AslError
-from asl.states.objects import Bucket, ObjectFault
+from asl.states.map_data import Bucket, ObjectFault
 
 pytestmark = pytest.mark.quick
 

@@ -16,7 +16,7 @@ from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import compact, json_equal
 from asl.expr.contenox.texts import template_text
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 Json = Any
 Script = Callable[[str, int], Json]
@@ -79,7 +79,7 @@ def names(machine: Mapping[str, Json], field: str) -> Iterator[str]:
     for state in machine["States"].values():
         if field in state:
             yield str(state[field])
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             yield from names(inner, field)
 
 
@@ -627,7 +627,7 @@ class Places:
             given = each.get("Arguments")
             if isinstance(given, dict) and isinstance(given.get("provider"), str):
                 asked.add(plain(given["provider"]))
-            for steps, inner in machines_of(each):
+            for steps, inner in nested_machines(each):
                 apart = inner.get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED"
                 way = at + "".join(f"/{step}" for step in steps)
                 asked |= self._machine(inner, way, name if around or apart else None)

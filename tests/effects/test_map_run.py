@@ -171,7 +171,7 @@ def test_results_reach_the_file_while_children_run(tmp_path: Path) -> None:
 
 def test_a_large_result_goes_on_in_another_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """The manifest has all of them, each is complete by itself."""
-    monkeypatch.setattr("asl.states.results.LARGEST", 100_000)
+    monkeypatch.setattr("asl.states.map_results.LARGEST", 100_000)
     bucket: dict[str, str | bytes] = {"rows": "1\n" * 300}
     states = {"Fill": {"Type": "Pass", "Result": "x" * 1000, "End": True}}
     document = distributed(

@@ -18,12 +18,12 @@ from asl.states.effects import (
     ChildWorkflow,
     FanIn,
     FanOut,
-    Frame,
     Question,
     Record,
     ServiceCall,
+    StateFrame,
 )
-from asl.states.objects import Bucket, ObjectFault
+from asl.states.map_data import Bucket, ObjectFault
 
 Interpret = Callable[[Any], Coroutine[Any, Any, Any]]
 Agent = Callable[[Any], Any]
@@ -87,7 +87,7 @@ class ForeignEffects:
     def record(self, record: Record) -> None:
         self.history.append(record)
 
-    async def call(self, at: Frame, effect: CallEffect) -> Any:
+    async def call(self, at: StateFrame, effect: CallEffect) -> Any:
         at.count_effect()
         await At(self.runtime.time + 1)  # every call takes a second
         at.now = self.runtime.time
@@ -99,20 +99,20 @@ class ForeignEffects:
             case ServiceCall(service):
                 raise StateError("Foreign.NoService", service)
 
-    async def timer(self, at: Frame, when: float) -> None:
+    async def timer(self, at: StateFrame, when: float) -> None:
         at.count_effect()
         await At(when)
         at.now = self.runtime.time
 
-    async def request(self, at: Frame, question: Question) -> Any:
+    async def request(self, at: StateFrame, question: Question) -> Any:
         at.count_effect()
         return {"record": {"approval": "approve"}, "goto": None}
 
-    async def child(self, at: Frame, child: ChildWorkflow) -> Any:
+    async def child(self, at: StateFrame, child: ChildWorkflow) -> Any:
         at.count_effect()
         return {"ran": child.workflow, "with": child.data}
 
-    async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
+    async def fan_out(self, at: StateFrame, fan: FanOut) -> FanIn:
         at.count_effect()
         at.begin_fork()
         results: dict[int, Any] = {}
@@ -129,12 +129,12 @@ class ForeignEffects:
             raise failures[0]
         return FanIn([results[index] for index in range(fan.length)], 0)
 
-    async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Any:
+    async def checkpoint(self, at: StateFrame, saving: CheckpointRequest) -> Any:
         at.count_effect()
         self.saved.append(saving.name)
         return saving.leave({"checkpoint": {"id": "1"}})
 
-    async def yield_(self, at: Frame) -> None:
+    async def yield_(self, at: StateFrame) -> None:
         await At(self.runtime.time)
         at.now = self.runtime.time
 

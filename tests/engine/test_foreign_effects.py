@@ -129,5 +129,5 @@ def test_the_foreign_effects_are_foreign() -> None:
         "asl.core.errors",
         "asl.states.calls",
         "asl.states.effects",
-        "asl.states.objects",
+        "asl.states.map_data",
     }

@@ -6,13 +6,20 @@ from io import BytesIO
 
 import pytest
 
-from asl.states.items.base import MAX_ITEM, Fault, Outline
+from asl.states.items.base import (
+    FREE,
+    MAX_ITEM,
+    MAX_RATIO,
+    UNPACK_BLOCK,
+    DataFault,
+    DataFormat,
+    GzipReader,
+)
 from asl.states.items.csv_file import MAX_LINE, read_csv
 from asl.states.items.json_file import read_json
-from asl.states.items.json_lines import read_json_lines
-from asl.states.items.packed import BLOCK, FREE, MAX_RATIO, Unpacked
+from asl.states.items.lines import read_json_lines
 
-FORM = Outline(longest=262_144)
+FORM = DataFormat(longest=262_144)
 READERS = [read_csv, read_json, read_json_lines]
 
 
@@ -26,20 +33,20 @@ def packed(content: bytes, times: int = 1) -> BytesIO:
 def test_gzip_unpacks_in_proportion(read: object, content: bytes) -> None:
     """No reader gets more than the ratio allows of 5 MB that are packed in 5 kB."""
     file = packed(content, 5_000_000 // len(content))
-    unpacked = Unpacked(file)
-    with pytest.raises(Fault):
+    unpacked = GzipReader(file)
+    with pytest.raises(DataFault):
         for _ in read(unpacked, FORM):  # type: ignore[operator]
             pass
-    assert unpacked.size <= FREE + MAX_RATIO * len(file.getvalue()) + BLOCK
+    assert unpacked.size <= FREE + MAX_RATIO * len(file.getvalue()) + UNPACK_BLOCK
 
 
 def test_gzip_of_usual_text_is_read() -> None:
     """Regular data of a usual size and its members are read to the end."""
     lines = b"".join(b'{"id": %d, "name": "item %d"}\n' % (i, i * 7919) for i in range(50_000))
-    found = list(read_json_lines(Unpacked(packed(lines)), FORM))
+    found = list(read_json_lines(GzipReader(packed(lines)), FORM))
     assert found[49_999] == {"id": 49_999, "name": f"item {49_999 * 7919}"}
     two = BytesIO(gzip.compress(b"1\n") + gzip.compress(b"2\n"))
-    assert list(read_json_lines(Unpacked(two), FORM)) == [1, 2]
+    assert list(read_json_lines(GzipReader(two), FORM)) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,7 @@ def test_gzip_of_usual_text_is_read() -> None:
 def test_blank_lines_are_bounded(read: object, blank: bytes) -> None:
     """Blank lines in succession end in a fault instead of holding the event loop."""
     content = b"a\n" + blank * 1_200_000
-    with pytest.raises(Fault):
+    with pytest.raises(DataFault):
         list(read(BytesIO(content), FORM))  # type: ignore[operator]
 
 
@@ -84,7 +91,7 @@ def test_parquet_lists_are_bounded() -> None:
     lists = pa.ListArray.from_arrays([0, 11_000_000], values)
     file = BytesIO()
     parquet.write_table(pa.table({"a": lists}), file, compression="zstd")
-    with pytest.raises(Fault, match="lists of more than"):
+    with pytest.raises(DataFault, match="lists of more than"):
         next(read_parquet(BytesIO(file.getvalue()), FORM))
 
 
@@ -95,8 +102,8 @@ def test_csv_rows_of_marks_take_memory_in_proportion(mark: bytes, before: bytes)
     content = b"a,b\n1," + before + mark * (1_000_000 // len(mark)) + b"\n"
     tracemalloc.start()
     try:
-        with pytest.raises(Fault):
-            list(read_csv(BytesIO(content), Outline()))
+        with pytest.raises(DataFault):
+            list(read_csv(BytesIO(content), DataFormat()))
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -106,8 +113,8 @@ def test_csv_rows_of_marks_take_memory_in_proportion(mark: bytes, before: bytes)
 def test_csv_lines_are_bounded() -> None:
     """A line of a size that no row needs is refused before its marks are looked at."""
     content = b"a,b\n1," + b'""' * (MAX_LINE // 2) + b"\n"
-    with pytest.raises(Fault, match=f"longer than {MAX_LINE} bytes"):
-        list(read_csv(BytesIO(content), Outline()))
+    with pytest.raises(DataFault, match=f"longer than {MAX_LINE} bytes"):
+        list(read_csv(BytesIO(content), DataFormat()))
 
 
 @pytest.mark.parametrize("character", ["x", "\u00e9", "\U0001f600"])
@@ -118,15 +125,15 @@ def test_one_item_takes_memory_in_proportion(read: object, character: str, last:
     text = character * (MAX_ITEM // 8 // len(character.encode())) + last
     content = f'["{text}"]'.encode()
     assert _most_memory(read, content) < 24 * len(content)
-    with pytest.raises(Fault, match=f"{MAX_ITEM} bytes"):
-        list(read(BytesIO(b'["' + b"x" * (2 * MAX_ITEM) + b'"]'), Outline()))  # type: ignore[operator]
+    with pytest.raises(DataFault, match=f"{MAX_ITEM} bytes"):
+        list(read(BytesIO(b'["' + b"x" * (2 * MAX_ITEM) + b'"]'), DataFormat()))  # type: ignore[operator]
 
 
 def _most_memory(read: object, content: bytes) -> int:
     """Return the most bytes that are allocated at a time while a file is read."""
     tracemalloc.start()
     try:
-        assert list(read(BytesIO(content), Outline()))  # type: ignore[operator]
+        assert list(read(BytesIO(content), DataFormat()))  # type: ignore[operator]
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -154,10 +161,10 @@ def test_parquet_schemas_are_bounded_before_they_are_read() -> None:
 
     assert list(read_parquet(BytesIO(_parquet_of(20)), FORM)) == []
     assert list(read_parquet(BytesIO(_parquet_of(1000)), FORM)) == []
-    with pytest.raises(Fault, match=f"more than {MAX_ELEMENTS} columns"):
+    with pytest.raises(DataFault, match=f"more than {MAX_ELEMENTS} columns"):
         list(read_parquet(BytesIO(_parquet_of(MAX_ELEMENTS)), FORM))
     long = b"PAR1" + (MAX_FOOTER + 1).to_bytes(4, "little") + b"PAR1"
-    with pytest.raises(Fault, match=f"longer than {MAX_FOOTER} bytes"):
+    with pytest.raises(DataFault, match=f"longer than {MAX_FOOTER} bytes"):
         list(read_parquet(BytesIO(long), FORM))
 
 
@@ -166,7 +173,7 @@ def test_parquet_without_a_footer_is_refused(content: bytes) -> None:
     pytest.importorskip("pyarrow")
     from asl.states.items.parquet_file import read_parquet
 
-    with pytest.raises(Fault, match=r"no Parquet that can be read|the footer|longer than"):
+    with pytest.raises(DataFault, match=r"no Parquet that can be read|the footer|longer than"):
         list(read_parquet(BytesIO(content), FORM))
 
 
@@ -175,5 +182,5 @@ def test_parquet_in_gzip_is_refused() -> None:
     pytest.importorskip("pyarrow")
     from asl.states.items.parquet_file import read_parquet
 
-    with pytest.raises(Fault, match="not packed once more"):
-        list(read_parquet(Unpacked(packed(_parquet_of(20))), FORM))  # type: ignore[arg-type]
+    with pytest.raises(DataFault, match="not packed once more"):
+        list(read_parquet(GzipReader(packed(_parquet_of(20))), FORM))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from pyarrow.parquet import ParquetFile, write_table
 
 import asl
 from asl.checks import execution
-from asl.states.items import Fault, Outline
+from asl.states.items import DataFault, DataFormat
 from asl.states.items.parquet_file import read_parquet
 
 Json = Any
@@ -28,7 +28,7 @@ def packed(columns: dict[str, Any], **how: Any) -> bytes:
 
 
 def rows(content: bytes) -> list[Json]:
-    return list(read_parquet(io.BytesIO(content), Outline()))
+    return list(read_parquet(io.BytesIO(content), DataFormat()))
 
 
 def document(**config: Json) -> Json:
@@ -98,9 +98,9 @@ def test_rows_are_read_as_they_are_asked_for() -> None:
     content = bytearray(packed({"n": list(range(1000))}, row_group_size=500))
     second = ParquetFile(io.BytesIO(content)).metadata.row_group(1).column(0).data_page_offset
     content[second : second + 8] = b"\xff" * 8
-    taken = read_parquet(io.BytesIO(bytes(content)), Outline())
+    taken = read_parquet(io.BytesIO(bytes(content)), DataFormat())
     assert next(taken) == {"n": 0}
-    with pytest.raises(Fault, match="no Parquet that can be read"):
+    with pytest.raises(DataFault, match="no Parquet that can be read"):
         list(taken)
 
 
@@ -112,7 +112,7 @@ def test_a_damaged_file_is_a_fault(changes: list[tuple[int, int]]) -> None:
         content[at] = byte
     try:
         rows(bytes(content))
-    except Fault as fault:
+    except DataFault as fault:
         assert fault.place
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asl.states.items import Fault, Outline
+from asl.states.items import DataFault, DataFormat
 from asl.states.items import parquet_file as module
 from asl.states.items.parquet_file import MAX_CELLS, MAX_PAGE, read_parquet
 from tests.items import parquet_writer as write
@@ -20,7 +20,7 @@ ONE_RUN = run(0, 10)
 
 
 def rows(content: bytes) -> list[Any]:
-    return list(read_parquet(BytesIO(content), Outline(longest=262_144)))
+    return list(read_parquet(BytesIO(content), DataFormat(longest=262_144)))
 
 
 def packed(body: bytes, codec: str) -> bytes:
@@ -120,7 +120,7 @@ FALSE = {
 def test_a_page_that_announces_too_much_is_a_fault(name: str) -> None:
     """Its place is named, and the library allocates nothing of what is announced."""
     before = pa.total_allocated_bytes()
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(DataFault) as fault:
         rows(FALSE[name])
     assert fault.value.place
     assert "malloc" not in fault.value.message
@@ -149,5 +149,5 @@ def test_values_that_json_does_not_have() -> None:
     made = BytesIO()
     kind = pa.map_(pa.list_(pa.int8()), pa.int8())
     write_table(pa.table({"x": pa.array([[([1], 1)]], kind)}), made)
-    with pytest.raises(Fault, match="keys of a map"):
+    with pytest.raises(DataFault, match="keys of a map"):
         rows(made.getvalue())

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from asl.buckets import as_bucket
 from asl.core.errors import StateError
-from asl.states.batches import batches
-from asl.states.items import READERS, Fault, Outline
+from asl.states.item_sources import make_batches
+from asl.states.items import READERS, DataFault, DataFormat
 from asl.states.items.dataset import MAX_MANIFEST, Dataset
 
 Json = Any
@@ -42,11 +42,11 @@ class Dribble(io.RawIOBase):
 
 
 def items(kind: str, content: bytes, **form: Any) -> list[Json]:
-    return list(READERS[kind](io.BytesIO(content), Outline(**form)))
+    return list(READERS[kind](io.BytesIO(content), DataFormat(**form)))
 
 
-def fault(kind: str, content: bytes, **form: Any) -> Fault:
-    with pytest.raises(Fault) as caught:
+def fault(kind: str, content: bytes, **form: Any) -> DataFault:
+    with pytest.raises(DataFault) as caught:
         items(kind, content, **form)
     return caught.value
 
@@ -66,7 +66,7 @@ def test_json_lines_read_back(written: list[Json], sizes: list[int], last: bool)
     """Whatever the size of the blocks that come, and whether the last line has an end."""
     text = "\n".join(json.dumps(value, ensure_ascii=False) for value in written) + "\n" * last
     file: Any = Dribble(text.encode(), sizes)
-    assert list(READERS["JSONL"](file, Outline())) == written
+    assert list(READERS["JSONL"](file, DataFormat())) == written
 
 
 fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\\"))
@@ -88,7 +88,7 @@ def test_csv_reads_back(
     cut = [row[: len(names)] for row in rows]
     writer.writerows(cut)
     file: Any = Dribble(text.getvalue().encode(), sizes)
-    read = list(READERS["CSV"](file, Outline(delimiter=delimiter)))
+    read = list(READERS["CSV"](file, DataFormat(delimiter=delimiter)))
     assert read == [dict(zip(names, row, strict=True)) for row in cut]
 
 
@@ -97,7 +97,7 @@ def test_batches_hold_the_items_in_their_order(
     given_items: list[Json], most: int, size: int | None
 ) -> None:
     """All of them, no batch empty, none beyond its bounds but a single item."""
-    made = list(batches(iter(given_items), most, size or 2**53, {"BatchInput": 1}))
+    made = list(make_batches(iter(given_items), most, size or 2**53, {"BatchInput": 1}))
     assert [item for batch in made for item in batch["Items"]] == given_items
     for batch in made:
         assert 1 <= len(batch["Items"]) <= most
@@ -117,7 +117,7 @@ def test_batches_are_drawn_as_they_are_needed(given_items: list[Json], most: int
             yield item
 
     taken = 0
-    for batch in batches(counted(), most, 2**53, {}):
+    for batch in make_batches(counted(), most, 2**53, {}):
         taken += len(batch["Items"])
         assert drawn == taken
 
@@ -166,8 +166,8 @@ def test_a_fault_has_a_place(kind: str, content: bytes, place: str) -> None:
 def test_a_line_without_end_is_refused(kind: str, sizes: list[int]) -> None:
     """It is not read as a whole first."""
     file: Any = Dribble(b"0\n1\n" + b"2" * 100_000, sizes)
-    with pytest.raises(Fault, match="longer than 500 bytes") as caught:
-        list(READERS[kind](file, Outline(headers=("a",), longest=500)))
+    with pytest.raises(DataFault, match="longer than 500 bytes") as caught:
+        list(READERS[kind](file, DataFormat(headers=("a",), longest=500)))
     assert caught.value.place == "line 3"
     assert file.taken <= 2 * 500 + 1000 + 4
 
@@ -178,7 +178,7 @@ def test_a_line_without_end_is_refused(kind: str, sizes: list[int]) -> None:
 def test_reading_is_lazy(kind: str, line: bytes) -> None:
     """The first items of a large file cost one block of it."""
     file: Any = Dribble(line * 1_000_000, [1 << 18])
-    reader = READERS[kind](file, Outline())
+    reader = READERS[kind](file, DataFormat())
     next(reader)
     next(reader)
     assert file.taken <= 1 << 18
@@ -318,12 +318,12 @@ def test_large_json_is_read_as_small_json(
     content: bytes, pointer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A JSON file that is read as a stream has the items of one that is read as a whole."""
-    form = Outline(pointer=pointer)
+    form = DataFormat(pointer=pointer)
 
     def outcome() -> Any:
         try:
             return list(READERS["JSON"](io.BytesIO(content), form))
-        except Fault as fault:
+        except DataFault as fault:
             return str(fault.message).startswith("no JSON") or fault.args
 
     whole = outcome()
@@ -339,27 +339,27 @@ def test_json_stream_is_lazy_and_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("asl.states.items.json_file.SMALL", 100)
     monkeypatch.setattr("asl.states.items.json_stream.BLOCK", 100)
     file = io.BytesIO(b"[" + b'{"a": 1},' * 1_000 + b"{}]")
-    assert next(READERS["JSON"](file, Outline(longest=1_000))) == {"a": 1}
+    assert next(READERS["JSON"](file, DataFormat(longest=1_000))) == {"a": 1}
     assert file.tell() < 500
     for large in (b'["' + b"x" * 5_000 + b'"]', b"[" + b" " * 5_000 + b"1]"):
-        with pytest.raises(Fault, match="more than 1000 bytes"):
-            list(READERS["JSON"](io.BytesIO(large), Outline(longest=1_000)))
+        with pytest.raises(DataFault, match="more than 1000 bytes"):
+            list(READERS["JSON"](io.BytesIO(large), DataFormat(longest=1_000)))
     monkeypatch.setattr("asl.states.items.json_stream.MAX_VALUES", 100)
-    with pytest.raises(Fault, match="100 values"):
-        list(READERS["JSON"](io.BytesIO(b"[[" + b"[]," * 300 + b"[]]]"), Outline()))
+    with pytest.raises(DataFault, match="100 values"):
+        list(READERS["JSON"](io.BytesIO(b"[[" + b"[]," * 300 + b"[]]]"), DataFormat()))
 
 
 def test_json_lines_bound_the_values_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of very many values is refused before it is built."""
     monkeypatch.setattr("asl.states.items.base.MAX_VALUES", 5_000)
     line = b"[" + b"[]," * 5_000 + b"1]"
-    with pytest.raises(Fault, match="5000 values"):
-        list(READERS["JSONL"](io.BytesIO(line), Outline()))
+    with pytest.raises(DataFault, match="5000 values"):
+        list(READERS["JSONL"](io.BytesIO(line), DataFormat()))
 
 
 @pytest.mark.parametrize("content", [b"a,b\n" + b"," * 2_000, b"a,b\n" + b'"x\n",' * 2_000 + b"1"])
 def test_csv_rows_are_bounded(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of very many columns is refused, also one of many lines."""
     monkeypatch.setattr("asl.states.items.csv_file.MAX_COLUMNS", 1_000)
-    with pytest.raises(Fault, match="1000 columns"):
-        list(READERS["CSV"](io.BytesIO(content), Outline()))
+    with pytest.raises(DataFault, match="1000 columns"):
+        list(READERS["CSV"](io.BytesIO(content), DataFormat()))

@@ -13,7 +13,7 @@ import pytest
 
 import asl
 from asl.core.document import Document
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 from tests.examples import sampled
 from tests.reality.codemie import cases, plain, run
 
@@ -66,7 +66,7 @@ def machines(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
         machine = todo.pop()
         for name, state in machine["States"].items():
             yield name, state
-            todo += [inner for _, inner in machines_of(state)]
+            todo += [inner for _, inner in nested_machines(state)]
 
 
 @pytest.mark.parametrize("file", sampled(ACCEPTED, 3))

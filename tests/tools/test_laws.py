@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import asl
 from asl.effects.tools.bounds import CallBounds
-from asl.states.blocks.policy import Policy, overlaid
+from asl.states.blocks.tool_policy import ToolPolicy, overlay
 from asl.states.errors import RaisedError
 
 from .workflows import task
@@ -27,7 +27,7 @@ CATEGORIES = {"web": ["a", "x/*"]}
 
 def used(blocks: list[Json]) -> set[str]:
     """Return the tools that all policies let through."""
-    policies = [Policy(block, CATEGORIES) for block in blocks]
+    policies = [ToolPolicy(block, CATEGORIES) for block in blocks]
     return {
         name
         for name in NAMES
@@ -45,7 +45,7 @@ def test_rights_shrink_with_each_level(levels: list[Json], more: Json) -> None:
 def test_what_is_denied_stays_denied(below: Json, above: Json) -> None:
     """A state cannot take back what its document denies; without a list of its own it has that."""
     denied = set(NAMES) - used([{k: v for k, v in below.items() if k.startswith("Denied")}])
-    over = overlaid(below, above)
+    over = overlay(below, above)
     assert over is not None
     assert not denied & used([over])
     if "Allowed" not in above:
@@ -120,7 +120,7 @@ def test_no_path_leads_out(tmp_path_factory: Any, steps: list[str], absolute: bo
     path = "/".join(steps)
     if absolute:
         path = f"{root}/{path}"
-    files = Policy({"FileSystem": {"AllowedPaths": ["./data/**"]}}, {}).files
+    files = ToolPolicy({"FileSystem": {"AllowedPaths": ["./data/**"]}}, {}).files
     assert files is not None
     try:
         CallBounds("t", (), [files], str(root)).path(path, reading=True)

@@ -20,7 +20,7 @@ import pytest
 import asl
 from asl.agents import HttpAgent, McpServer, ModelAgent, ProcessAgent
 from asl.effects.tools.bounds import CallBounds
-from asl.states.blocks.policy import Reach
+from asl.states.blocks.tool_policy import AccessBounds
 from asl.states.errors import RaisedError
 
 from ..agents.servers import Exchange, HttpServer, serving
@@ -214,7 +214,7 @@ def test_only_denied_domains() -> None:
 
 def within(domains: Json) -> CallBounds:
     """Return the bounds of a call by a policy of hosts."""
-    reach = Reach.of_hosts({"Domains": domains})
+    reach = AccessBounds.of_hosts({"Domains": domains})
     assert reach is not None
     return CallBounds("t", [reach], [], None)
 
@@ -595,7 +595,7 @@ def test_a_larger_file_is_refused(folder: Path) -> None:
 
 def test_paths_of_a_program_begin_in_its_folder(folder: Path) -> None:
     """Its own, and those of the policy."""
-    reach = Reach.of_files({"FileSystem": {"AllowedPaths": ["./*.txt"]}})
+    reach = AccessBounds.of_files({"FileSystem": {"AllowedPaths": ["./*.txt"]}})
     assert reach is not None
     bounds = CallBounds("t", [], [reach], str(folder / "data"))
     bounds.check({"path": "a.txt"})

@@ -34,7 +34,7 @@ from asl.conformance.drafts.facts import (
 from asl.core.values import Json
 from asl.graphs.paths import first_paths
 from asl.states import type_of
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["Given", "Step", "Way", "needs", "tasks_of", "ways"]
 
@@ -180,7 +180,7 @@ def _inside(
 ) -> Facts:
     """Return what the machines in a state must be given to go their first ways."""
     found: Facts = {}
-    for _, machine in machines_of(state):
+    for _, machine in nested_machines(state):
         for way in ways(machine, 1)[0]:
             found = firmest(found, _asked(machine, way, facts, answer, items, scripts))
     return found
@@ -206,6 +206,6 @@ def tasks_of(name: str, state: Mapping[str, Json]) -> Iterator[str]:
     """
     if state["Type"] == "Task" or "ItemReader" in state:
         yield name
-    for _, machine in machines_of(state):
+    for _, machine in nested_machines(state):
         for inner, each in machine.get("States", {}).items():
             yield from tasks_of(inner, each)

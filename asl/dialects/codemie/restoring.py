@@ -20,7 +20,7 @@ from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.codemie.reading import METADATA, read
 from asl.dialects.codemie.tasks import INPUT
 from asl.dialects.yaml_writer import written
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["kept", "lost", "owners", "restored", "workflow", "wrapped"]
 
@@ -97,7 +97,7 @@ def _texts(machine: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         task = arguments.get("task") if type(arguments) is dict else None
         if type(task) is str:
             yield name, _said(task)
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             yield from _texts(inner)
 
 

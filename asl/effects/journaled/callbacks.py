@@ -24,7 +24,7 @@ from asl.effects.task_tokens import TokenWait
 from asl.engine.agent import Agent, Call, CallbackHandler
 from asl.engine.frame import Frame
 from asl.engine.pending_callback import TOKEN, PendingCallback
-from asl.states.calls import Handover, Options
+from asl.states.calls import CallOptions, Handover
 from asl.states.errors import (
     CallbackError,
     ExecutionTimeout,
@@ -81,7 +81,7 @@ class DurableCallback:
     """When its answer came or its time was over, None for just now."""
 
     def __init__(
-        self, tasks: JournaledCallbacks, task: PendingCallback, options: Options | None
+        self, tasks: JournaledCallbacks, task: PendingCallback, options: CallOptions | None
     ) -> None:
         self.journal, self.runtime = tasks.journal, tasks.runtime
         self.task = task

@@ -15,7 +15,7 @@ from asl.engine.journal import STARTED
 from asl.engine.journal_values import write_spending
 from asl.engine.usage import add_amounts, read_amounts, write_amounts
 from asl.states.blocks.budget_limits import Amounts
-from asl.states.calls import Options
+from asl.states.calls import CallOptions
 from asl.states.errors import RaisedError
 
 __all__ = ["JournaledCalls"]
@@ -35,7 +35,7 @@ class JournaledCalls:
         await self.journal.commit(self.answers.shares)
         self.journal.reached("effect.ready")
 
-    def begin_attempt(self, call: Call, options: Options) -> None:
+    def begin_attempt(self, call: Call, options: CallOptions) -> None:
         """Set when an attempt began, which may have been in an earlier process.
 
         What an execution was started for began then; so did what is left of an attempt that has
@@ -58,7 +58,7 @@ class JournaledCalls:
         if options.again:
             self._keep_beginning(call.at, call, options)
 
-    def _keep_beginning(self, at: Frame, call: Call, options: Options) -> None:
+    def _keep_beginning(self, at: Frame, call: Call, options: CallOptions) -> None:
         """Keep when an attempt began, or find it."""
         log = log_of(at)
         if options.began is None:

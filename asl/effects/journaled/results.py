@@ -30,7 +30,7 @@ from asl.engine.journal_values import (
     write_usage,
 )
 from asl.engine.usage import UsageTotals, read_amounts
-from asl.states.blocks.progress import Told
+from asl.states.blocks.progress import ReportedProgress
 from asl.states.errors import Suspension
 
 __all__ = ["FAIL_POINTS", "PATIENCE", "JournalMismatch", "JournaledResults"]
@@ -229,7 +229,7 @@ class JournaledResults:
             log_of(at).attempt = at.visit, at.retries, aside["began"]
         if "progress" in aside:
             update, reached = aside["progress"]
-            at.progress = Told(at.visit, update, tuple(reached))
+            at.progress = ReportedProgress(at.visit, update, tuple(reached))
         if "used" in aside and self.caller.budget_gate is not None:
             self.caller.budget_gate.ledger.restore_tool_usage(at, read_amounts(aside["used"]))
         notes = aside.get("notes", ())

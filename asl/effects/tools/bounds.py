@@ -25,7 +25,7 @@ from asl.effects.tools.addresses import (
 )
 from asl.effects.tools.argument_scan import MAX_PATH, hosts_in, is_path, texts_in
 from asl.effects.tools.file_bounds import FileBounds
-from asl.states.blocks.policy import Reach
+from asl.states.blocks.tool_policy import AccessBounds
 from asl.states.errors import RaisedError
 
 __all__ = ["CallBounds"]
@@ -35,7 +35,11 @@ class CallBounds:
     """The bounds of one call, from all policies around it (protocol `asl.engine.tools.Bounds`)."""
 
     def __init__(
-        self, tool: str, hosts: Sequence[Reach], files: Sequence[Reach], folder: str | None
+        self,
+        tool: str,
+        hosts: Sequence[AccessBounds],
+        files: Sequence[AccessBounds],
+        folder: str | None,
     ) -> None:
         self.tool = tool
         self.hosts = tuple(hosts)

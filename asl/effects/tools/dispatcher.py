@@ -42,7 +42,7 @@ from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Reservation
 from asl.engine.tools import ListTools, ToolOffer
 from asl.engine.turns import OpenToolCall, PausableTurn, TurnPlace
-from asl.states.calls import Options, Part, Target
+from asl.states.calls import CallOptions, CallPart, Target
 from asl.states.errors import BudgetOverrun, RaisedError
 
 __all__ = ["ToolDispatcher"]
@@ -83,7 +83,7 @@ class ToolDispatcher:
     async def _told(self, box: ListTools) -> list[ToolOffer]:
         await self.caller.runtime.event_loop()  # a server has to be asked
         hosts = [each for level in self.policies.levels if (each := level.policy.hosts) is not None]
-        call = self._bare("", Options(None, None))
+        call = self._bare("", CallOptions(None, None))
         call.bounds = CallBounds("", hosts, (), None) if hosts else None
         call.sandbox = self.policies.sandbox
         self.caller.runtime.clock.real_begins()
@@ -385,7 +385,9 @@ class ToolDispatcher:
         """Return the call as the tool sees it: within the same rights, and one deeper."""
         outer = self.outer
         key = f"{outer.at.visit_key}/{digest(*self._identity(tool, arguments, self._number))[:24]}"
-        options = Options(None, None, part=Part(key, outer.attempt, self.caller.runtime.now()))
+        options = CallOptions(
+            None, None, part=CallPart(key, outer.attempt, self.caller.runtime.now())
+        )
         rules = outer.tool_rules
         if rules is not None:
             options.blocks["tools"] = rules
@@ -409,7 +411,7 @@ class ToolDispatcher:
         self.made[asked] = number = self.made.get(asked, 0) + 1
         return number
 
-    def _bare(self, tool: str, options: Options) -> Call:
+    def _bare(self, tool: str, options: CallOptions) -> Call:
         """Return a call within the one of the agent."""
         outer, caller = self.outer, self.caller
         call = Call(outer.at, Target("agent", tool, outer.state_name, aside=True), options)

@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 
 from asl.expr.text_matching import cached_glob
-from asl.states.blocks.policy import Reach
+from asl.states.blocks.tool_policy import AccessBounds
 
 __all__ = ["FileBounds"]
 
@@ -14,7 +14,7 @@ __all__ = ["FileBounds"]
 class FileBounds:
     """The file rules of one policy; relative paths begin at *folder*."""
 
-    def __init__(self, reach: Reach, folder: str) -> None:
+    def __init__(self, reach: AccessBounds, folder: str) -> None:
         self.reach = reach
         self.folder = folder
 

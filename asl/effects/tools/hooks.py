@@ -10,9 +10,9 @@ from asl.effects.tools.policies import CallPolicies
 from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Call
 from asl.engine.reservations import Reservation
-from asl.states.blocks.policy import Hook
+from asl.states.blocks.tool_policy import ToolHook
 from asl.states.blocks.verdicts import UnclearVerdict, is_verdict, rejection
-from asl.states.calls import Options, Target
+from asl.states.calls import CallOptions, Target
 from asl.states.errors import RaisedError
 
 __all__ = ["ToolHooks"]
@@ -72,7 +72,7 @@ class ToolHooks:
 
     async def _hooked(
         self,
-        given: tuple[Hook, Json],
+        given: tuple[ToolHook, Json],
         name: str,
         shown: Json,
         reservation: Reservation | None,
@@ -88,7 +88,7 @@ class ToolHooks:
         agent = str(hook.agent(data, at))
         payload = {name: shown} if hook.parameters is None else hook.parameters(data, at)
         target = Target("agent", agent, self.outer.state_name, aside=True)
-        options = Options(None, None)
+        options = CallOptions(None, None)
         if self.outer.tool_rules is not None:
             options.blocks["tools"] = self.outer.tool_rules
         options.blocks["tool_depth"] = self.outer.tool_depth + 1

@@ -18,7 +18,7 @@ from asl.effects.tool_registry import PolicyLevel
 from asl.effects.tools.bounds import CallBounds
 from asl.engine.agent import Agent, Call
 from asl.engine.tools import ToolOffer
-from asl.states.blocks.policy import parse_size
+from asl.states.blocks.tool_policy import parse_size
 from asl.states.errors import RaisedError
 
 __all__ = ["CallPolicies", "sanitize"]

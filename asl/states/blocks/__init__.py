@@ -14,10 +14,10 @@ __all__ = [
     "BLOCKS",
     "DOCUMENT_BLOCKS",
     "STATE_BLOCKS",
-    "details_of",
-    "inserts_of",
+    "compile_details",
+    "compile_inserts",
+    "find_wraps",
     "reads_memory",
-    "wraps_of",
 ]
 
 BLOCKS: Mapping[str, Block] = LazyTable(
@@ -25,11 +25,11 @@ BLOCKS: Mapping[str, Block] = LazyTable(
         "Budget": "asl.states.blocks.budget:BUDGET",
         "Guardrails": "asl.states.blocks.guardrails:GUARDRAILS",
         "Reasoning": "asl.states.blocks.reasoning:REASONING",
-        "Model": "asl.states.blocks.model:MODEL",
-        "Generation": "asl.states.blocks.model:GENERATION",
-        "Metadata": "asl.states.blocks.metadata:METADATA",
-        "Idempotent": "asl.states.blocks.idempotency:IDEMPOTENT",
-        "IdempotencyKey": "asl.states.blocks.idempotency:IDEMPOTENCY_KEY",
+        "Model": "asl.states.blocks.call_settings:MODEL",
+        "Generation": "asl.states.blocks.call_settings:GENERATION",
+        "Metadata": "asl.states.blocks.call_settings:METADATA",
+        "Idempotent": "asl.states.blocks.call_settings:IDEMPOTENT",
+        "IdempotencyKey": "asl.states.blocks.call_settings:IDEMPOTENCY_KEY",
         "Cache": "asl.states.blocks.cache:CACHE",
         "CacheResult": "asl.states.blocks.cache:CACHE_RESULT",
         "CacheTTL": "asl.states.blocks.cache:CACHE_TTL",
@@ -60,11 +60,11 @@ STATE_BLOCKS: tuple[str, ...] = (*AGENT_BLOCKS, "Events")
 
 
 _WRAPS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("Streaming",), "asl.states.blocks.streaming:tell_stream"),
-    (("Model",), "asl.states.blocks.model:choose_model"),
-    (("Generation",), "asl.states.blocks.model:tell_generation"),
-    (("Metadata",), "asl.states.blocks.metadata:tell_metadata"),
-    (("Idempotent", "IdempotencyKey"), "asl.states.blocks.idempotency:tell_key"),
+    (("Streaming",), "asl.states.blocks.streaming:request_stream"),
+    (("Model",), "asl.states.blocks.call_settings:choose_model"),
+    (("Generation",), "asl.states.blocks.call_settings:pass_generation"),
+    (("Metadata",), "asl.states.blocks.call_settings:pass_metadata"),
+    (("Idempotent", "IdempotencyKey"), "asl.states.blocks.call_settings:pass_idempotency_key"),
     (("Reasoning",), "asl.states.blocks.reasoning:demand_reasoning"),
     (("Guardrails",), "asl.states.blocks.guardrails:guard_output"),
     (("Streaming",), "asl.states.blocks.streaming:show_guarded"),
@@ -96,7 +96,7 @@ _SHAPING: frozenset[str] = frozenset(
 """The fields of which one stands where anything is done around a call."""
 
 
-def wraps_of(state: Mapping[str, Json]) -> Iterator[Wrap]:
+def find_wraps(state: Mapping[str, Json]) -> Iterator[Wrap]:
     """Yield what the blocks of a Task do around its call, from the call outwards."""
     if "Agent" not in state or _SHAPING.isdisjoint(state):
         return
@@ -115,7 +115,7 @@ def reads_memory(state: Mapping[str, Json]) -> bool:
     return "Agent" in state and "Read" in state.get("Memory", {})
 
 
-def inserts_of(compiler: Compiler) -> tuple[Finish, ...]:
+def compile_inserts(compiler: Compiler) -> tuple[Finish, ...]:
     """Compile what the blocks of a state put into its output."""
     found = (
         load_object(place)(compiler)
@@ -125,7 +125,7 @@ def inserts_of(compiler: Compiler) -> tuple[Finish, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def details_of(compiler: Compiler) -> Evaluate | None:
+def compile_details(compiler: Compiler) -> Evaluate | None:
     """Compile what the blocks of a Task add to the event of its call."""
     if "Agent" not in compiler.state:
         return None

@@ -18,9 +18,9 @@ from asl.expr.paths.nodes import replace_nodes
 from asl.expr.paths.selection import select
 from asl.expr.times import format_timestamp
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, settings
+from asl.states.blocks.base import Attempt, Block, Perform, compile_settings
 
-__all__ = ["AUDIT", "HIDDEN", "Redaction", "compile_redaction", "record_call", "without"]
+__all__ = ["AUDIT", "HIDDEN", "Redaction", "compile_redaction", "record_call", "redact_text"]
 
 RECORDED: Final = "AuditRecorded"
 HIDDEN: Final = "[REDACTED]"
@@ -109,7 +109,7 @@ def _texts(value: Json) -> Iterator[str]:
         yield compact(value)
 
 
-def without(text: str, quoted: Collection[str]) -> str:
+def redact_text(text: str, quoted: Collection[str]) -> str:
     """Return a text in which nothing is quoted that nobody may see.
 
     What is as short as a word's part is hidden where it stands by itself.
@@ -126,7 +126,7 @@ def without(text: str, quoted: Collection[str]) -> str:
 
 def record_call(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what records an attempt, whatever comes of it."""
-    fields = settings(compiler, "Audit", ("LogLevel", "Metrics", "Trace"))
+    fields = compile_settings(compiler, "Audit", ("LogLevel", "Metrics", "Trace"))
     redact = compile_redaction(compiler) or Redaction(())
 
     async def perform(attempt: Attempt) -> Json:
@@ -174,7 +174,7 @@ def _details(call: _Call, level: int, redact: Redaction) -> dict[str, Json]:
         if error is not None:
             data = (attempt.raw, attempt.payload)
             quoted = {text for each in data for text in redact.quoted(each)}
-            details["cause"] = None if error.cause is None else without(error.cause, quoted)
+            details["cause"] = None if error.cause is None else redact_text(error.cause, quoted)
     if level >= LEVELS.index("full"):
         details["parameters"] = redact(attempt.payload)
         if error is None:

@@ -15,9 +15,9 @@ from asl.expr.paths import Path
 from asl.expr.result_path import place
 from asl.program import Work
 from asl.states.base import Compiler, Node
-from asl.states.calls import Invocation, Options, Target
-from asl.states.effects import Frame
-from asl.states.settings import Settings
+from asl.states.calls import CallOptions, Invocation, Target
+from asl.states.effects import StateFrame
+from asl.states.settings import BlockSettings
 
 __all__ = [
     "Attempt",
@@ -27,11 +27,11 @@ __all__ = [
     "Perform",
     "Wrap",
     "compile_call",
-    "given",
+    "compile_fields",
+    "compile_settings",
+    "compile_settings_of",
     "is_computed",
     "make_parameters",
-    "settings",
-    "settings_within",
 ]
 
 
@@ -39,13 +39,13 @@ __all__ = [
 class Attempt:
     """One attempt of a Task on its way to the agent; a block may change what is handed over."""
 
-    frame: Frame
+    frame: StateFrame
     raw: Json
     """The raw input."""
     data: Json
     """The effective input."""
     target: Target
-    options: Options | None
+    options: CallOptions | None
     payload: Json = None
     """The parameters, once they are made."""
     injected: tuple[Path, Json] | None = None
@@ -58,7 +58,7 @@ class Attempt:
     def tell(self, name: str, value: Any) -> None:
         """Hand something to the agent, by the name that the call has for it."""
         if self.options is None:
-            self.options = Options(None, None)
+            self.options = CallOptions(None, None)
         elif self.options.shared:
             self.options = self.options.copy()
         self.options.blocks[name] = value
@@ -77,7 +77,7 @@ class Attempt:
         target = Target("agent", agent, self.target.state, aside=True)
         options = None
         if self.options is not None and "tools" in self.options.blocks:
-            options = Options(None, None)  # it may use no more than the agent of the state
+            options = CallOptions(None, None)  # it may use no more than the agent of the state
             options.blocks["tools"] = self.options.blocks["tools"]
         return await self.frame.effects.call(self.frame, Invocation(target, payload, options))
 
@@ -89,7 +89,7 @@ Perform: TypeAlias = Callable[[Attempt], Awaitable[Json]]
 returns what the next one does, without a coroutine of its own."""
 Wrap: TypeAlias = Callable[[Compiler, Perform], Perform]
 """Compiles a block around what is to be done within it."""
-Limits: TypeAlias = Callable[[Json, Frame], Options]
+Limits: TypeAlias = Callable[[Json, StateFrame], CallOptions]
 """The limits of a call, by its raw input."""
 
 
@@ -132,34 +132,36 @@ class Block(NamedTuple):
     """Find the same for a block that is a single value, in this field: `CacheTTL`, `CacheTTL.$`."""
 
 
-def given(block: Compiler, fields: tuple[str, ...]) -> Callable[[Json, Any], dict[str, Json]]:
+def compile_fields(
+    block: Compiler, fields: tuple[str, ...]
+) -> Callable[[Json, Any], dict[str, Json]]:
     """Compile those of the fields that are there, written or computed."""
     found = [(field, value) for field in fields if (value := block.scalar(field)) is not None]
     return lambda data, frame: {field: value(data, frame) for field, value in found}
 
 
-def settings(
+def compile_settings(
     compiler: Compiler, block: str, fields: tuple[str, ...]
-) -> Callable[[Json, Any], Settings]:
+) -> Callable[[Json, Any], BlockSettings]:
     """Compile fields of a block, of an object in one (`Streaming.Buffer`) or of the state itself.
 
     What is computed is looked at when it is read from the settings.
     """
     inner = compiler.within(*block.split(".")) if block else compiler
-    return settings_within(inner, fields, f"{block}." if block else "")
+    return compile_settings_of(inner, fields, f"{block}." if block else "")
 
 
-def settings_within(
+def compile_settings_of(
     inner: Compiler, fields: tuple[str, ...], prefix: str
-) -> Callable[[Json, Any], Settings]:
+) -> Callable[[Json, Any], BlockSettings]:
     """Compile the fields of the object at hand; *prefix* stands before their names."""
     jsonata, state = inner.jsonata, inner.name
     if not is_computed(inner, fields):
         written = {field: inner.state[field] for field in fields if field in inner.state}
-        whole = Settings(written, jsonata, prefix, state)
+        whole = BlockSettings(written, jsonata, prefix, state)
         return lambda data, frame: whole
-    values = given(inner, fields)
-    return lambda data, frame: Settings(values(data, frame), jsonata, prefix, state)
+    values = compile_fields(inner, fields)
+    return lambda data, frame: BlockSettings(values(data, frame), jsonata, prefix, state)
 
 
 def is_computed(block: Compiler, fields: Iterable[str]) -> bool:
@@ -179,12 +181,12 @@ class Destination:
     def __init__(self, block: Compiler, field: str, prefix: str) -> None:
         self.field = field
         self.name = prefix + field
-        self.fields = settings_within(block, (field,), prefix)
+        self.fields = compile_settings_of(block, (field,), prefix)
         self.computed = is_computed(block, (field,))
         written = None if self.computed else self.fields(None, None).way(field)
         self.written = None if written is None else written.segments
 
-    def settle(self, data: Json, frame: Frame) -> None:
+    def settle(self, data: Json, frame: StateFrame) -> None:
         """Compute it, for when the state has succeeded; raises StateError for what is no path."""
         if self.computed:
             path = self.fields(data, frame).way(self.field)
@@ -206,7 +208,7 @@ def compile_call(
         perform = wrap(compiler, perform)
     effective, whole = compiler.input(), perform
 
-    def work(raw: Json, frame: Frame) -> Awaitable[Json]:
+    def work(raw: Json, frame: StateFrame) -> Awaitable[Json]:
         options = None if limits is None else limits(raw, frame)
         return whole(Attempt(frame, raw, effective(raw, frame), target, options))
 

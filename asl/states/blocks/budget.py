@@ -15,7 +15,7 @@ from asl.core.values import Json, compact, excerpt
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.times import parse_duration
 from asl.states.base import Compiler
-from asl.states.blocks.base import Block, given
+from asl.states.blocks.base import Block, compile_fields
 from asl.states.blocks.budget_checks import check_budget, check_workflow_budget
 from asl.states.blocks.budget_limits import (
     ALL_CALLS,
@@ -25,19 +25,19 @@ from asl.states.blocks.budget_limits import (
     WINDOWS,
     Alert,
     Amounts,
+    BudgetLimits,
     CompileLimits,
     Fallback,
-    Limits,
     Pool,
     Window,
-    limits_in,
-    money,
-    threshold_of,
-    whole_number,
+    parse_limits,
+    parse_money,
+    parse_threshold,
+    parse_whole_number,
 )
 from asl.states.numbers import AMOUNT
 
-__all__ = ["BUDGET", "compile_state", "compile_workflow"]
+__all__ = ["BUDGET", "compile_state_budget", "compile_workflow_budget"]
 
 PERIODS: Final[Mapping[str, float]] = {
     "hourly": 3600.0,
@@ -51,17 +51,17 @@ CASCADED: Final = ("PauseAndNotify", "Fail", "Throttle", "Continue", "ReduceQual
 PRIORITIES: Final = ("critical", "high", "normal", "low", "background")
 
 
-def compile_state(compiler: Compiler) -> CompileLimits:
+def compile_state_budget(compiler: Compiler) -> CompileLimits:
     """Compile the `Budget` of a state, with the `MaxCalls` of its `Tools`."""
     effective, block = compiler.input(), compiler.within("Budget")
     most, tools = _amounts(block), _tool_calls(compiler.within("Tools"))
     fields = _present(block, ("OnExceed", "Priority", "Category", "Tags"))
     attribution = block.template("Attribution") or block.scalar("Attribution")
 
-    def limits_of(data: Json, frame: Any) -> Limits:
+    def limits_of(data: Json, frame: Any) -> BudgetLimits:
         found = fields(data, frame)
         category = found.get("Category")
-        return Limits(
+        return BudgetLimits(
             compiler.name,
             {**most(data, frame), **tools(data, frame)},
             _one_of(found.get("OnExceed", "Fail"), ACTIONS, "OnExceed"),
@@ -88,7 +88,7 @@ def _is_computed(value: Json) -> bool:
     return type(value) is str and value.startswith("{%")
 
 
-def compile_workflow(compiler: Compiler) -> CompileLimits:
+def compile_workflow_budget(compiler: Compiler) -> CompileLimits:
     """Compile the `Budget` of a workflow, with the `MaxCalls` of its `DefaultTools`.
 
     Their expressions see the execution input.
@@ -99,10 +99,10 @@ def compile_workflow(compiler: Compiler) -> CompileLimits:
     fields, pool = _present(block, names), _pool(block)
     fallbacks, alerts = _fallbacks(block), _alerts(block)
 
-    def limits(data: Json, frame: Frame) -> Limits:
+    def limits(data: Json, frame: Frame) -> BudgetLimits:
         found = fields(data, frame)
         track_by, reset = found.get("TrackBy"), found.get("ResetPeriod")
-        return Limits(
+        return BudgetLimits(
             "",
             {**most(data, frame), **tools(data, frame)},
             _one_of(found.get("OnExceed", "Fail"), ACTIONS, "OnExceed"),
@@ -133,7 +133,7 @@ def _string(value: Json) -> str:
 
 def _present(block: Compiler, names: tuple[str, ...]) -> Callable[[Json, Any], dict[str, Json]]:
     """Compile fields of which one that is computed to null is as good as absent."""
-    fields = given(block, names)
+    fields = compile_fields(block, names)
     return lambda data, frame: {
         field: value for field, value in fields(data, frame).items() if value is not None
     }
@@ -143,17 +143,17 @@ def _amounts(
     block: Compiler, names: tuple[str, ...] = (*LIMITS, ALL_CALLS)
 ) -> Callable[[Json, Any], Amounts]:
     """Compile the limits that are there; one that is computed to null is no limit that holds."""
-    fields = given(block, names)
+    fields = compile_fields(block, names)
     return lambda data, frame: {
         name: most
         for field, value in fields(data, frame).items()
-        for name, most in limits_in(field, value)
+        for name, most in parse_limits(field, value)
     }
 
 
 def _tool_calls(policy: Compiler) -> Callable[[Json, Any], Amounts]:
     """Compile the `MaxCalls` of a tool policy."""
-    fields = given(policy, (ALL_CALLS,))
+    fields = compile_fields(policy, (ALL_CALLS,))
 
     def calls(data: Json, frame: Any) -> Amounts:
         found = fields(data, frame).get(ALL_CALLS)
@@ -163,7 +163,7 @@ def _tool_calls(policy: Compiler) -> Callable[[Json, Any], Amounts]:
             cause = f"{TOOL_CALLS[:-1]} is an object of numbers by tools, not {excerpt(found, 200)}"
             raise StateError("States.Runtime", cause)
         return {
-            f"{TOOL_CALLS}{tool}": whole_number(most, f"{TOOL_CALLS}{tool}", "")
+            f"{TOOL_CALLS}{tool}": parse_whole_number(most, f"{TOOL_CALLS}{tool}", "")
             for tool, most in found.items()
         }
 
@@ -199,7 +199,7 @@ def _period(value: Json) -> float:
 
 
 def _pool(block: Compiler) -> Callable[[Json, Frame], Pool | None]:
-    fields = given(block, ("Pool", "MaxFromPool", "ReleaseOnComplete"))
+    fields = compile_fields(block, ("Pool", "MaxFromPool", "ReleaseOnComplete"))
 
     def pool(data: Json, frame: Frame) -> Pool | None:
         found = fields(data, frame)
@@ -212,7 +212,7 @@ def _pool(block: Compiler) -> Callable[[Json, Frame], Pool | None]:
         if release is not None and type(release) is not bool:
             cause = f"Budget.ReleaseOnComplete is true or false, not {excerpt(release, 200)}"
             raise StateError("States.Runtime", cause)
-        most = money(found["MaxFromPool"], "MaxFromPool") if "MaxFromPool" in found else None
+        most = parse_money(found["MaxFromPool"], "MaxFromPool") if "MaxFromPool" in found else None
         return Pool(name, most, release is True)
 
     return pool
@@ -226,7 +226,7 @@ def _fallbacks(block: Compiler) -> Callable[[Json, Frame], tuple[Fallback, ...]]
     whole = block.within("Fallback")
     entries = [whole.within("Cascade", i) for i in range(len(whole.state.get("Cascade", ())))]
     fields = ("When", "UseModel", "Agent", "Action", "Notify")
-    made = [given(entry, fields) for entry in (*entries, whole)]
+    made = [compile_fields(entry, fields) for entry in (*entries, whole)]
     return lambda data, frame: _sorted([entry(data, frame) for entry in made])
 
 
@@ -255,7 +255,7 @@ _USES: Final = {"UseModel", "Agent", "Action"}
 
 def _fallback(written: Mapping[str, Json]) -> Fallback:
     when = written.get("When", "Always")
-    threshold = threshold_of(when)
+    threshold = parse_threshold(when)
     if threshold is None and when != "Always":
         raise StateError("States.Runtime", f"Budget.Fallback.When is no threshold: {when!r}")
     for field in ("UseModel", "Agent"):
@@ -273,7 +273,7 @@ def _fallback(written: Mapping[str, Json]) -> Fallback:
     )
 
 
-TOLD: Final = ("At", "Notify", "Channel", "Priority")
+ALERT_FIELDS: Final = ("At", "Notify", "Channel", "Priority")
 """The fields of an alert, besides its message, which tells of the moment at which it is emitted."""
 
 
@@ -286,7 +286,7 @@ def _alerts(block: Compiler) -> Callable[[Json, Frame], tuple[Alert, ...]]:
         )
     count = range(len(block.state.get("Alerts", ())))
     entries = [block.within("Alerts", index) for index in count]
-    made = [(given(each, TOLD), each.text("Message")) for each in entries]
+    made = [(compile_fields(each, ALERT_FIELDS), each.text("Message")) for each in entries]
     return lambda data, frame: _in_order(
         [_alert(fields(data, frame), message) for fields, message in made]
     )

@@ -6,8 +6,8 @@ from typing import Final
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json, is_number
 from asl.states.base import Node
-from asl.states.blocks.budget_limits import ALL_CALLS, LIMITS, WINDOWS, threshold_of
-from asl.states.numbers import amount
+from asl.states.blocks.budget_limits import ALL_CALLS, LIMITS, WINDOWS, parse_threshold
+from asl.states.numbers import parse_amount
 
 __all__ = ["check_budget", "check_workflow_budget"]
 
@@ -84,7 +84,7 @@ def _idle(fallback: Mapping[str, Json], names: set[str], at: str) -> Iterator[Fi
         entries = [(each, f"{at}/Cascade/{index}") for index, each in enumerate(cascade)]
     for entry, place in entries:
         when = entry.get("When") if type(entry) is dict else None
-        threshold = threshold_of(when)
+        threshold = parse_threshold(when)
         if threshold is not None and threshold[0] not in names:
             limit = threshold[0]
             message = f"{when!r} is never reached, as there is no {limit}"
@@ -101,7 +101,7 @@ def check_budget(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
             "V-BUD-06", message, node.at("Budget", "OnExceed"), "add MaxCost or MaxTokens"
         )
     for field in ("MaxCost", "MaxTokens"):
-        own, whole = amount(budget.get(field)), amount(workflow.get(field))
+        own, whole = parse_amount(budget.get(field)), parse_amount(workflow.get(field))
         if own is not None and whole is not None and own > whole:
             message = f"{field!r} is above that of the workflow, {workflow[field]!r}"
             yield Finding("V-BUD-04", message, node.at("Budget", field), "lower it")
@@ -117,6 +117,6 @@ def _signs(
         return
     for field, value in budget.items():
         foreign = type(value) is str and value[:1] not in "$0123456789"
-        if field.startswith("Max") and foreign and amount(value) is not None:
+        if field.startswith("Max") and foreign and parse_amount(value) is not None:
             message = f"{value!r} has the sign of another currency"
             yield Finding("V-BUD-02", message, f"{pointer}/{field}", "add Currency")

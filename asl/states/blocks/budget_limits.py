@@ -8,7 +8,7 @@ from asl.core.errors import StateError
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, excerpt, is_integer
 from asl.expr.frame import Evaluate, Frame
-from asl.states.numbers import NO_BOUND, amount
+from asl.states.numbers import NO_BOUND, parse_amount
 
 __all__ = [
     "ALL_CALLS",
@@ -19,18 +19,18 @@ __all__ = [
     "WINDOWS",
     "Alert",
     "Amounts",
+    "BudgetLimits",
     "CompileLimits",
     "Fallback",
-    "Limits",
     "Pool",
     "Window",
-    "ceiling_of",
     "counts_calls",
+    "fixed_limits",
     "has_limits",
-    "limits_in",
-    "money",
-    "threshold_of",
-    "whole_number",
+    "parse_limits",
+    "parse_money",
+    "parse_threshold",
+    "parse_whole_number",
 ]
 
 LIMITS: Final = ("MaxCost", "MaxTokens", "MaxInputTokens", "MaxOutputTokens")
@@ -88,7 +88,7 @@ class Pool(NamedTuple):
     """Whether what is left of that goes back at the end."""
 
 
-class Limits(NamedTuple):
+class BudgetLimits(NamedTuple):
     """What one level may spend: the workflow, or one visit of a state."""
 
     state: str
@@ -114,17 +114,17 @@ class Limits(NamedTuple):
     """Seconds after which the counts start again, None for never."""
 
 
-CompileLimits: TypeAlias = Callable[[Json, Frame], Limits]
+CompileLimits: TypeAlias = Callable[[Json, Frame], BudgetLimits]
 """`(raw input, frame) -> limits`; raises StateError for computed fields that do not fit."""
 
 
-def ceiling_of(block: Mapping[str, Json]) -> Amounts:
+def fixed_limits(block: Mapping[str, Json]) -> Amounts:
     """Return the limits of a constant Budget block that has nothing else.
 
     Raises:
         StateError: An amount is none.
     """
-    return {name: most for field in block for name, most in limits_in(field, block[field])}
+    return {name: most for field in block for name, most in parse_limits(field, block[field])}
 
 
 def counts_calls(limit: str) -> bool:
@@ -139,27 +139,27 @@ def has_limits(part: Mapping[str, Json], tools: str) -> bool:
     return "Budget" in part or counted
 
 
-def limits_in(field: str, value: Json) -> Iterator[tuple[str, Decimal | int]]:
+def parse_limits(field: str, value: Json) -> Iterator[tuple[str, Decimal | int]]:
     """Yield the limits that a field sets, with their names; raises StateError for wrong values."""
     if "Cost" in field:
-        yield field, money(value, field)
+        yield field, parse_money(value, field)
     elif field == ALL_CALLS and type(value) is dict:
         for name, most in value.items():
-            yield f"{CALLS_OF}{name}", whole_number(most, f"{field}.{name}")
+            yield f"{CALLS_OF}{name}", parse_whole_number(most, f"{field}.{name}")
     else:
-        yield field, whole_number(value, field)
+        yield field, parse_whole_number(value, field)
 
 
-def money(value: Json, field: str) -> Decimal:
+def parse_money(value: Json, field: str) -> Decimal:
     """Return an amount of money; raises StateError for any other value."""
-    found = amount(value)
+    found = parse_amount(value)
     if found is None:
         cause = f"Budget.{field} is no amount of money: {excerpt(value, 200)}"
         raise StateError("States.Runtime", cause)
     return found
 
 
-def whole_number(value: Json, field: str, block: str = "Budget.") -> int:
+def parse_whole_number(value: Json, field: str, block: str = "Budget.") -> int:
     """Return a whole number from 0, at most `NO_BOUND`; raises StateError for any other value."""
     if not is_integer(value) or value < 0:
         cause = f"{block}{field} is a whole number from 0, not {excerpt(value, 200)}"
@@ -171,7 +171,7 @@ _WHEN: Final = lazy_pattern("(Budget|Tokens)At([1-9][0-9]?|100)Percent")
 _SHARED: Final = {"Budget": "MaxCost", "Tokens": "MaxTokens"}
 
 
-def threshold_of(when: Json) -> tuple[str, int] | None:
+def parse_threshold(when: Json) -> tuple[str, int] | None:
     """Return the limit and the percentage of a threshold, as `BudgetAt80Percent`.
 
     Returns:

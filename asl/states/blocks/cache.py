@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, settings
+from asl.states.blocks.base import Attempt, Block, Perform, compile_settings
 from asl.states.effects import ServiceCall
 
 __all__ = ["CACHE", "CACHE_RESULT", "CACHE_TTL", "use_cache"]
@@ -50,7 +50,9 @@ def use_cache(compiler: Compiler, inner: Perform) -> Perform:
 def _planned(compiler: Compiler) -> Callable[[Json, Frame], _Plan | None]:
     own = "Cache" in compiler.state
     enabled, key, ttl = ("Enabled", "Key", "TTL") if own else _OF_RESULT
-    fields = settings(compiler, "Cache" if own else "", (enabled, key, ttl, *(("Scope",) * own)))
+    fields = compile_settings(
+        compiler, "Cache" if own else "", (enabled, key, ttl, *(("Scope",) * own))
+    )
 
     def plan(data: Json, frame: Frame) -> _Plan | None:
         found = fields(data, frame)

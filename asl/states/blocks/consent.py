@@ -6,13 +6,13 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.states.approval_fields import (
-    approver_policy,
-    channels_of,
-    options_of,
-    waiting_plan,
+    parse_approver_policy,
+    parse_channels,
+    parse_options,
+    parse_waiting_plan,
 )
-from asl.states.effects import Frame, Question
-from asl.states.settings import Settings
+from asl.states.effects import Question, StateFrame
+from asl.states.settings import BlockSettings
 
 __all__ = ["REQUIRE_APPROVAL", "ConsentRule", "consent_rules"]
 
@@ -35,7 +35,7 @@ class ConsentRule(NamedTuple):
         """The terms as text: equal for rules that ask the same."""
         return compact({name: self.terms[name] for name in sorted(self.terms)})
 
-    def question(self, at: Frame, agent: str, tool: str, arguments: Json) -> Question:
+    def question(self, at: StateFrame, agent: str, tool: str, arguments: Json) -> Question:
         """Return what people are asked about a call; raises StateError for unfit terms.
 
         Args:
@@ -65,15 +65,17 @@ class ConsentRule(NamedTuple):
             raise ValueError(f"{REQUIRE_APPROVAL}.{fault.cause}") from None
 
     def _terms(self, requestor: str | None) -> tuple[dict[str, Json], dict[str, Json]]:
-        fields = Settings(self.terms, jsonata=False)
-        plan = waiting_plan(fields, "AutoReject", fields.members("Escalation"), self._message())
-        body: dict[str, Json] = {"options": options_of(self.terms.get("Options"))}
+        fields = BlockSettings(self.terms, jsonata=False)
+        plan = parse_waiting_plan(
+            fields, "AutoReject", fields.members("Escalation"), self._message()
+        )
+        body: dict[str, Json] = {"options": parse_options(self.terms.get("Options"))}
         if "written" in plan:
             body["timeout"] = plan.pop("written")
         if "Policy" in fields:
-            body["policy"] = approver_policy(fields.block_of("Policy"), None, requestor)
+            body["policy"] = parse_approver_policy(fields.block_of("Policy"), None, requestor)
         if "Notifications" in fields:
-            body["notifications"], plan["reminders"] = channels_of(fields)
+            body["notifications"], plan["reminders"] = parse_channels(fields)
         return body, plan
 
     def _message(self) -> Json:

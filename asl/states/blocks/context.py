@@ -16,8 +16,8 @@ from asl.expr.result_path import place
 from asl.expr.templates import SUFFIX
 from asl.expr.text_matching import similarity
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, settings
-from asl.states.settings import Settings
+from asl.states.blocks.base import Attempt, Block, Perform, compile_settings
+from asl.states.settings import BlockSettings
 
 __all__ = ["CONTEXT", "show_context"]
 
@@ -51,13 +51,17 @@ class _Plan:
     def __init__(self, compiler: Compiler) -> None:
         block = compiler.within("Context")
         self.state, self.profile = compiler.name, compiler.profile
-        self.fields = settings(compiler, "Context", ("Strategy", "MaxTokens", "TopK", "Query"))
+        self.fields = compile_settings(
+            compiler, "Context", ("Strategy", "MaxTokens", "TopK", "Query")
+        )
         self.exclude, self.include, self.priority, self.candidates = (
             _paths(block.state.get(field, ()))
             for field in ("Exclude", "Include", "Priority", "Candidates")
         )
         self.summarizes = "Summarize" in block.state
-        self.summary = settings(compiler, "Context.Summarize", ("When", "Using", "Ratio", "Target"))
+        self.summary = compile_settings(
+            compiler, "Context.Summarize", ("When", "Using", "Ratio", "Target")
+        )
 
     async def built(self, attempt: Attempt) -> Json:
         """Return the context of one attempt; raises StateError for one that cannot be."""
@@ -89,7 +93,7 @@ class _Plan:
 
     # Candidates
 
-    def _candidates(self, document: Json, found: Settings) -> Iterable[_Candidate]:
+    def _candidates(self, document: Json, found: BlockSettings) -> Iterable[_Candidate]:
         strategy = found.word("Strategy", STRATEGIES)
         if strategy == "priority_based":
             return (each for path in self.priority for each in _named(path, document))
@@ -97,7 +101,7 @@ class _Plan:
             return self._likest(document, found)
         return _pieces(document, reversed)
 
-    def _likest(self, document: Json, found: Settings) -> list[_Candidate]:
+    def _likest(self, document: Json, found: BlockSettings) -> list[_Candidate]:
         """Return the candidates that are most like the query, the best first."""
         query = found.values.get("Query")
         if type(query) is not str:
@@ -143,7 +147,7 @@ class _Plan:
         return document
 
 
-def _target(found: Settings) -> Path:
+def _target(found: BlockSettings) -> Path:
     """Return the way to what is summarised: all of it where nothing is said."""
     text = found.name("Target") or "$"
     path = _path(text)

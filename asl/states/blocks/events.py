@@ -15,10 +15,17 @@ from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
 from asl.expr.paths import Use, compile_path, parse_path
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Block, settings
-from asl.states.settings import Settings
+from asl.states.blocks.base import Block, compile_settings
+from asl.states.settings import BlockSettings
 
-__all__ = ["EVENTS", "REAL_TIME", "Hook", "channels_of", "compile_hooks", "format_faults"]
+__all__ = [
+    "EVENTS",
+    "REAL_TIME",
+    "EventHook",
+    "compile_hooks",
+    "document_channels",
+    "format_faults",
+]
 
 HOOKS: Final[Mapping[str, str]] = MappingProxyType(
     {"OnEnter": "enter", "OnExit": "exit", "OnError": "error"}
@@ -29,10 +36,10 @@ FORMATS: Final = ("json", "text")
 """The forms in which `stdout` is written."""
 
 
-class Hook(NamedTuple):
+class EventHook(NamedTuple):
     """An event that a state emits."""
 
-    type: Callable[[Json, Any], Settings]
+    type: Callable[[Json, Any], BlockSettings]
     on: str
     include: tuple[tuple[str, Evaluate], ...]
 
@@ -54,12 +61,12 @@ class Hook(NamedTuple):
         return {"type": name, "on": self.on, "data": found}
 
 
-def compile_hooks(compiler: Compiler) -> Mapping[str, Hook] | None:
+def compile_hooks(compiler: Compiler) -> Mapping[str, EventHook] | None:
     """Compile the events that a state emits, by what they are about; None for none."""
     block: Mapping[str, Json] = compiler.state.get("Events", {})
     found = {
-        on: Hook(
-            settings(compiler, f"Events.{name}", ("Type",)),
+        on: EventHook(
+            compile_settings(compiler, f"Events.{name}", ("Type",)),
             on,
             tuple(_included(block[name], compiler.name)),
         )
@@ -83,7 +90,7 @@ def _included(hook: Mapping[str, Json], state: str) -> Iterator[tuple[str, Evalu
 # Channels
 
 
-def channels_of(
+def document_channels(
     events: Mapping[str, Json], real_time: Mapping[str, Json]
 ) -> Mapping[str, Mapping[str, Json]]:
     """Return the channels of a document by their names; that of RealTime is called so."""

@@ -17,7 +17,7 @@ from asl.states.base import Compiler, Node
 from asl.states.blocks.audit import compile_redaction
 from asl.states.blocks.base import Block
 
-__all__ = ["FEEDBACK", "Ask", "compile_feedback", "judged"]
+__all__ = ["FEEDBACK", "BuildRequest", "compile_feedback", "validate_answer"]
 
 SCALE: Final = [1, 5]
 LONGEST: Final = 10_000
@@ -38,12 +38,12 @@ OF_TYPE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 OF_FIELD: Final = ("rating", "thumbs", "choice", "text", "number", "boolean")
 """The types of the fields of a structured answer."""
 
-Ask = Callable[[Json, Frame], dict[str, Json] | None]
+BuildRequest = Callable[[Json, Frame], dict[str, Json] | None]
 """Returns what is asked about a result, None for nothing: `(raw input, frame)`; raises
 StateError."""
 
 
-def compile_feedback(compiler: Compiler) -> Ask | None:
+def compile_feedback(compiler: Compiler) -> BuildRequest | None:
     """Compile what people are asked once a Task has succeeded, None for nothing."""
     written: Mapping[str, Json] = compiler.state.get("Feedback", {"Collect": False})
     if written.get("Collect") is False or "Agent" not in compiler.state:
@@ -86,7 +86,7 @@ def _shape(block: Mapping[str, Json]) -> dict[str, Json]:
 # Answers
 
 
-def judged(request: Mapping[str, Json], answer: Json) -> Json:
+def validate_answer(request: Mapping[str, Json], answer: Json) -> Json:
     """Return an answer as it is kept; raises AnswerRefused where it does not fit the request."""
     optional = request.get("optional", False)
     if answer is None and optional is True:

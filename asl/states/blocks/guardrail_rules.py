@@ -10,29 +10,29 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.regex import escape, find_all, linear
 from asl.core.values import MAX_DEPTH, Json, compact
 from asl.core.work import Spend, WorkExceeded, WorkMeter
-from asl.states.blocks.personal import (
+from asl.states.blocks.pii import (
     KINDS,
-    Span,
+    TextSpan,
     normal_form,
     personal_finder,
     personal_test,
-    without_overlaps,
+    remove_overlaps,
 )
 
 __all__ = [
     "CUTTABLE",
-    "Clue",
-    "Find",
-    "Look",
-    "Suspect",
-    "Verdict",
+    "ContentVerdict",
+    "FindSpans",
+    "Inspect",
+    "NeedsInspection",
+    "Prefilter",
     "always",
+    "collect_texts",
+    "compile_cutter",
+    "compile_prefilter",
     "content_rule",
-    "cutter",
     "length_rule",
     "personal_kind",
-    "suspicion",
-    "texts_in",
 ]
 
 MASK: Final = "[MASKED]"
@@ -48,15 +48,15 @@ GAP: Final = "\0"
 LITERAL: Final = re.compile(r"[A-Za-z0-9 _@#%&=~:;,<>/!'\"-]*")
 ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card": "credit_card"}
 
-Find: TypeAlias = Callable[[str, Spend], list[Span]]
+FindSpans: TypeAlias = Callable[[str, Spend], list[TextSpan]]
 """Returns what a rule finds in a text, with counted work."""
-Suspect: TypeAlias = Callable[[Json, Spend], bool]
+NeedsInspection: TypeAlias = Callable[[Json, Spend], bool]
 """Whether the rules of a side may object to a content; most contents are harmless."""
-Look: TypeAlias = Callable[[Json, list[str], Spend], "Verdict | None"]
+Inspect: TypeAlias = Callable[[Json, list[str], Spend], "ContentVerdict | None"]
 """Judges the content and the texts in it; None for no violation."""
 
 
-class Verdict(NamedTuple):
+class ContentVerdict(NamedTuple):
     """The verdict of a rule or a validator on a content."""
 
     reason: str | None
@@ -67,7 +67,7 @@ class Verdict(NamedTuple):
     """Whether what violates it can be cut out."""
 
 
-class Clue(NamedTuple):
+class Prefilter(NamedTuple):
     """Properties of a content with ASCII texts to which a rule does not object."""
 
     least: int = 0
@@ -79,7 +79,7 @@ class Clue(NamedTuple):
     """Nor one of these as it is."""
     holds: Callable[[str, Spend], bool] | None = None
     """Nor is this true of all of them in one, with `GAP` between."""
-    find: Find | None = None
+    find: FindSpans | None = None
     """Nor is anything found in one of them by this."""
 
 
@@ -88,13 +88,13 @@ def always(content: Json, spend: Spend) -> bool:
     return True
 
 
-def suspicion(clues: list[Clue]) -> Suspect:
+def compile_prefilter(clues: list[Prefilter]) -> NeedsInspection:
     """Return what suspects a content that the clues do not clear."""
     least, most = max((each.least for each in clues), default=0), math.inf
     words: list[str] = []
     begins: list[str] = []
     checks: list[Callable[[str, Spend], bool]] = []
-    finds: list[Find] = []
+    finds: list[FindSpans] = []
     for clue in clues:
         most = min(most, clue.most)
         words += clue.words
@@ -104,7 +104,7 @@ def suspicion(clues: list[Clue]) -> Suspect:
     measured = least > 0 or most < math.inf
 
     def doubts(content: Json, spend: Spend) -> bool:
-        texts = texts_in(content, spend)
+        texts = collect_texts(content, spend)
         if measured and not least <= len(_text(content)) <= most:
             return True
         text = GAP.join(texts)
@@ -137,32 +137,32 @@ def _text(content: Json) -> str:
     return content if type(content) is str else compact(content)
 
 
-def length_rule(written: Mapping[str, Json]) -> tuple[Clue, Look]:
+def length_rule(written: Mapping[str, Json]) -> tuple[Prefilter, Inspect]:
     """Compile a rule on the length of a content."""
     least, most = written.get("Min", 0), written.get("Max", math.inf)
 
-    def look(content: Json, texts: list[str], spend: Spend) -> Verdict | None:
+    def look(content: Json, texts: list[str], spend: Spend) -> ContentVerdict | None:
         length = len(_text(content))
         if length < least:
-            return Verdict(f"{length} characters are fewer than {least}")
+            return ContentVerdict(f"{length} characters are fewer than {least}")
         if length > most:
-            return Verdict(f"{length} characters are more than {most}")
+            return ContentVerdict(f"{length} characters are more than {most}")
         return None
 
-    return Clue(least, most), look
+    return Prefilter(least, most), look
 
 
-def _finding(find: Find, missing: Callable[[list[str], Spend], bool] | None) -> Look:
-    def look(content: Json, texts: list[str], spend: Spend) -> Verdict | None:
+def _finding(find: FindSpans, missing: Callable[[list[str], Spend], bool] | None) -> Inspect:
+    def look(content: Json, texts: list[str], spend: Spend) -> ContentVerdict | None:
         if missing is not None and missing(texts, spend):
-            return Verdict("nothing of what is allowed is found")
+            return ContentVerdict("nothing of what is allowed is found")
         spans = list(chain.from_iterable(find(text, spend) for text in texts))
         if spans:
             labels = [span.label for span in spans]
             kinds = ", ".join(sorted({each.strip("[]").lower() for each in labels}))
             what = "something is" if kinds == "masked" else f"{kinds} is"
             reason = f"{what} found in {len(labels)} place{'s' * (len(labels) > 1)}"
-            return Verdict(reason, cuttable=True)
+            return ContentVerdict(reason, cuttable=True)
         return None
 
     return look
@@ -172,7 +172,7 @@ CHARACTERS: Final = 32
 """Characters of a text that a step reads."""
 
 
-def texts_in(content: Json, spend: Spend, level: int = 1) -> list[str]:
+def collect_texts(content: Json, spend: Spend, level: int = 1) -> list[str]:
     """Return every text in the content, in order; raises WorkExceeded for too much or too deep."""
     kind = type(content)
     if kind is str:
@@ -193,12 +193,12 @@ def texts_in(content: Json, spend: Spend, level: int = 1) -> list[str]:
             characters += len(each)
             found.append(each)
         elif kind is dict or kind is list:
-            found += texts_in(each, spend, level + 1)
+            found += collect_texts(each, spend, level + 1)
     spend(4 + len(content) + characters // CHARACTERS)
     return found
 
 
-def cutter(find: Find, action: str) -> Callable[[Json, Spend], Json]:
+def compile_cutter(find: FindSpans, action: str) -> Callable[[Json, Spend], Json]:
     """Return what takes everything that is found out of the texts of a content."""
 
     def cut_text(text: str, spend: Spend) -> str:
@@ -219,24 +219,24 @@ def cutter(find: Find, action: str) -> Callable[[Json, Spend], Json]:
     return cut
 
 
-def _pattern(written: Mapping[str, Json]) -> tuple[Find, Clue]:
+def _pattern(written: Mapping[str, Json]) -> tuple[FindSpans, Prefilter]:
     entries = [entry for entry in written.get("Block", ()) if entry]
     if not entries:
-        return lambda text, spend: [], Clue()
+        return lambda text, spend: [], Prefilter()
     find = _words(entries)
     if not all(entry.isascii() and entry.isprintable() and " " not in entry for entry in entries):
-        return find, Clue(find=find)
-    return find, Clue(words=tuple(entry.lower() for entry in entries))
+        return find, Prefilter(find=find)
+    return find, Prefilter(words=tuple(entry.lower() for entry in entries))
 
 
-def _words(entries: Sequence[str]) -> Find:
+def _words(entries: Sequence[str]) -> FindSpans:
     """Return what finds the entries in a text, however either is disguised (`normal_form`)."""
     spend = WorkMeter().spend
     plain = [_comparable(entry, spend)[0] for entry in entries]
     search = _literals([each for each in plain if each])
     unseen = _literals([entry for entry, each in zip(entries, plain, strict=True) if not each])
 
-    def find(text: str, spend: Spend) -> list[Span]:
+    def find(text: str, spend: Spend) -> list[TextSpan]:
         found = unseen(text, spend)
         if text.isascii():
             spend(len(text) // CHARACTERS)
@@ -244,15 +244,15 @@ def _words(entries: Sequence[str]) -> Find:
                 return found
         comparable, origins = _comparable(text, spend)
         found += [
-            Span(origins[start], origins[end - 1] + 1, label)
+            TextSpan(origins[start], origins[end - 1] + 1, label)
             for start, end, label in search(comparable, spend)
         ]
-        return without_overlaps(found)
+        return remove_overlaps(found)
 
     return find
 
 
-def _literals(entries: Sequence[str]) -> Find:
+def _literals(entries: Sequence[str]) -> FindSpans:
     """Return what finds any of the entries in a text, in either case."""
     if not entries:
         return lambda text, spend: []
@@ -278,15 +278,15 @@ def _missing(written: Mapping[str, Json]) -> Callable[[list[str], Spend], bool] 
     return lambda texts, spend: not any(find(text, spend) for text in texts if entries)
 
 
-def _regex(written: Mapping[str, Json]) -> tuple[Find, Clue]:
+def _regex(written: Mapping[str, Json]) -> tuple[FindSpans, Prefilter]:
     pattern, flags = written["Pattern"], written.get("Flags", "")
     find = _expression(pattern, flags)
     begins = _beginning(pattern)
     if not begins:
-        return find, Clue(find=find)
+        return find, Prefilter(find=find)
     if "i" in flags:
-        return find, Clue(words=(begins.lower(),))
-    return find, Clue(begins=(begins,))
+        return find, Prefilter(words=(begins.lower(),))
+    return find, Prefilter(begins=(begins,))
 
 
 def _beginning(pattern: str) -> str:
@@ -297,24 +297,24 @@ def _beginning(pattern: str) -> str:
     return "" if "|" in pattern else found[0][: -1 if repeated else None]
 
 
-def _expression(pattern: str, flags: str) -> Find:
+def _expression(pattern: str, flags: str) -> FindSpans:
     compiled = linear(pattern, flags)
 
-    def find(text: str, spend: Spend) -> list[Span]:
+    def find(text: str, spend: Spend) -> list[TextSpan]:
         # The places of bytes are those of characters, and cost the library less.
         searched = text.encode() if text.isascii() else text
-        found: list[Span] = []
+        found: list[TextSpan] = []
         for match in find_all(compiled, searched, spend):
             spend(MATCH)
-            found.append(Span(match.start(), match.end(), MASK))
+            found.append(TextSpan(match.start(), match.end(), MASK))
         return found
 
     return find
 
 
-def _personal(written: Mapping[str, Json]) -> tuple[Find, Clue]:
+def _personal(written: Mapping[str, Json]) -> tuple[FindSpans, Prefilter]:
     kinds = [*map(personal_kind, written.get("Types", KINDS))]
-    return personal_finder(kinds), Clue(holds=personal_test(kinds))
+    return personal_finder(kinds), Prefilter(holds=personal_test(kinds))
 
 
 def personal_kind(written: str) -> str:
@@ -323,14 +323,14 @@ def personal_kind(written: str) -> str:
     return ALIASES.get(name, name)
 
 
-_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], tuple[Find, Clue]]] = {
+_FINDERS: Mapping[str, Callable[[Mapping[str, Json]], tuple[FindSpans, Prefilter]]] = {
     "pattern": _pattern,
     "regex": _regex,
     "pii": _personal,
 }
 
 
-def content_rule(written: Mapping[str, Json]) -> tuple[Find, Clue | None, Look]:
+def content_rule(written: Mapping[str, Json]) -> tuple[FindSpans, Prefilter | None, Inspect]:
     """Compile a rule that finds something in texts, of a type in `CUTTABLE`.
 
     Args:

@@ -13,19 +13,19 @@ from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.guardrail_rules import (
     CUTTABLE,
-    Clue,
-    Look,
-    Suspect,
-    Verdict,
+    ContentVerdict,
+    Inspect,
+    NeedsInspection,
+    Prefilter,
     always,
+    collect_texts,
+    compile_cutter,
+    compile_prefilter,
     content_rule,
-    cutter,
     length_rule,
     personal_kind,
-    suspicion,
-    texts_in,
 )
-from asl.states.blocks.personal import KINDS
+from asl.states.blocks.pii import KINDS
 from asl.states.blocks.verdicts import UnclearVerdict, rejection
 from asl.states.schemas import typed_fields
 
@@ -35,7 +35,7 @@ WARNS: Final = ("warn", "flag")
 CUTS: Final = ("redact", "mask")
 FLAGS: Final = "ims"
 
-_Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[Verdict]]
+_Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[ContentVerdict]]
 """Lets an agent judge the content."""
 
 
@@ -46,9 +46,9 @@ class _Rule(NamedTuple):
     """How messages call it: `rule 2 (regex)`."""
     type: str
     action: str
-    clue: Clue | None = None
+    clue: Prefilter | None = None
     """None where it has always to be asked."""
-    look: Look | None = None
+    look: Inspect | None = None
     judge: _Judge | None = None
     """What decides where nothing is to be seen in the content itself."""
     cut: Callable[[Json, Spend], Json] | None = None
@@ -140,7 +140,9 @@ class _Guard:
         self.warns = side.get("OnFail") == "warn"
         clues = [rule.clue for rule in self.rules]
         asked = None in clues or self.validator is not None
-        self.doubts: Suspect = always if asked else suspicion([each for each in clues if each])
+        self.doubts: NeedsInspection = (
+            always if asked else compile_prefilter([each for each in clues if each])
+        )
         """Whether anything has to be looked at closely; texts that nothing is in are most."""
 
     async def judged(self, attempt: Attempt, content: Json) -> Json:
@@ -172,7 +174,7 @@ class _Guard:
         for rule in self.rules:
             if rule.look is not None:
                 if texts is None:
-                    texts = texts_in(content, spend)
+                    texts = collect_texts(content, spend)
                 verdict = rule.look(content, texts, spend)
             else:
                 verdict = await self._judged(rule, attempt, content)
@@ -200,7 +202,7 @@ class _Guard:
                 (content,) = verdict.content
         return content
 
-    async def _judged(self, rule: _Rule, attempt: Attempt, content: Json) -> Verdict | None:
+    async def _judged(self, rule: _Rule, attempt: Attempt, content: Json) -> ContentVerdict | None:
         assert rule.judge is not None
         try:
             return await rule.judge(attempt, content)
@@ -210,9 +212,9 @@ class _Guard:
             if rule.optional:
                 self.warn(attempt, f"{rule.place}: its checker is not registered")
                 return None
-            return Verdict("its checker is not registered")
+            return ContentVerdict("its checker is not registered")
 
-    async def asked(self, attempt: Attempt, agent: str, content: Json) -> Verdict:
+    async def asked(self, attempt: Attempt, agent: str, content: Json) -> ContentVerdict:
         """Let an agent judge the content."""
         answer = await attempt.ask(
             agent,
@@ -224,7 +226,7 @@ class _Guard:
             },
         )
         if type(answer) is bool:  # whether a checker has found something
-            return Verdict("it says so" if answer else None)
+            return ContentVerdict("it says so" if answer else None)
         replaces = type(answer) is dict and "content" in answer
         try:
             # To say what the content is to be accepts it.
@@ -232,7 +234,7 @@ class _Guard:
         except UnclearVerdict as unclear:
             raise self.unclear(agent, unclear.wanted, unclear.found) from None
         new = (answer["content"],) if replaces else ()
-        return Verdict(reason, new)
+        return ContentVerdict(reason, new)
 
     def unclear(self, agent: str, wanted: str, found: str) -> StateError:
         """Return the error of a judge whose answer is no verdict: what it judges does not pass."""
@@ -267,7 +269,7 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
         return None
     if kind in CUTTABLE:
         find, clue, look = content_rule(written)
-        cut = cutter(find, action) if action in CUTS else None
+        cut = compile_cutter(find, action) if action in CUTS else None
         return _Rule(place, kind, action, clue, look, cut=cut)
     if kind == "length":
         return _Rule(place, kind, action, *length_rule(written))
@@ -275,7 +277,7 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
         written["Check"] if kind == "semantic" else written.get("Validator", written.get("Agent"))
     )
 
-    async def judge(attempt: Attempt, content: Json) -> Verdict:
+    async def judge(attempt: Attempt, content: Json) -> ContentVerdict:
         return await guard.asked(attempt, agent, content)
 
     optional = "Action" not in written or action in WARNS

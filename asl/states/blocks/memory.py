@@ -14,10 +14,10 @@ from asl.expr.result_path import place
 from asl.expr.templates import SUFFIX
 from asl.program import Finish
 from asl.states.base import Compiler, Node
-from asl.states.blocks import inserts_of
-from asl.states.blocks.base import Attempt, Block, Perform, settings, settings_within
-from asl.states.effects import Frame, ServiceCall
-from asl.states.settings import Settings
+from asl.states.blocks import compile_inserts
+from asl.states.blocks.base import Attempt, Block, Perform, compile_settings, compile_settings_of
+from asl.states.effects import ServiceCall, StateFrame
+from asl.states.settings import BlockSettings
 
 __all__ = [
     "INSERTIONS",
@@ -36,9 +36,9 @@ DEFAULT_PATH: Final = parse_reference_path("$._memory")
 INSERTIONS: Final = (("Memory", "Namespace"), ("Memory", "Read", "Namespace"))
 """The ways from a state to the texts of its Memory into which braces insert values."""
 
-Read: TypeAlias = Callable[[Json, Frame], Awaitable[tuple[Json, Path, Json]]]
+Read: TypeAlias = Callable[[Json, StateFrame], Awaitable[tuple[Json, Path, Json]]]
 """`(effective input, frame) -> (effective input with the memory, its place, the memory)`."""
-Write: TypeAlias = Callable[[Json, Json, Json, Frame], Awaitable[None]]
+Write: TypeAlias = Callable[[Json, Json, Json, StateFrame], Awaitable[None]]
 """`(effective input, raw input, raw result, frame)`: writes after success."""
 
 
@@ -71,7 +71,7 @@ def use_memory(compiler: Compiler, inner: Perform) -> Perform:
 
     That is the same as the block does, and both where the block does neither.
     """
-    write = compile_write(compiler, inserts_of(compiler))
+    write = compile_write(compiler, compile_inserts(compiler))
     reads = "Read" in compiler.within("Memory").state
     space_of = _place(compiler)
     rights = reads or write is None, write is not None or not reads
@@ -90,14 +90,17 @@ def _place(compiler: Compiler) -> Callable[[Json, ExpressionFrame], str | None]:
     """Compile `Namespace`, None for that of the document, and `Type`, which has to fit."""
     block = compiler.within("Memory")
     read, namespace = block.state.get("Read"), block.text("Namespace")
-    kind, kinds = settings(compiler, "Memory", ("Type",)), TYPES if read is None else (_form(read),)
+    kind, kinds = (
+        compile_settings(compiler, "Memory", ("Type",)),
+        TYPES if read is None else (_form(read),),
+    )
 
     def place(data: Json, frame: ExpressionFrame) -> str | None:
         kind(data, frame).word("Type", kinds)
         if namespace is None:
             return None
         found = {"Namespace": namespace(data, frame)}
-        return Settings(found, compiler.jsonata, "Memory.", compiler.name).name("Namespace")
+        return BlockSettings(found, compiler.jsonata, "Memory.", compiler.name).name("Namespace")
 
     return place
 
@@ -117,9 +120,9 @@ def compile_read(compiler: Compiler) -> Read | None:
         ask, goes_to = _listed(compiler), None
     else:
         ask = _asked(compiler, _form(written))
-        goes_to = settings(compiler, "Memory.Read", ("InjectAt",))
+        goes_to = compile_settings(compiler, "Memory.Read", ("InjectAt",))
 
-    async def read(data: Json, frame: Frame) -> tuple[Json, Path, Json]:
+    async def read(data: Json, frame: StateFrame) -> tuple[Json, Path, Json]:
         space, path = space_of(data, frame), DEFAULT_PATH
         if goes_to is not None:
             path = goes_to(data, frame).way("InjectAt") or path
@@ -147,7 +150,7 @@ def _form(read: Json) -> str:
     return "key_value" if "Keys" in names else "semantic" if "Query" in names else "episodic"
 
 
-_Ask: TypeAlias = Callable[[str | None, Json, Frame], Awaitable[tuple[Json, list[str]]]]
+_Ask: TypeAlias = Callable[[str | None, Json, StateFrame], Awaitable[tuple[Json, list[str]]]]
 """`(namespace, effective input, frame) -> (memory, keys that were found)`."""
 
 
@@ -156,10 +159,10 @@ def _asked(compiler: Compiler, form: str) -> _Ask:
     if form == "key_value":
         return _keys(compiler)
     names = tuple(name for name in FORMS[form] if name != "Filter")
-    fields = settings(compiler, "Memory.Read", names)
+    fields = compile_settings(compiler, "Memory.Read", names)
     filter = compiler.within("Memory", "Read").template("Filter")
 
-    async def ask(namespace: str | None, data: Json, frame: Frame) -> tuple[Json, list[str]]:
+    async def ask(namespace: str | None, data: Json, frame: StateFrame) -> tuple[Json, list[str]]:
         found = fields(data, frame)
         request: dict[str, Json] = {"namespace": found.name("Collection") or namespace}
         if form == "semantic":
@@ -175,7 +178,7 @@ def _asked(compiler: Compiler, form: str) -> _Ask:
     return ask
 
 
-def _query(found: Settings) -> str:
+def _query(found: BlockSettings) -> str:
     query = found.values.get("Query")
     if query is None:
         raise found.unfit("Query", "what is searched for")
@@ -184,9 +187,9 @@ def _query(found: Settings) -> str:
 
 def _listed(compiler: Compiler) -> _Ask:
     """Compile the list form of `Read`: what is missing is null."""
-    fields = settings(compiler, "Memory", ("Read",))
+    fields = compile_settings(compiler, "Memory", ("Read",))
 
-    async def ask(namespace: str | None, data: Json, frame: Frame) -> tuple[Json, list[str]]:
+    async def ask(namespace: str | None, data: Json, frame: StateFrame) -> tuple[Json, list[str]]:
         keys = _names(fields(data, frame), "Read")
         found = await _found(namespace, keys, frame)
         return {key: found.get(key) for key in keys}, [key for key in keys if key in found]
@@ -196,11 +199,11 @@ def _listed(compiler: Compiler) -> _Ask:
 
 def _keys(compiler: Compiler) -> _Ask:
     """Compile a read by `Keys`."""
-    fields = settings(compiler, "Memory.Read", ("Keys",))
+    fields = compile_settings(compiler, "Memory.Read", ("Keys",))
     block = compiler.within("Memory", "Read")
     default = block.template("Default") or block.scalar("Default")
 
-    async def ask(namespace: str | None, data: Json, frame: Frame) -> tuple[Json, list[str]]:
+    async def ask(namespace: str | None, data: Json, frame: StateFrame) -> tuple[Json, list[str]]:
         keys = _names(fields(data, frame), "Keys")
         found = await _found(namespace, keys, frame)
         present = [key for key in keys if key in found]
@@ -221,14 +224,14 @@ def _keys(compiler: Compiler) -> _Ask:
     return ask
 
 
-def _names(found: Settings, field: str) -> list[str]:
+def _names(found: BlockSettings, field: str) -> list[str]:
     keys = found.values[field]
     if type(keys) is not list or not all(type(key) is str and key for key in keys):
         raise found.unfit(field, "a list of texts that are not empty")
     return keys
 
 
-async def _found(namespace: str | None, keys: list[str], frame: Frame) -> dict[str, Json]:
+async def _found(namespace: str | None, keys: list[str], frame: StateFrame) -> dict[str, Json]:
     request: Json = {"do": "read", "namespace": namespace, "keys": [*keys]}
     found: dict[str, Json] = await frame.effects.call(frame, ServiceCall("memory", request))
     return found
@@ -251,7 +254,7 @@ def compile_write(compiler: Compiler, inserts: tuple[Finish, ...] = ()) -> Write
     select = None if compiler.jsonata else compiler.template("ResultSelector")
     finish, placed = compiler.finish(inserts=inserts), compiler.placed(inserts)
 
-    async def write(data: Json, raw: Json, result: Json, frame: Frame) -> None:
+    async def write(data: Json, raw: Json, result: Json, frame: StateFrame) -> None:
         space = space_of(data, frame)
         _try(finish, raw, result, frame)
         chosen = result if select is None else select(result, frame)
@@ -289,10 +292,10 @@ class _Entry:
         )
         """The same, but it fails where a path leads nowhere, in every profile."""
         prefix = "".join(("Memory.Write", *(f"[{each}]" for each in index), "."))
-        self.fields = settings_within(block, ("Key", "TTL", "Merge", "Overwrite"), prefix)
+        self.fields = compile_settings_of(block, ("Key", "TTL", "Merge", "Overwrite"), prefix)
 
     def request(
-        self, namespace: Json, documents: tuple[Json, ...], result: Json, frame: Frame
+        self, namespace: Json, documents: tuple[Json, ...], result: Json, frame: StateFrame
     ) -> dict[str, Json]:
         """Return what is written.
 
@@ -314,7 +317,7 @@ class _Entry:
         lifetime = found.lifetime("TTL")
         return request if lifetime is None else {**request, "ttl": lifetime}
 
-    def _found(self, documents: tuple[Json, ...], frame: Frame) -> Json:
+    def _found(self, documents: tuple[Json, ...], frame: StateFrame) -> Json:
         """Evaluate the value in the first document that has what it reads."""
         assert self.value is not None
         assert self.sought is not None

@@ -18,12 +18,12 @@ from asl.expr.templates import SUFFIX
 from asl.expr.times import format_timestamp
 from asl.program import Finish
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Destination, Perform, given
-from asl.states.effects import Frame
+from asl.states.blocks.base import Attempt, Block, Destination, Perform, compile_fields
+from asl.states.effects import StateFrame
 from asl.states.iteration import is_distributed
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 from asl.states.schemas import foreign_fields
-from asl.states.settings import Settings
+from asl.states.settings import BlockSettings
 
 __all__ = [
     "EMITTED",
@@ -31,20 +31,20 @@ __all__ = [
     "REACHED",
     "Follow",
     "Milestone",
-    "Plan",
-    "Told",
+    "ProgressPlan",
+    "ReportedProgress",
     "Track",
     "Tracking",
-    "check_of_streaming",
+    "check_streaming",
     "compile_following",
     "compile_tracking",
+    "document_tracking",
     "follow_progress",
-    "milestones_of",
-    "progress_goes_to",
+    "parse_milestones",
+    "progress_destination",
+    "reported_progress",
     "store_progress",
     "store_streamed_progress",
-    "told_of",
-    "tracking_of_document",
 ]
 
 UPDATED: Final = "ProgressUpdated"
@@ -53,7 +53,7 @@ EMITTED: Final = "EventEmitted"
 """The event of an event that the document names."""
 OF_STREAMING: Final = {"ProgressPath": "Path", "Milestones": "Milestones"}
 """The fields of Streaming that mean the same as one of Progress."""
-TOLD_BY: Final = ("Enabled", "Emit", "HeartbeatOnUpdate")
+COMPUTED_FIELDS: Final = ("Enabled", "Emit", "HeartbeatOnUpdate")
 """Those of a Task that may be computed, besides what a milestone says."""
 
 
@@ -73,7 +73,7 @@ class Milestone(NamedTuple):
             yield EMITTED, {"type": self.emit, "on": "milestone", "data": {"at": self.at, **named}}
 
 
-class Plan(NamedTuple):
+class ProgressPlan(NamedTuple):
     """What is told of the progress of one visit of a Task."""
 
     milestones: tuple[Milestone, ...]
@@ -85,7 +85,7 @@ class Plan(NamedTuple):
     """Whether an update is a sign of life."""
 
 
-class Told(NamedTuple):
+class ReportedProgress(NamedTuple):
     """What has been told of the progress of a visit so far."""
 
     visit: int
@@ -95,23 +95,29 @@ class Told(NamedTuple):
     """The milestones behind it."""
 
 
-def told_of(frame: Frame) -> Told:
+def reported_progress(frame: StateFrame) -> ReportedProgress:
     """Return what has been told of the present visit."""
-    told: Told | None = frame.progress
-    return Told(frame.visit, None, ()) if told is None or told.visit != frame.visit else told
+    told: ReportedProgress | None = frame.progress
+    return (
+        ReportedProgress(frame.visit, None, ())
+        if told is None or told.visit != frame.visit
+        else told
+    )
 
 
-def update(frame: Frame, plan: Plan, percentage: float, message: str, now: float) -> None:
+def report_progress(
+    frame: StateFrame, plan: ProgressPlan, percentage: float, message: str, now: float
+) -> None:
     """Tell of progress: the update, and the milestones that it reaches; 100 is for success."""
-    told = told_of(frame)
+    told = reported_progress(frame)
     due = [each for each in plan.milestones if 0 < each.at <= min(percentage, 100)]
     _tell(frame, plan, told, percentage, message, now, [each for each in due if each.at < 100])
 
 
 def _tell(
-    frame: Frame,
-    plan: Plan,
-    told: Told,
+    frame: StateFrame,
+    plan: ProgressPlan,
+    told: ReportedProgress,
     percentage: float,
     message: str,
     now: float,
@@ -132,7 +138,9 @@ def _tell(
         "updatedAt": format_timestamp(now),
         "estimatedRemaining": left,
     }
-    frame.progress = Told(frame.visit, details, told.reached + tuple(each.at for each in new))
+    frame.progress = ReportedProgress(
+        frame.visit, details, told.reached + tuple(each.at for each in new)
+    )
     if not plan.silent:
         frame.note(UPDATED, details)
     if plan.emit is not None:
@@ -140,13 +148,13 @@ def _tell(
     _reach(frame, new)
 
 
-def _reach(frame: Frame, milestones: Iterable[Milestone]) -> None:
+def _reach(frame: StateFrame, milestones: Iterable[Milestone]) -> None:
     for milestone in milestones:
         for event, details in milestone.told():
             frame.note(event, details)
 
 
-def clamped(percentage: Json) -> float | None:
+def clamp(percentage: Json) -> float | None:
     """Return a reported percentage from 0 to 100, None for what is no number."""
     share: float | None = None
     if is_number(percentage) and (type(percentage) is int or isfinite(percentage)):
@@ -179,14 +187,14 @@ def follow_progress(compiler: Compiler, inner: Perform) -> Perform:
         frame, plan = attempt.frame, plan_of(attempt)
         if plan is None:
             return await inner(attempt)
-        told = told_of(frame)
+        told = reported_progress(frame)
         if frame.retries == 0:
             entered = [each for each in plan.milestones if each.at == 0]
-            frame.progress = Told(frame.visit, None, tuple(each.at for each in entered))
+            frame.progress = ReportedProgress(frame.visit, None, tuple(each.at for each in entered))
             _reach(frame, entered)
         attempt.tell("progress", plan)
         result = await inner(attempt)
-        told = told_of(frame)
+        told = reported_progress(frame)
         last = [each for each in plan.milestones if each.at == 100]
         if told.update is not None:
             _tell(frame, plan, told, 100, told.update["message"], frame.now, last)
@@ -197,13 +205,13 @@ def follow_progress(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def _planned(block: Compiler, state: str) -> Callable[[Attempt], Plan | None]:
-    values, milestones = given(block, TOLD_BY), block.template("Milestones")
+def _planned(block: Compiler, state: str) -> Callable[[Attempt], ProgressPlan | None]:
+    values, milestones = compile_fields(block, COMPUTED_FIELDS), block.template("Milestones")
     prefix, jsonata = "Progress.", block.jsonata
 
-    def plan(attempt: Attempt) -> Plan | None:
+    def plan(attempt: Attempt) -> ProgressPlan | None:
         data, frame = attempt.data, attempt.frame
-        found = Settings(values(data, frame), jsonata, prefix, state)
+        found = BlockSettings(values(data, frame), jsonata, prefix, state)
         if not found.flag("Enabled", absent=True):
             return None
         written = [] if milestones is None else milestones(data, frame)
@@ -212,12 +220,12 @@ def _planned(block: Compiler, state: str) -> Callable[[Attempt], Plan | None]:
         emit = found.values.get("Emit")
         name = None if type(emit) is bool else found.name("Emit")
         beats = found.flag("HeartbeatOnUpdate")
-        return Plan(tuple(milestones_of(written)), name, emit is False, beats)
+        return ProgressPlan(tuple(parse_milestones(written)), name, emit is False, beats)
 
     return plan
 
 
-def milestones_of(written: Json) -> Iterator[Milestone]:
+def parse_milestones(written: Json) -> Iterator[Milestone]:
     """Yield the milestones of a list that has no faults."""
     for each in written:
         emit = each.get("Emit")
@@ -247,7 +255,7 @@ def _faults(written: Json) -> Iterator[tuple[int, str, str]]:
             yield index, "At", message
 
 
-def progress_goes_to(compiler: Compiler) -> Destination:
+def progress_destination(compiler: Compiler) -> Destination:
     """Compile where the final progress goes."""
     return Destination(_settings(compiler), "Path", "Progress.")
 
@@ -257,10 +265,10 @@ def store_progress(compiler: Compiler) -> Finish | None:
     block = _settings(compiler).state
     if {"Path", "Path.$"}.isdisjoint(block) or block.get("Enabled") is False:
         return None
-    target = progress_goes_to(compiler)
+    target = progress_destination(compiler)
 
     def store(output: Json, result: Json, frame: ExpressionFrame) -> Json:
-        told = told_of(frame)  # type: ignore[arg-type]  # it is the frame of a state
+        told = reported_progress(frame)  # type: ignore[arg-type]  # it is the frame of a state
         return output if told.update is None else target.placed(output, told.update, frame)
 
     return store
@@ -299,7 +307,7 @@ class Tracking(NamedTuple):
 
 Track: TypeAlias = Callable[[Json, Any], Tracking | None]
 """`(raw input, frame) -> tracking`, None where the visit is not followed; raises StateError."""
-Follow: TypeAlias = Callable[[Json, Frame], bool]
+Follow: TypeAlias = Callable[[Json, StateFrame], bool]
 """`(raw input, frame)`: whether the progress of a visit is told; raises StateError."""
 
 
@@ -325,9 +333,9 @@ def compile_following(compiler: Compiler) -> Follow:
     track, effective = compile_tracking(compiler), compiler.input()
     if track is None:
         return lambda raw, frame: False
-    target, tracked = progress_goes_to(compiler), track
+    target, tracked = progress_destination(compiler), track
 
-    def follow(raw: Json, frame: Frame) -> bool:
+    def follow(raw: Json, frame: StateFrame) -> bool:
         followed = tracked(raw, frame) is not None
         if followed:
             target.settle(effective(raw, frame), frame)
@@ -340,7 +348,7 @@ def _tracking(block: Mapping[str, Json], state: Mapping[str, Json]) -> Tracking:
     emit = block.get("Emit", True)
     branches = state.get("Branches")
     return Tracking(
-        tuple(milestones_of(block.get("Milestones", ()))),
+        tuple(parse_milestones(block.get("Milestones", ()))),
         emit if type(emit) is str else None,
         emit is False,
         block.get("PerItem", block.get("PerBranch")) is True,
@@ -353,7 +361,7 @@ def _tracking(block: Mapping[str, Json], state: Mapping[str, Json]) -> Tracking:
     )
 
 
-def tracking_of_document(block: Mapping[str, Json], states: int) -> Tracking | None:
+def document_tracking(block: Mapping[str, Json], states: int) -> Tracking | None:
     """Return how the progress of an included document is told that has so many states."""
     if block.get("Enabled") is False:
         return None
@@ -365,11 +373,11 @@ def tracking_of_document(block: Mapping[str, Json], states: int) -> Tracking | N
 def _states(machine: Mapping[str, Json]) -> Iterator[str]:
     for name, state in machine["States"].items():
         yield name
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             yield from _states(inner)
 
 
-def counted(frame: Frame, completed: int, failed: int) -> None:
+def record_counts(frame: StateFrame, completed: int, failed: int) -> None:
     """Keep what the parts of a Map or a Parallel came to, for its output."""
     update = {
         "total": completed + failed,
@@ -379,7 +387,7 @@ def counted(frame: Frame, completed: int, failed: int) -> None:
         "failed": failed,
         "percentage": 100,
     }
-    frame.progress = Told(frame.visit, update, ())
+    frame.progress = ReportedProgress(frame.visit, update, ())
 
 
 # --------------------------------------------------------------------------------------------
@@ -397,7 +405,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     yield from _check_path(block, "Path", node, "Progress")
 
 
-def check_of_streaming(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+def check_streaming(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     """Find what is wrong with what Streaming says of progress."""
     block, progress = node.value["Streaming"], node.value.get("Progress")
     yield from _check_milestones(block, node, "Streaming")

@@ -10,9 +10,9 @@ from asl.expr.frame import Frame
 from asl.expr.paths import parse_reference_path
 from asl.program import Finish
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Destination, Perform, settings
+from asl.states.blocks.base import Attempt, Block, Destination, Perform, compile_settings
 
-__all__ = ["REASONING", "demand_reasoning", "store_reasoning", "trace_goes_to"]
+__all__ = ["REASONING", "demand_reasoning", "store_reasoning", "trace_destination"]
 
 FIELDS: Final = ("Required", "Format", "MinSteps", "MaxSteps")
 FORMATS: Final = ("chain_of_thought", "tree_of_thoughts", "reflection", "free_form")
@@ -20,7 +20,7 @@ FORMATS: Final = ("chain_of_thought", "tree_of_thoughts", "reflection", "free_fo
 
 def demand_reasoning(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what tells the agent of the trace, and looks at the one that comes back."""
-    wanted, state = settings(compiler, "Reasoning", FIELDS), compiler.name
+    wanted, state = compile_settings(compiler, "Reasoning", FIELDS), compiler.name
 
     async def perform(attempt: Attempt) -> Json:
         block = wanted(attempt.data, attempt.frame)
@@ -60,7 +60,7 @@ def _fault(
     return None
 
 
-def trace_goes_to(compiler: Compiler) -> Destination:
+def trace_destination(compiler: Compiler) -> Destination:
     """Compile where the trace goes."""
     return Destination(compiler.within("Reasoning"), "Store", "Reasoning.")
 
@@ -69,7 +69,7 @@ def store_reasoning(compiler: Compiler) -> Finish | None:
     """Compile what puts the trace into the output: `(output, raw result, frame) -> output`."""
     if {"Store", "Store.$"}.isdisjoint(compiler.within("Reasoning").state):
         return None
-    target = trace_goes_to(compiler)
+    target = trace_destination(compiler)
 
     def store(output: Json, result: Json, frame: Frame) -> Json:
         trace = result.get("reasoning") if type(result) is dict else None

@@ -10,20 +10,20 @@ from typing import Final, NamedTuple
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.states.base import Compiler
-from asl.states.blocks.base import Attempt, Block, Perform, settings
+from asl.states.blocks.base import Attempt, Block, Perform, compile_settings
 from asl.states.blocks.chunks import LONGEST, MODES, Buffer, Chunker
-from asl.states.blocks.progress import check_of_streaming
-from asl.states.durations import duration
+from asl.states.blocks.progress import check_streaming
+from asl.states.settings import read_duration
 
 __all__ = [
     "CHUNK",
     "STREAMING",
-    "Plan",
-    "Shown",
+    "StreamOutput",
+    "StreamPlan",
+    "callback_warning",
+    "request_stream",
+    "response_text",
     "show_guarded",
-    "tell_stream",
-    "text_of",
-    "warning",
 ]
 
 CHUNK: Final = "StreamChunk"
@@ -35,7 +35,7 @@ LEAST: Final[Mapping[str, int]] = {"chunk": 100}
 """How long a chunk is at least where nothing is said, by mode; 1 for all others."""
 
 
-class Plan(NamedTuple):
+class StreamPlan(NamedTuple):
     """How one answer is streamed. Times in seconds, sizes in characters."""
 
     mode: str
@@ -50,10 +50,10 @@ class Plan(NamedTuple):
     """Whether nothing may be shown before the whole answer has been looked at."""
 
 
-class Shown:
+class StreamOutput:
     """What has been shown of one answer: cuts it, collects, and counts."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: StreamPlan) -> None:
         self.chunker = Chunker(plan.mode, plan.least)
         self.buffer = None if plan.buffer is None else Buffer(plan.buffer, plan.on_newline)
         self.count = 0
@@ -84,14 +84,14 @@ class Shown:
                 yield {"chunk": chunk, "index": self.count - 1}
 
 
-def text_of(result: Json) -> str:
+def response_text(result: Json) -> str:
     """Return the text of a result, for an agent that has not said it piece by piece."""
     if type(result) is dict:
         result = result.get("response")
     return result if type(result) is str else ""
 
 
-def tell_stream(compiler: Compiler, inner: Perform) -> Perform:
+def request_stream(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what asks the host to stream the answer."""
     plan_of = _planned(compiler)
 
@@ -104,14 +104,14 @@ def tell_stream(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def _planned(compiler: Compiler) -> Callable[[Attempt], Plan | None]:
-    own = settings(compiler, "Streaming", FIELDS)
-    buffer = settings(compiler, "Streaming.Buffer", BUFFER)
-    callbacks = settings(compiler, "Streaming.Callbacks", CALLBACKS)
+def _planned(compiler: Compiler) -> Callable[[Attempt], StreamPlan | None]:
+    own = compile_settings(compiler, "Streaming", FIELDS)
+    buffer = compile_settings(compiler, "Streaming.Buffer", BUFFER)
+    callbacks = compile_settings(compiler, "Streaming.Callbacks", CALLBACKS)
     buffered = "Buffer" in compiler.state["Streaming"]
     guarded = "Output" in compiler.state.get("Guardrails", {})
 
-    def plan(attempt: Attempt) -> Plan | None:
+    def plan(attempt: Attempt) -> StreamPlan | None:
         data, frame = attempt.data, attempt.frame
         found = own(data, frame)
         if not found.flag("Enabled", absent=True):
@@ -119,11 +119,11 @@ def _planned(compiler: Compiler) -> Callable[[Attempt], Plan | None]:
         held, told = buffer(data, frame), callbacks(data, frame)
         mode = found.word("Mode", tuple(MODES)) or "token"
         interval = held.values.get("FlushInterval")
-        return Plan(
+        return StreamPlan(
             mode,
             found.count("ChunkSize", LONGEST) or LEAST.get(mode, 1),
             held.count("Size", LONGEST) or LONGEST if buffered else None,
-            None if interval is None else duration("Streaming.Buffer.FlushInterval", interval),
+            None if interval is None else read_duration("Streaming.Buffer.FlushInterval", interval),
             held.flag("FlushOnNewline"),
             {kind: name for kind in CALLBACKS if (name := told.name(kind)) is not None},
             guarded,
@@ -169,7 +169,7 @@ async def _passed(attempt: Attempt, result: Json) -> str:
     said, judge, before = attempt.frame.partial_answer, attempt.judge, attempt.answer
     assert judge is not None
     if not said:
-        return text_of(result)
+        return response_text(result)
     found = _beside(before, result, said)
     if found is not None:
         return found
@@ -194,31 +194,33 @@ def _beside(before: Json, after: Json, said: str) -> str | None:
     return next((found for each in pairs if (found := _beside(*each, said)) is not None), None)
 
 
-async def _show(attempt: Attempt, plan: Plan, text: str, result: Json) -> None:
-    shown = Shown(plan)
+async def _show(attempt: Attempt, plan: StreamPlan, text: str, result: Json) -> None:
+    shown = StreamOutput(plan)
     for details in [*shown.feed(text), *shown.end()]:
         attempt.frame.note(CHUNK, details)
         await _callback(attempt, plan, "OnChunk", details)
     await _callback(attempt, plan, "OnComplete", {"result": result, "chunks": shown.count})
 
 
-async def _callback(attempt: Attempt, plan: Plan, kind: str, details: dict[str, Json]) -> None:
+async def _callback(
+    attempt: Attempt, plan: StreamPlan, kind: str, details: dict[str, Json]
+) -> None:
     agent = plan.callbacks.get(kind)
     if agent is not None:
         payload = {"state": attempt.target.state, **details}
         try:
             await attempt.ask(agent, payload)
         except StateError as error:
-            attempt.frame.note(*warning(kind, error))
+            attempt.frame.note(*callback_warning(kind, error))
 
 
-def warning(kind: str, error: StateError) -> tuple[str, dict[str, Json]]:
+def callback_warning(kind: str, error: StateError) -> tuple[str, dict[str, Json]]:
     """Return the event of a callback that has failed, which does no harm."""
     return WARNING, {"callback": kind, "error": error.name, "cause": error.cause}
 
 
 STREAMING = Block(
     "Streaming",
-    check_of_streaming,
+    check_streaming,
     lacks=("Callbacks.$", "Buffer.$", "Milestones.$"),
 )

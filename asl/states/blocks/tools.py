@@ -4,18 +4,17 @@ The document becomes rules here; the broker of a call holds every tool call agai
 (`asl.effects.tools.dispatcher`).
 """
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Final, TypeAlias
 
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame
 from asl.expr.templates import is_dynamic
-from asl.states.base import Compiler
+from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
 from asl.states.blocks.consent import REQUIRE_APPROVAL
-from asl.states.blocks.policy import Hook, Rules
-from asl.states.blocks.sandboxes import missing_of_sandbox
-from asl.states.calls import Options
+from asl.states.blocks.tool_policy import ToolHook, ToolRules, parse_processors
+from asl.states.calls import CallOptions
 
 __all__ = [
     "DEFAULT_TOOLS",
@@ -23,8 +22,55 @@ __all__ = [
     "TOOL_CATEGORIES",
     "CompileRules",
     "compile_rules",
+    "unsupported_sandbox_fields",
     "use_tools",
 ]
+
+DEFAULT_ENVIRONMENT: Final = "process"
+"""The environment of a sandbox that names none."""
+
+
+def unsupported_sandbox_fields(
+    block: Mapping[str, Json], node: Node | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a sandbox that its environment cannot carry out, and why."""
+    sandbox = block.get("Sandbox")
+    if type(sandbox) is not dict or block.get("Sandboxed") is False:
+        return
+    kind = sandbox.get("Environment", DEFAULT_ENVIRONMENT)
+    for field, why in _CANNOT.get(kind, ()) if type(kind) is str else ():
+        if field in sandbox and why(sandbox[field]):
+            message = (
+                f"{field!r} of a sandbox {kind!r} cannot be carried out here: {why(sandbox[field])}"
+            )
+            yield f"/Sandbox/{field}", message
+
+
+def _constant_reason(why: str) -> Callable[[Json], str]:
+    return lambda value: why
+
+
+def _fraction(value: Json) -> str:
+    try:
+        return "" if parse_processors(value).is_integer() else "a process has whole processors"
+    except ValueError:
+        return ""
+
+
+_CANNOT: Final[Mapping[str, tuple[tuple[str, Callable[[Json], str]], ...]]] = {
+    "vm": (("Environment", _constant_reason("there is no virtual machine")),),
+    "process": (
+        ("Image", _constant_reason("it runs the program that is there")),
+        ("CPU", _fraction),
+    ),
+    "wasm": (
+        ("Image", _constant_reason("it runs the module that the tool names")),
+        ("CPU", _constant_reason("it has no share of processors")),
+        ("Network", lambda value: "it has no network" if value is True else ""),
+    ),
+}
+"""By environment: the fields that it cannot carry out, with why it cannot a value."""
+
 
 FIELDS = (
     "Allowed",
@@ -46,7 +92,7 @@ FIELDS = (
 """The fields of a block apart from its hooks."""
 HOOKS = ("Before", "After")
 
-CompileRules: TypeAlias = Callable[[Json, Frame], Rules]
+CompileRules: TypeAlias = Callable[[Json, Frame], ToolRules]
 """`(effective input, frame) -> rules`."""
 
 
@@ -60,7 +106,7 @@ def use_tools(compiler: Compiler, inner: Perform) -> Perform:
             return inner(attempt)
 
         return told
-    shared = Options(None, None)
+    shared = CallOptions(None, None)
     shared.blocks["tools"], shared.shared = always, True
 
     def perform(attempt: Attempt) -> Awaitable[Json]:
@@ -83,32 +129,32 @@ def compile_rules(compiler: Compiler, name: str) -> CompileRules:
              if each in block.state.get("Hooks", {})}  # fmt: skip
     if _is_constant(block):
         constant = _written(block)
-        return lambda data, frame: Rules(constant, hooks, data, True)
+        return lambda data, frame: ToolRules(constant, hooks, data, True)
     fields = [
         (field, value)
         for field in FIELDS
         if (value := block.template(field) or block.scalar(field)) is not None
     ]
-    return lambda data, frame: Rules(
+    return lambda data, frame: ToolRules(
         {field: value(data, frame) for field, value in fields}, hooks, data, False
     )
 
 
-def _always(block: Compiler) -> Rules | None:
+def _always(block: Compiler) -> ToolRules | None:
     """Return the rules of a block that are the same for all calls: no hook sees the data."""
     if not _is_constant(block) or not block.state.get("Hooks", {}).keys().isdisjoint(HOOKS):
         return None
-    return Rules(_written(block), {}, None, True)
+    return ToolRules(_written(block), {}, None, True)
 
 
 def _written(block: Compiler) -> dict[str, Json]:
     return {field: block.state[field] for field in FIELDS if field in block.state}
 
 
-def _hook(compiler: Compiler) -> Hook:
+def _hook(compiler: Compiler) -> ToolHook:
     agent = compiler.scalar("Agent")
     assert agent is not None  # the schema demands it
-    return Hook(agent, compiler.template("Parameters"))
+    return ToolHook(agent, compiler.template("Parameters"))
 
 
 def _is_constant(block: Compiler) -> bool:
@@ -118,6 +164,6 @@ def _is_constant(block: Compiler) -> bool:
     return not is_dynamic(written)
 
 
-TOOLS = Block("Tools", missing=missing_of_sandbox)
-DEFAULT_TOOLS = Block("DefaultTools", missing=missing_of_sandbox)
+TOOLS = Block("Tools", missing=unsupported_sandbox_fields)
+DEFAULT_TOOLS = Block("DefaultTools", missing=unsupported_sandbox_fields)
 TOOL_CATEGORIES = Block("ToolCategories")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from gzip import GzipFile
 from typing import BinaryIO, TypeAlias
 
 import orjson
@@ -9,7 +10,7 @@ import orjson
 from asl.core.json_text import ValueCounter
 from asl.core.values import MAX_DEPTH, Json, deeper_than
 
-__all__ = ["MAX_ITEM", "Fault", "Outline", "Read", "parsed"]
+__all__ = ["MAX_ITEM", "DataFault", "DataFormat", "GzipReader", "Reader", "parse_json"]
 
 SHALLOW = 2 * MAX_DEPTH
 """A shorter text cannot nest deeper than is allowed."""
@@ -20,7 +21,7 @@ MAX_ITEM = 16 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"
 
 
-class Fault(Exception):
+class DataFault(Exception):
     """The data cannot be read: *message* says why, *place* where in the file.
 
     *aws* is what AWS says instead (recorded); without a place the message is that.
@@ -34,7 +35,7 @@ class Fault(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class DataFormat:
     """What the document says about the form of the data (`ReaderConfig`)."""
 
     delimiter: str = ","
@@ -48,23 +49,54 @@ class Outline:
     """Whether to refuse what AWS was seen refusing: objects as JSON files, CSV without rows."""
 
 
-Read: TypeAlias = Callable[[BinaryIO, Outline], Iterator[Json]]
-"""A reader: yields the items of a file, lazily; raises Fault, and OSError if the file does."""
+Reader: TypeAlias = Callable[[BinaryIO, DataFormat], Iterator[Json]]
+"""A reader: yields the items of a file, lazily; raises DataFault, and OSError if the file does."""
 
 
-def parsed(text: bytes, line: int, column: int = 1) -> Json:
-    """Return the value of a JSON text that begins at *line* and *column*; raises Fault."""
+def parse_json(text: bytes, line: int, column: int = 1) -> Json:
+    """Return the value of a JSON text that begins at *line* and *column*; raises DataFault."""
     if len(text) > MAX_VALUES and not ValueCounter(MAX_VALUES).feed(text):
-        raise Fault(f"more than {MAX_VALUES} values", f"line {line}")
+        raise DataFault(f"more than {MAX_VALUES} values", f"line {line}")
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if text.startswith(BOM):
-            return parsed(text[len(BOM) :], line)
+            return parse_json(text[len(BOM) :], line)
         at = error.colno + (column - 1 if error.lineno == 1 else 0)
         place = f"line {line + error.lineno - 1}, column {at}"
-        raise Fault(f"no JSON: {error.msg}", place) from None
+        raise DataFault(f"no JSON: {error.msg}", place) from None
     deep = len(text) > SHALLOW and text.count(b"[") + text.count(b"{") > MAX_DEPTH
     if deep and deeper_than(value, MAX_DEPTH):
-        raise Fault(f"nested deeper than {MAX_DEPTH} levels", f"line {line}")
+        raise DataFault(f"nested deeper than {MAX_DEPTH} levels", f"line {line}")
     return value
+
+
+MAX_RATIO = 100
+"""Bytes that one packed byte may become: texts reach 5 to 30, a file that is made to harm 1,000."""
+FREE = 1024 * 1024
+"""Bytes that any file may become, since short ones may be very regular."""
+UNPACK_BLOCK = 1 << 16
+
+
+class GzipReader:
+    """A file in gzip as one of its content; raises DataFault when that is out of proportion."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self.packed = packed
+        self.file = GzipFile(fileobj=packed)
+        self.size = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to *size* bytes, all that are left if it is negative."""
+        parts = []
+        while size:
+            part = self.file.read(UNPACK_BLOCK if size < 0 else min(size, UNPACK_BLOCK))
+            if not part:
+                break
+            self.size += len(part)
+            if self.size > FREE + MAX_RATIO * self.packed.tell():
+                text = f"it unpacks to more than {MAX_RATIO} times its size"
+                raise DataFault(text, "the file")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)

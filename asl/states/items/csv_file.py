@@ -11,7 +11,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from asl.core.values import Json
-from asl.states.items.base import Fault, Outline
+from asl.states.items.base import DataFault, DataFormat
 from asl.states.items.lines import read_lines
 
 __all__ = ["read_csv"]
@@ -24,7 +24,7 @@ _PLAIN = {"unexpected end of data": "a quotation mark is not closed"}
 """What to say instead of what the library says."""
 
 
-def read_csv(file: BinaryIO, form: Outline) -> Iterator[Json]:
+def read_csv(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
     """Yield every row; empty lines are passed over."""
     import csv
 
@@ -39,11 +39,11 @@ def read_csv(file: BinaryIO, form: Outline) -> Iterator[Json]:
         if headers is None:
             headers = tuple(next(filter(None, rows), ()))
         if len(set(headers)) < len(headers):
-            raise Fault("CSV headers cannot contain duplicates.")
+            raise DataFault("CSV headers cannot contain duplicates.")
         done, width = rows.line_num, len(headers)
         first = next(rows, None)
         if first is None and form.aws and form.headers is None and headers:
-            raise Fault("The file contains only CSV headers.")
+            raise DataFault("The file contains only CSV headers.")
         for row in chain(() if first is None else (first,), rows):
             done = rows.line_num
             size.bytes = size.columns = 0
@@ -54,7 +54,7 @@ def read_csv(file: BinaryIO, form: Outline) -> Iterator[Json]:
                 yield dict(zip(headers, row, strict=False))
     except csv.Error as error:
         message = _PLAIN.get(str(error), str(error))
-        raise Fault(message, f"the row that begins in line {done + 1}") from None
+        raise DataFault(message, f"the row that begins in line {done + 1}") from None
 
 
 class _RowSize:
@@ -66,14 +66,14 @@ class _RowSize:
         self.bytes = self.columns = 0
 
     def counted(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield lines, and count them; raises Fault for too large a row."""
+        """Yield lines, and count them; raises DataFault for too large a row."""
         for number, line in enumerate(lines, 1):
             self.bytes += len(line)
             self.columns += line.count(self.delimiter)
             if self.bytes > self.most:
-                raise Fault(f"a row of more than {self.most} bytes", f"line {number}")
+                raise DataFault(f"a row of more than {self.most} bytes", f"line {number}")
             if self.columns > MAX_COLUMNS:
-                raise Fault(f"a row of more than {MAX_COLUMNS} columns", f"line {number}")
+                raise DataFault(f"a row of more than {MAX_COLUMNS} columns", f"line {number}")
             yield line
 
 
@@ -126,5 +126,5 @@ def _lines(file: BinaryIO, longest: int) -> Iterator[str]:
                 yield line.decode(encoding) + "\n"
             except UnicodeDecodeError as error:
                 place = f"line {number}, byte {error.start + 1}"
-                raise Fault(f"no UTF-8: {error.reason}", place) from None
+                raise DataFault(f"no UTF-8: {error.reason}", place) from None
             encoding = "utf-8"

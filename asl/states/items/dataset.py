@@ -11,11 +11,10 @@ from typing import BinaryIO, cast
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
-from asl.states.items import READERS, Fault, Outline, Read
-from asl.states.items.base import MAX_ITEM, parsed
+from asl.states.items import READERS, DataFault, DataFormat, Reader
+from asl.states.items.base import MAX_ITEM, GzipReader, parse_json
 from asl.states.items.csv_file import read_csv
-from asl.states.items.packed import Unpacked
-from asl.states.objects import Bucket, ObjectFault
+from asl.states.map_data import Bucket, ObjectFault
 
 __all__ = ["Dataset"]
 
@@ -49,7 +48,7 @@ class Dataset:
         config = reader.get("ReaderConfig", {})
         headers = config.get("CSVHeaders")
         given = config.get("CSVHeaderLocation") == "GIVEN"
-        self.form = Outline(
+        self.form = DataFormat(
             _DELIMITERS[config.get("CSVDelimiter", "COMMA")],
             tuple(headers) if given else None,
             config.get("ItemsPointer", ""),
@@ -71,7 +70,7 @@ class Dataset:
         try:
             items = chain.from_iterable(self.parts)
             yield from islice(items, self.most) if self.most else items
-        except (Fault, ObjectFault, OSError, EOFError, zlib.error) as fault:  # two for bad gzip
+        except (DataFault, ObjectFault, OSError, EOFError, zlib.error) as fault:  # two for bad gzip
             raise self._failure(fault) from fault
 
     def close(self) -> None:
@@ -83,7 +82,7 @@ class Dataset:
         """Whether the data lies in a bucket that the user has mapped."""
         try:
             self.bucket(self._argument("Bucket"))
-        except (Fault, ObjectFault):
+        except (DataFault, ObjectFault):
             return False
         return _ACTION.fullmatch(self.resource) is not None
 
@@ -103,12 +102,12 @@ class Dataset:
             yield iter(given["Contents"])
         else:
             forms = "an array, or an object with 'Body' (a text) or 'Contents' (an array)"
-            raise Fault(f"a handler answers {forms}, not {excerpt(answer, 200)}", "ItemReader")
+            raise DataFault(f"a handler answers {forms}, not {excerpt(answer, 200)}", "ItemReader")
 
     def _failure(self, fault: Exception) -> StateError:
         """Return what the state fails with: the file, the place in it, and what is wrong there."""
         message, place = str(fault), "the file"
-        if isinstance(fault, Fault):
+        if isinstance(fault, DataFault):
             if self.aws and fault.aws is not None:
                 return StateError("States.ItemReaderFailed", fault.aws)
             message, place = fault.message, fault.place or ""
@@ -122,7 +121,7 @@ class Dataset:
         action = _ACTION.fullmatch(self.resource)
         if action is None:
             known = "s3:getObject and s3:listObjectsV2 do, or a handler that is bound to it"
-            raise Fault(f"{self.resource!r} reads no items: {known}", "ItemReader")
+            raise DataFault(f"{self.resource!r} reads no items: {known}", "ItemReader")
         bucket = self._argument("Bucket")
         if action[1] == "listObjectsV2":
             prefix = self._argument("Prefix", "")
@@ -148,7 +147,7 @@ class Dataset:
         if type(value) is not str:
             hint = did_you_mean(name, arguments) if value is None else None
             given = "is missing" if value is None else f"is no text but {excerpt(value, 200)}"
-            raise Fault(f"{name!r} {given}{f' ({hint})' if hint else ''}", "ItemReader")
+            raise DataFault(f"{name!r} {given}{f' ({hint})' if hint else ''}", "ItemReader")
         return value
 
     def _input_type(self) -> str:
@@ -161,10 +160,10 @@ class Dataset:
         with self._open(bucket, key) as file:
             yield read(file, self.form)
 
-    def _reader(self) -> Read:
+    def _reader(self) -> Reader:
         kind = self._input_type()
         if kind not in READERS:
-            raise Fault(f"this version reads {', '.join(READERS)}, not {kind}", "ItemReader")
+            raise DataFault(f"this version reads {', '.join(READERS)}, not {kind}", "ItemReader")
         return READERS[kind]
 
     @contextmanager
@@ -174,9 +173,9 @@ class Dataset:
             magic = file.read(4)
             file.seek(0)
             if magic == _ZSTD:
-                raise Fault("this version unpacks gzip, not zstd", "the file")
+                raise DataFault("this version unpacks gzip, not zstd", "the file")
             if magic.startswith(_GZIP):
-                yield cast(BinaryIO, Unpacked(file))
+                yield cast(BinaryIO, GzipReader(file))
             else:
                 yield file
 
@@ -184,16 +183,16 @@ class Dataset:
 
     def _inventory(self, bucket: str, key: str) -> Iterator[Iterator[Json]]:
         """Yield the rows of the files that an S3 inventory lists."""
-        manifest = parsed(self._text(bucket, key), 1)
+        manifest = parse_json(self._text(bucket, key), 1)
         try:
             kind, columns = manifest["fileFormat"], manifest["fileSchema"].split(",")
             holder = manifest["destinationBucket"].rpartition(":")[2]
             keys = [file["key"] for file in manifest["files"]]
         except (TypeError, KeyError, AttributeError) as error:
-            raise Fault(f"no manifest of an S3 inventory ({error!r})", "the file") from None
+            raise DataFault(f"no manifest of an S3 inventory ({error!r})", "the file") from None
         if kind != "CSV":
-            raise Fault(f"this version reads inventories in CSV, not {kind}", "the file")
-        form = Outline(headers=tuple(map(str.strip, columns)), longest=self.form.longest)
+            raise DataFault(f"this version reads inventories in CSV, not {kind}", "the file")
+        form = DataFormat(headers=tuple(map(str.strip, columns)), longest=self.form.longest)
         for each in keys:
             with self._open(holder, each) as file:
                 yield read_csv(file, form)
@@ -204,14 +203,14 @@ class Dataset:
             line = text.decode("utf-8", "replace").rstrip("\r\n")
             uri = _URI.fullmatch(line.strip().strip('"'))
             if uri is None:
-                raise Fault(f"no URI of an object: {line[:200]!r}", f"line {number}")
+                raise DataFault(f"no URI of an object: {line[:200]!r}", f"line {number}")
             yield from self._read(uri[1], uri[2])
 
     def _text(self, bucket: str, key: str) -> bytes:
         with self._open(bucket, key) as file:
             text = file.read(MAX_MANIFEST + 1)
         if len(text) > MAX_MANIFEST:
-            raise Fault(f"a manifest of more than {MAX_MANIFEST} bytes", "the file")
+            raise DataFault(f"a manifest of more than {MAX_MANIFEST} bytes", "the file")
         return text
 
 

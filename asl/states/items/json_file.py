@@ -10,10 +10,10 @@ from typing import BinaryIO, Final
 from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
 from asl.states.effects import MapEntry
-from asl.states.items.base import Fault, Outline, parsed
+from asl.states.items.base import DataFault, DataFormat, parse_json
 from asl.states.items.json_stream import JsonStream
 
-__all__ = ["members", "read_json"]
+__all__ = ["map_entries", "read_json"]
 
 NO_ITEMS: Final = "Attempting to map over non-iterable node."
 NOWHERE = (
@@ -23,22 +23,22 @@ SMALL: Final = 1 << 21
 """Bytes of a file that is read as a whole: a mistake in it is found before anything runs."""
 
 
-def read_json(file: BinaryIO, form: Outline) -> Iterator[Json]:
+def read_json(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
     """Yield the elements of an array, the members of an object."""
     text = file.read(SMALL + 1)
     if len(text) > SMALL:
         return _streamed(JsonStream(file, max(form.longest, SMALL), text), form)
-    value = parsed(text, 1)
+    value = parse_json(text, 1)
     if form.pointer:
         value = _found(value, form.pointer)
     if type(value) is list:
         return iter(value)
     if type(value) is dict and (form.pointer or not form.aws):
-        return members(value)
-    raise Fault(NO_ITEMS)
+        return map_entries(value)
+    raise DataFault(NO_ITEMS)
 
 
-def members(value: dict[str, Json]) -> Iterator[MapEntry]:
+def map_entries(value: dict[str, Json]) -> Iterator[MapEntry]:
     """Yield the members of an object as items."""
     return (MapEntry(key, member) for key, member in value.items())
 
@@ -54,18 +54,18 @@ def _found(value: Json, pointer: str) -> Json:
     return value
 
 
-def _missing(name: str, pointer: str) -> Fault:
-    return Fault(f"there is no {name!r}", f"ItemsPointer {pointer!r}", NOWHERE)
+def _missing(name: str, pointer: str) -> DataFault:
+    return DataFault(f"there is no {name!r}", f"ItemsPointer {pointer!r}", NOWHERE)
 
 
-def _streamed(stream: JsonStream, form: Outline) -> Iterator[Json]:
+def _streamed(stream: JsonStream, form: DataFormat) -> Iterator[Json]:
     """Yield the items of a file that is read while they are."""
     for name in tokens(form.pointer):
         if not _enter(stream, name):
             raise _missing(name, form.pointer)
     opening = stream.peek()
     if opening not in (b"[", b"{") or (opening == b"{" and form.aws and not form.pointer):
-        raise Fault(NO_ITEMS)
+        raise DataFault(NO_ITEMS)
     for key in _each(stream):
         value = _value(stream)
         yield value if key is None else MapEntry(key, value)
@@ -112,4 +112,4 @@ def _each(stream: JsonStream) -> Iterator[str | None]:
 
 def _value(stream: JsonStream) -> Json:
     place = stream.place()
-    return parsed(stream.value(), *place)
+    return parse_json(stream.value(), *place)

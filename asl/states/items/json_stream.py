@@ -3,7 +3,7 @@
 import re
 from typing import BinaryIO, Final, NoReturn
 
-from asl.states.items.base import BOM, MAX_VALUES, Fault
+from asl.states.items.base import BOM, MAX_VALUES, DataFault
 
 __all__ = ["JsonStream"]
 
@@ -76,7 +76,7 @@ class JsonStream:
 
     def refuse(self, message: str) -> NoReturn:
         """Raise Fault for what stands here."""
-        raise Fault(f"no JSON: {message}", f"line {self._line}, column {self._column}")
+        raise DataFault(f"no JSON: {message}", f"line {self._line}, column {self._column}")
 
     def _walk(self, parts: list[bytes] | None) -> None:
         found = self.peek()
@@ -107,7 +107,7 @@ class JsonStream:
             text, start = mark[1], mark.end()
             self._values += 1
             if self._values > 2 * MAX_VALUES:  # a closing bracket is counted, too
-                raise Fault(f"an item of more than {MAX_VALUES} values", f"line {self._line}")
+                raise DataFault(f"an item of more than {MAX_VALUES} values", f"line {self._line}")
             if text in (b"[", b"{"):
                 self._depth += 1
                 continue
@@ -154,7 +154,7 @@ class JsonStream:
         self._size += len(block)
         if self._size > self.longest + 2 * BLOCK:
             text = f"more than {self.longest} bytes in one item, or before the first one"
-            raise Fault(text, f"line {self._line}")
+            raise DataFault(text, f"line {self._line}")
         if (len(block) - len(block.rstrip(b"\\"))) % 2:
             escaped = self.file.read(1)
             block += escaped

@@ -1,11 +1,15 @@
 """Lines of a file, a block of them at a time: reading them one by one would cost twice as much."""
 
 from collections.abc import Iterator
+from operator import length_hint
 from typing import BinaryIO
 
-from asl.states.items.base import Fault
+import orjson
 
-__all__ = ["read_lines"]
+from asl.core.values import Json
+from asl.states.items.base import SHALLOW, DataFault, DataFormat, parse_json
+
+__all__ = ["read_json_lines", "read_lines"]
 
 BLOCK = 1 << 16
 """Bytes that are read at once."""
@@ -26,7 +30,7 @@ def read_lines(file: BinaryIO, longest: int, blanks: bytes) -> Iterator[list[byt
     while block := file.read(BLOCK):
         blank = 0 if block.strip(blanks) else blank + len(block)
         if blank > MAX_BLANK:
-            raise Fault(f"more than {MAX_BLANK} bytes of blank lines", f"line {number + 1}")
+            raise DataFault(f"more than {MAX_BLANK} bytes of blank lines", f"line {number + 1}")
         lines = block.split(b"\n")
         begun.append(lines[0])
         if len(lines) > 1:
@@ -46,5 +50,33 @@ def read_lines(file: BinaryIO, longest: int, blanks: bytes) -> Iterator[list[byt
         yield [b"".join(begun)]
 
 
-def _too_long(line: int, longest: int) -> Fault:
-    return Fault(f"longer than {longest} bytes", f"line {line}")
+def _too_long(line: int, longest: int) -> DataFault:
+    return DataFault(f"longer than {longest} bytes", f"line {line}")
+
+
+BLANKS = b" \t\r\n"
+
+
+def read_json_lines(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
+    """Yield the value of every line; blank lines are passed over."""
+    before = 0
+    for lines in read_lines(file, form.longest, BLANKS):
+        if max(map(len, lines)) > SHALLOW:
+            for number, line in enumerate(lines, before + 1):
+                if line.strip():
+                    yield parse_json(line, number)
+        elif any(map(bytes.strip, lines)):
+            yield from _shallow(lines, before)
+        before += len(lines)
+
+
+def _shallow(lines: list[bytes], before: int) -> Iterator[Json]:
+    """Yield the values of lines in which nothing but the syntax can be wrong, at full speed."""
+    rest = iter(lines)
+    while length_hint(rest):
+        try:
+            yield from map(orjson.loads, rest)
+        except orjson.JSONDecodeError:
+            at = len(lines) - length_hint(rest)
+            if lines[at - 1].strip():
+                yield parse_json(lines[at - 1], before + at)

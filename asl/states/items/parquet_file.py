@@ -14,8 +14,7 @@ from uuid import UUID
 
 from asl.core.environment import install_command
 from asl.core.values import MAX_DEPTH, Json
-from asl.states.items.base import Fault, Outline
-from asl.states.items.packed import Unpacked
+from asl.states.items.base import DataFault, DataFormat, GzipReader
 from asl.states.items.parquet_pages import DELTA_STRINGS, measure_pages
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ BUFFER = 8 * 1024
 """Bytes of a column that are read ahead."""
 
 
-def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
+def read_parquet(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
     """Yield the rows, a row group at a time.
 
     Numbers, texts, lists and structs are what they are, timestamps epoch milliseconds (AWS,
@@ -63,7 +62,7 @@ def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
         from pyarrow.parquet import ParquetFile
     except ImportError:
         message = f"Parquet needs 'pyarrow': {install_command('parquet')}"
-        raise Fault(message, "ItemReader") from None
+        raise DataFault(message, "ItemReader") from None
     number = 0
     try:
         _check_footer(file)
@@ -91,25 +90,25 @@ def read_parquet(file: BinaryIO, form: Outline) -> Iterator[Json]:
                         number += 1
                         yield _json(row)
             if number != end:
-                raise Fault(f"row group {group} ends before row {end}", f"after row {number}")
+                raise DataFault(f"row group {group} ends before row {end}", f"after row {number}")
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # two for far years
-        raise Fault(
+        raise DataFault(
             f"no Parquet that can be read: {str(error).strip()}", f"after row {number}"
         ) from None
 
 
 def _check_footer(file: BinaryIO) -> None:
-    """Raise Fault for a description that would take too long to read, before it is read."""
-    if isinstance(file, Unpacked):
-        raise Fault("Parquet is not packed once more: it is compressed already", "the file")
+    """Raise DataFault for a description that would take too long to read, before it is read."""
+    if isinstance(file, GzipReader):
+        raise DataFault("Parquet is not packed once more: it is compressed already", "the file")
     end = file.seek(0, SEEK_END)
     file.seek(max(0, end - len(MAGIC) - 4))
     size, magic = int.from_bytes(file.read(4), "little"), file.read()
     if size > MAX_FOOTER and magic == MAGIC:
-        raise Fault(f"longer than {MAX_FOOTER} bytes", "the footer")
+        raise DataFault(f"longer than {MAX_FOOTER} bytes", "the footer")
     file.seek(max(0, end - len(MAGIC) - 4 - size))
     if _elements(file.read(MAX_PREFIX)) > MAX_ELEMENTS:
-        raise Fault(f"more than {MAX_ELEMENTS} columns and groups", "the schema")
+        raise DataFault(f"more than {MAX_ELEMENTS} columns and groups", "the schema")
     file.seek(0)
 
 
@@ -128,18 +127,18 @@ def _elements(footer: bytes) -> int:
 
 
 def _check(about: Any) -> None:
-    """Raise Fault for a file whose description is too deep."""
+    """Raise DataFault for a file whose description is too deep."""
     columns = (about.schema.column(index).path for index in range(about.num_columns))
     if any(path.count(".") >= MAX_DEPTH for path in columns):
-        raise Fault(f"nested deeper than {MAX_DEPTH} levels", "the schema")
+        raise DataFault(f"nested deeper than {MAX_DEPTH} levels", "the schema")
 
 
 def _check_keys(kind: pa.DataType, column: str) -> None:
-    """Raise Fault for maps whose keys cannot be those of an object."""
+    """Raise DataFault for maps whose keys cannot be those of an object."""
     import pyarrow as pa
 
     if pa.types.is_map(kind) and pa.types.is_nested(kind.key_type):
-        raise Fault("the keys of a map are lists or objects", f"column {column!r}")
+        raise DataFault("the keys of a map are lists or objects", f"column {column!r}")
     for index in range(kind.num_fields):
         _check_keys(kind.field(index).type, column)
 
@@ -147,8 +146,8 @@ def _check_keys(kind: pa.DataType, column: str) -> None:
 def _plan(file: BinaryIO, about: Any, group: int, longest: int) -> tuple[int, list[str]]:
     """Return how many rows of a group to read together, and the columns to read as dictionaries.
 
-    In a list a text that is written once may be that of every value of a row. Raises Fault for a
-    group that is too large.
+    In a list a text that is written once may be that of every value of a row. Raises DataFault
+    for a group that is too large.
     """
     place = f"row group {group}"
     this = about.row_group(group)
@@ -157,15 +156,15 @@ def _plan(file: BinaryIO, about: Any, group: int, longest: int) -> tuple[int, li
     ]
     size = sum(chunk.total_uncompressed_size for chunk, _ in columns)
     if max(size, this.total_byte_size) > MAX_GROUP:
-        raise Fault(f"more than {MAX_GROUP} bytes", place)
+        raise DataFault(f"more than {MAX_GROUP} bytes", place)
     measured = measure_pages(file, columns, _unpack)
     size = sum(pages.unpacked for pages in measured)
     if size > MAX_GROUP:
-        raise Fault(f"more than {MAX_GROUP} bytes", place)
+        raise DataFault(f"more than {MAX_GROUP} bytes", place)
     if any(pages.largest + pages.dictionary > MAX_PAGE for pages in measured):
-        raise Fault(f"pages of more than {MAX_PAGE} bytes", place)
+        raise DataFault(f"pages of more than {MAX_PAGE} bytes", place)
     if sum(pages.largest + pages.dictionary for pages in measured) > MAX_PAGES:
-        raise Fault(f"pages of more than {MAX_PAGES} bytes in all columns together", place)
+        raise DataFault(f"pages of more than {MAX_PAGES} bytes in all columns together", place)
     shared = []
     fixed = decoded = 0
     for pages, (_, column) in zip(measured, columns, strict=True):
@@ -175,16 +174,16 @@ def _plan(file: BinaryIO, about: Any, group: int, longest: int) -> tuple[int, li
         if not column.max_repetition_level:
             continue
         if pages.values > this.num_rows + MAX_VALUES:
-            raise Fault(f"lists of more than {MAX_VALUES} values", place)
+            raise DataFault(f"lists of more than {MAX_VALUES} values", place)
         if pages.values * width > MAX_PAGES:
-            raise Fault(f"lists of more than {MAX_PAGES} bytes", place)
+            raise DataFault(f"lists of more than {MAX_PAGES} bytes", place)
         if column.physical_type == "BYTE_ARRAY":
             if DELTA_STRINGS in pages.encodings:
-                raise Fault(f"the encoding DELTA_BYTE_ARRAY of lists in {column.path!r}", place)
+                raise DataFault(f"the encoding DELTA_BYTE_ARRAY of lists in {column.path!r}", place)
             if pages.dictionary:
                 shared.append(column.path)
     if decoded > MAX_PAGES:
-        raise Fault(f"values of more than {MAX_PAGES} bytes", place)
+        raise DataFault(f"values of more than {MAX_PAGES} bytes", place)
     return max(1, min(ROWS, MAX_BATCH // max(1, size, fixed))), shared
 
 
@@ -200,7 +199,7 @@ def _unpack(compression: str, body: bytes, size: int) -> bytes:
 
 
 def _parts(batch: pa.RecordBatch, first: int, most: int) -> Iterator[pa.RecordBatch]:
-    """Yield rows as parts that become JSON in a short time; raises Fault for a row that does not.
+    """Yield rows as parts that become JSON in a short time; raises DataFault for a larger row.
 
     Args:
         batch: The rows.
@@ -209,14 +208,14 @@ def _parts(batch: pa.RecordBatch, first: int, most: int) -> Iterator[pa.RecordBa
     """
     values, size = _size(batch.columns)
     if size > most:
-        raise Fault(f"longer than {most // batch.num_rows} bytes", f"row {first}")
+        raise DataFault(f"longer than {most // batch.num_rows} bytes", f"row {first}")
     if values <= MAX_CELLS:
         yield batch
         return
     for index in range(batch.num_rows):
         row = batch.slice(index, 1)
         if _size(row.columns)[0] > MAX_CELLS:
-            raise Fault(f"more than {MAX_CELLS} values", f"row {first + index}")
+            raise DataFault(f"more than {MAX_CELLS} values", f"row {first + index}")
         yield row
 
 
@@ -282,7 +281,7 @@ def _json(value: Any) -> Json:
     if kind in _KEPT:
         return value
     if kind not in _MADE:
-        raise Fault(f"values of the type {kind.__name__} have no form in JSON", "the schema")
+        raise DataFault(f"values of the type {kind.__name__} have no form in JSON", "the schema")
     return _MADE[kind](value)
 
 

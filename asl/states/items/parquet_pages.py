@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from io import SEEK_CUR, BytesIO
 from typing import Any, BinaryIO, Final
 
-from asl.states.items.base import Fault
+from asl.states.items.base import DataFault
 
 __all__ = ["Pages", "measure_pages"]
 
@@ -109,7 +109,7 @@ def measure_pages(
         The measures of each column.
 
     Raises:
-        Fault: A header cannot be read, or a page announces too many texts.
+        DataFault: A header cannot be read, or a page announces too many texts.
     """
     left = MAX_HEADERS
     found = []
@@ -117,7 +117,7 @@ def measure_pages(
         try:
             pages, left = _measure(file, left, chunk, column, unpack)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise Fault(
+            raise DataFault(
                 f"no Parquet that can be read: {error}", f"column {column.path!r}"
             ) from None
         found.append(pages)

@@ -18,7 +18,7 @@ from asl.dialects.flujo.plain.values import FAILED, Whole
 from asl.dialects.flujo.reading import METADATA
 from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain
-from asl.states.machines import machines_of
+from asl.states.machines import nested_machines
 
 __all__ = ["plain"]
 
@@ -68,7 +68,7 @@ def _begun(places: Places) -> Iterator[str]:
 def _names(machine: Any) -> Iterator[str]:
     for name, state in machine["States"].items():
         yield name
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             yield from _names(inner)
 
 
@@ -81,7 +81,7 @@ def _calls(machine: Any) -> Iterator[Call]:
             while isinstance(term, Call):
                 yield term
                 term = term.given[0] if term.given else None
-        for _, inner in machines_of(state):
+        for _, inner in nested_machines(state):
             yield from _calls(inner)
 
 

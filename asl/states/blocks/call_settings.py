@@ -5,19 +5,29 @@ from typing import Final
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.states.base import Compiler, Node
-from asl.states.blocks.base import Attempt, Block, Perform, settings
-from asl.states.settings import Settings
+from asl.states.blocks.base import Attempt, Block, Perform, compile_settings
+from asl.states.settings import BlockSettings
 
-__all__ = ["GENERATION", "MODEL", "choose_model", "tell_generation"]
+__all__ = [
+    "GENERATION",
+    "IDEMPOTENCY_KEY",
+    "IDEMPOTENT",
+    "METADATA",
+    "MODEL",
+    "choose_model",
+    "pass_generation",
+    "pass_idempotency_key",
+    "pass_metadata",
+]
 
 FALL_BACK_ON: Final = ["BudgetExceeded", "RateLimitExceeded"]
-_READ: Final[Mapping[str, tuple[str, Callable[[Settings, str], Json]]]] = {
+GENERATION_FIELDS: Final[Mapping[str, tuple[str, Callable[[BlockSettings, str], Json]]]] = {
     "Temperature": ("temperature", lambda found, field: found.number(field, 0, 2)),
-    "TopP": ("top_p", Settings.share),
-    "MaxTokens": ("max_tokens", Settings.count),
-    "StopSequences": ("stop_sequences", Settings.texts),
+    "TopP": ("top_p", BlockSettings.share),
+    "MaxTokens": ("max_tokens", BlockSettings.count),
+    "StopSequences": ("stop_sequences", BlockSettings.texts),
 }
 """The fields of Generation: what the call has them by, and how they are read."""
 
@@ -26,7 +36,7 @@ def choose_model(compiler: Compiler, inner: Perform) -> Perform:
     """Compile the preferred model and, for some errors, the others after it."""
     errors = compiler.within("Model").state.get("FallbackOn", FALL_BACK_ON)
     matches = compiler.matcher(errors)
-    wanted = settings(compiler, "Model", ("Preferred", "Fallback"))
+    wanted = compile_settings(compiler, "Model", ("Preferred", "Fallback"))
 
     async def perform(attempt: Attempt) -> Json:
         found = wanted(attempt.data, attempt.frame)
@@ -49,20 +59,24 @@ def choose_model(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def tell_generation(compiler: Compiler, inner: Perform) -> Perform:
+def pass_generation(compiler: Compiler, inner: Perform) -> Perform:
     """Compile what the model is told about its answer."""
-    wanted = settings(compiler, "Generation", tuple(_READ))
+    wanted = compile_settings(compiler, "Generation", tuple(GENERATION_FIELDS))
 
     async def perform(attempt: Attempt) -> Json:
         found = wanted(attempt.data, attempt.frame)
-        told = {name: read(found, field) for field, (name, read) in _READ.items() if field in found}
+        told = {
+            name: read(found, field)
+            for field, (name, read) in GENERATION_FIELDS.items()
+            if field in found
+        }
         attempt.tell("generation", told)
         return await inner(attempt)
 
     return perform
 
 
-def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
+def _check_model(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     block = node.value["Model"]
     errors = block.get("FallbackOn")
     if errors is None:
@@ -76,5 +90,39 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     yield Finding("V-GEN-02", message, node.at("Model", "FallbackOn"), hint, at_key=True)
 
 
-MODEL = Block("Model", _check, lacks=("FallbackOn.$",))
+MODEL = Block("Model", _check_model, lacks=("FallbackOn.$",))
 GENERATION = Block("Generation")
+
+
+def pass_idempotency_key(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what passes the written key on; without one the call has that of its visit."""
+    fields = compile_settings(compiler, "", ("Idempotent", "IdempotencyKey"))
+
+    async def perform(attempt: Attempt) -> Json:
+        found = fields(attempt.data, attempt.frame)
+        if found.flag("Idempotent", absent=True):
+            key = found.values.get("IdempotencyKey")
+            if key is not None:
+                attempt.tell("idempotency_key", key if type(key) is str else compact(key))
+        return await inner(attempt)
+
+    return perform
+
+
+IDEMPOTENT = Block("Idempotent", scalar=True)
+IDEMPOTENCY_KEY = Block("IdempotencyKey", scalar=True)
+
+
+def pass_metadata(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile what hands the metadata over."""
+    metadata = compiler.template("Metadata")
+    assert metadata is not None
+
+    async def perform(attempt: Attempt) -> Json:
+        attempt.tell("metadata", metadata(attempt.data, attempt.frame))
+        return await inner(attempt)
+
+    return perform
+
+
+METADATA = Block("Metadata")

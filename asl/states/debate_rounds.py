@@ -8,14 +8,71 @@ from typing import NamedTuple
 
 from asl.core.errors import StateError
 from asl.core.pointers import escape
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, is_number
 from asl.program import Machine
-from asl.states.calls import Invocation, Lookup, Options, Part, Target
-from asl.states.effects import FanOut, Frame
-from asl.states.limits import Limits
-from asl.states.votes import Tally, counted
+from asl.states.calls import CallOptions, CallPart, Invocation, Lookup, Target
+from asl.states.effects import FanOut, StateFrame
+from asl.states.numbers import TimeLimits
 
-__all__ = ["ARBITER", "STYLES", "VISIBLE", "Debate", "Terms", "take_turn"]
+__all__ = [
+    "ARBITER",
+    "STYLES",
+    "VISIBLE",
+    "Debate",
+    "DebateTerms",
+    "Tally",
+    "count_votes",
+    "take_turn",
+]
+
+VOTE_FIELDS = ("vote", "decision", "position")
+"""Where a response says what its agent votes for; the first that holds a vote counts."""
+
+
+class Tally(NamedTuple):
+    """What came of a count."""
+
+    votes: dict[str, Json]
+    """The vote of every voter, None for an abstention."""
+    leading: tuple[Json, ...]
+    """The options with the most votes, each as its first voter wrote it."""
+    agreement: float
+    """The share of all voters who are for a leading option."""
+
+    def agreed(self, threshold: float | None) -> bool:
+        """Whether one option has so large a share; without a threshold more than half."""
+        enough = self.agreement > 0.5 if threshold is None else self.agreement >= threshold
+        return enough and len(self.leading) == 1
+
+    @property
+    def tied(self) -> bool:
+        """Whether several options have the most votes."""
+        return len(self.leading) > 1
+
+
+def count_votes(voters: Sequence[str], latest: Mapping[str, Json]) -> Tally:
+    """Count the votes in the latest response of each of the *voters*."""
+    votes = {voter: _vote(latest.get(voter)) for voter in voters}
+    options: dict[Json, list[Json]] = {}
+    for vote in votes.values():
+        if vote is not None:
+            options.setdefault(_option(vote), []).append(vote)
+    most = max(map(len, options.values()), default=0)
+    leading = tuple(given[0] for given in options.values() if len(given) == most)
+    return Tally(votes, leading, most / len(voters) if voters else 0.0)
+
+
+def _vote(response: Json) -> Json:
+    if type(response) is not dict:
+        return None
+    said = (response.get(key) for key in VOTE_FIELDS)
+    return next((each for each in said if isinstance(each, str | bool) or is_number(each)), None)
+
+
+def _option(vote: Json) -> Json:
+    """Return what is the same for equal votes: texts regardless of case and outer blanks."""
+    return (type(vote) is bool, vote.strip().casefold() if type(vote) is str else vote)
+
 
 STYLES = ("turn_based", "simultaneous", "free_form", "reactive")
 PASSING = ("free_form", "reactive")
@@ -25,7 +82,7 @@ ARBITER = "Arbiter"
 """The word that stands for the arbiter in `TieBreaker`."""
 
 
-class Terms(NamedTuple):
+class DebateTerms(NamedTuple):
     """What the fields of the state come to when it runs."""
 
     agents: Sequence[str]
@@ -44,14 +101,14 @@ class Terms(NamedTuple):
     threshold: float | None
     breaker: str | None
     """Who decides when several options have the most votes."""
-    limits: Limits
+    limits: TimeLimits
     """The timeout is that of the whole debate."""
 
 
-async def take_turn(frame: Frame, target: Target, turn: Mapping[str, Json]) -> Json:
+async def take_turn(frame: StateFrame, target: Target, turn: Mapping[str, Json]) -> Json:
     """Have an agent take a turn, in the machine of the debate or in one beside others."""
     timeout, heartbeat = turn["limits"]
-    options = Options(timeout, heartbeat, target.state, part=Part(*turn["part"]))
+    options = CallOptions(timeout, heartbeat, target.state, part=CallPart(*turn["part"]))
     left = options.left(frame.now)
     if left is not None and left <= 0:
         raise StateError("States.Timeout", options.cause("answer", timeout))
@@ -71,8 +128,8 @@ class Debate:
 
     def __init__(
         self,
-        terms: Terms,
-        frame: Frame,
+        terms: DebateTerms,
+        frame: StateFrame,
         targets: Mapping[str, Target],
         machines: Mapping[str, Machine],
     ) -> None:
@@ -153,7 +210,7 @@ class Debate:
         """Let all speak of what was said before the round; each one's turn is a child."""
         frame, speakers = self.frame, self.terms.speakers
 
-        def child(index: int) -> Frame:
+        def child(index: int) -> StateFrame:
             agent = speakers[index]
             return frame.child(index, self.machines[agent], self._turn(agent, number, total))
 
@@ -211,7 +268,7 @@ class Debate:
     def _tally(self) -> Tally | None:
         """Count the votes, None where nobody votes."""
         voters = self.terms.voters
-        return None if voters is None else counted(voters, self.latest)
+        return None if voters is None else count_votes(voters, self.latest)
 
     async def _decide(self, tally: Tally | None) -> dict[str, Json]:
         """Return the decision and who has made it (companion 2.6)."""

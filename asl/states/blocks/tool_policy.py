@@ -17,21 +17,21 @@ from asl.states.blocks.consent import REQUIRE_APPROVAL, consent_rules
 
 __all__ = [
     "WINDOWS",
-    "Hook",
-    "Limit",
+    "AccessBounds",
     "Matcher",
     "Mount",
-    "Policy",
-    "Reach",
-    "Rules",
-    "categories_of",
+    "RateLimit",
+    "ToolHook",
+    "ToolPolicy",
+    "ToolRules",
     "host_pattern",
-    "image_of",
-    "mounts_of",
-    "overlaid",
+    "overlay",
+    "parse_image",
+    "parse_mounts",
+    "parse_processors",
     "parse_size",
     "path_pattern",
-    "processors",
+    "tool_categories",
 ]
 
 UNITED: Final = ("Denied", "DeniedCategories", "DeniedDomains", "DeniedPaths", REQUIRE_APPROVAL)
@@ -71,18 +71,18 @@ Matcher: TypeAlias = Callable[[Iterable[str]], bool]
 """Whether one of the names of a tool is meant."""
 
 
-class Hook(NamedTuple):
+class ToolHook(NamedTuple):
     """An agent that is called around each tool call; both see the effective input."""
 
     agent: Evaluate
     parameters: Evaluate | None
 
 
-class Rules(NamedTuple):
+class ToolRules(NamedTuple):
     """What one block of tools comes to when it runs."""
 
     block: Mapping[str, Json]
-    hooks: Mapping[str, Hook]
+    hooks: Mapping[str, ToolHook]
     """By `Before` and `After`."""
     data: Json
     """What the hooks see: the effective input of the state, or the execution input."""
@@ -90,7 +90,7 @@ class Rules(NamedTuple):
     """Whether the block is the same object whenever it runs."""
 
 
-class Limit(NamedTuple):
+class RateLimit(NamedTuple):
     """How often the tools that a pattern means may be called."""
 
     pattern: str
@@ -111,13 +111,13 @@ def parse_size(value: Json) -> int:
     return int(found[1]) << 10 * _POWERS[found[2]]
 
 
-def categories_of(workflow: Mapping[str, Json]) -> Mapping[str, list[str]]:
+def tool_categories(workflow: Mapping[str, Json]) -> Mapping[str, list[str]]:
     """Return the `ToolCategories` of a document."""
     categories = workflow.get("ToolCategories")
     return categories if type(categories) is dict else {}
 
 
-def overlaid(
+def overlay(
     below: Mapping[str, Json] | None, above: Mapping[str, Json] | None
 ) -> Mapping[str, Json] | None:
     """Return the block of a document overlaid by that of a state."""
@@ -155,7 +155,7 @@ def _merged(below: Json, above: Json, depth: int) -> Json:
     return merged
 
 
-class Policy:
+class ToolPolicy:
     """One level of rights: a state's rules, or those of a whole document.
 
     Raises ValueError for computed fields that do not fit.
@@ -187,8 +187,8 @@ class Policy:
         self.consents = consent_rules(
             block.get(REQUIRE_APPROVAL), lambda patterns: _matcher(patterns, categories)
         )
-        self.hosts = Reach.of_hosts(block)
-        self.files = Reach.of_files(block)
+        self.hosts = AccessBounds.of_hosts(block)
+        self.files = AccessBounds.of_files(block)
 
     def refusal(self, names: tuple[str, ...]) -> str | None:
         """Say why a tool may not be used, None where it may. Deny always wins."""
@@ -228,7 +228,7 @@ class Policy:
             return "standard" if audit["IncludeParameters"] is True else "minimal"
         return level
 
-    def _limits(self, categories: Mapping[str, list[str]]) -> Iterator[Limit]:
+    def _limits(self, categories: Mapping[str, list[str]]) -> Iterator[RateLimit]:
         for pattern, given in self.block.get("RateLimits", {}).items():
             most = {}
             for name in (*WINDOWS, "MaxConcurrent"):
@@ -237,7 +237,7 @@ class Policy:
             action = given.get("OnExceed", "fail")
             if action not in ON_EXCEED:
                 raise ValueError(f"RateLimits.{pattern}.OnExceed is one of {', '.join(ON_EXCEED)}")
-            yield Limit(pattern, _matcher([pattern], categories), most, action != "fail")
+            yield RateLimit(pattern, _matcher([pattern], categories), most, action != "fail")
 
     @property
     def requests(self) -> int | None:
@@ -268,7 +268,7 @@ class Policy:
         return (settings or {}) if wanted else None
 
 
-class Reach(NamedTuple):
+class AccessBounds(NamedTuple):
     """What may be reached: hosts or files, by patterns. Deny always wins."""
 
     allowed: tuple[str, ...] | None
@@ -278,7 +278,7 @@ class Reach(NamedTuple):
     """Bytes that a file may have."""
 
     @classmethod
-    def of_hosts(cls, block: Mapping[str, Json]) -> "Reach | None":
+    def of_hosts(cls, block: Mapping[str, Json]) -> "AccessBounds | None":
         """Return the bounds of hosts, in either form or both; None for no bounds."""
         forms: list[tuple[Any, str, str]] = [
             (block.get("Domains"), "Allowed", "Denied"),
@@ -296,7 +296,7 @@ class Reach(NamedTuple):
         return cls(None if allowed is None else tuple(allowed), tuple(denied))
 
     @classmethod
-    def of_files(cls, block: Mapping[str, Json]) -> "Reach | None":
+    def of_files(cls, block: Mapping[str, Json]) -> "AccessBounds | None":
         """Return the bounds of files, None for no bounds."""
         given = block.get("FileSystem")
         if given is None:
@@ -374,7 +374,7 @@ class Mount(NamedTuple):
     read_only: bool
 
 
-def processors(value: Json) -> float:
+def parse_processors(value: Json) -> float:
     """Return the `CPU` of a sandbox: a number above 0, or its text; raises ValueError."""
     try:
         found = float(value) if type(value) is str else value
@@ -385,7 +385,7 @@ def processors(value: Json) -> float:
     return float(found)
 
 
-def image_of(value: Json) -> str:
+def parse_image(value: Json) -> str:
     """Return the `Image` of a sandbox, a name such as `python:3.12`; raises ValueError.
 
     What began with `-` docker would take for one of its options.
@@ -395,7 +395,7 @@ def image_of(value: Json) -> str:
     return value
 
 
-def mounts_of(value: Json) -> list[Mount]:
+def parse_mounts(value: Json) -> list[Mount]:
     """Return the `Mounts` of a sandbox; raises ValueError for what they cannot be.
 
     They are an object `{TARGET: SOURCE}` or `{TARGET: {"Source", "ReadOnly"}}`, or a list of texts

@@ -13,10 +13,10 @@ import orjson
 from asl.core.errors import StateError
 from asl.core.values import Json, compact, excerpt
 from asl.states.base import Compiler
-from asl.states.effects import DistributedRun, Frame
-from asl.states.objects import Bucket, ObjectFault
+from asl.states.effects import DistributedRun, StateFrame
+from asl.states.map_data import Bucket, ObjectFault
 
-__all__ = ["Opened", "Results", "compile_results"]
+__all__ = ["OpenResults", "Results", "compile_results"]
 
 LARGEST = 5_000_000_000
 """Bytes after which a result file is followed by another one."""
@@ -36,15 +36,15 @@ class Results(Protocol):
         """The results so far that are held in memory."""
         ...
 
-    def ended(self, child: Frame, output: Json) -> object:
+    def ended(self, child: StateFrame, output: Json) -> object:
         """Take the output of a child."""
         ...
 
-    def failed(self, child: Frame, error: StateError) -> object:
+    def failed(self, child: StateFrame, error: StateError) -> object:
         """Take the failure of a child."""
         ...
 
-    def aborted(self, child: Frame) -> object:
+    def aborted(self, child: StateFrame) -> object:
         """Take a child that was given up."""
         ...
 
@@ -57,11 +57,11 @@ class Results(Protocol):
         ...
 
 
-Opened: TypeAlias = Callable[[DistributedRun], Results]
+OpenResults: TypeAlias = Callable[[DistributedRun], Results]
 """Opens the results of a run."""
 
 
-def _succeeded(child: Frame, output: Json) -> dict[str, Json]:
+def _succeeded(child: StateFrame, output: Json) -> dict[str, Json]:
     return {
         **child.describe(),
         "Output": compact(output),
@@ -72,7 +72,7 @@ def _succeeded(child: Frame, output: Json) -> dict[str, Json]:
     }
 
 
-def _unsuccessful(child: Frame, error: StateError | None) -> dict[str, Json]:
+def _unsuccessful(child: StateFrame, error: StateError | None) -> dict[str, Json]:
     """Return the record of a child that failed, or was aborted where there is no error."""
     record = {**child.describe(), "RedriveStatus": "REDRIVABLE"}
     if error is None:
@@ -84,7 +84,7 @@ def _unsuccessful(child: Frame, error: StateError | None) -> dict[str, Json]:
     return {**record, "Status": "TIMED_OUT" if error.name == "States.Timeout" else "FAILED"}
 
 
-_TRANSFORMED: Mapping[str, Callable[[Frame, Json], Iterable[Json]]] = {
+_TRANSFORMED: Mapping[str, Callable[[StateFrame, Json], Iterable[Json]]] = {
     "NONE": lambda child, output: (_succeeded(child, output),),
     "COMPACT": lambda child, output: (output,),
     "FLATTEN": lambda child, output: output if type(output) is list else (output,),
@@ -92,7 +92,7 @@ _TRANSFORMED: Mapping[str, Callable[[Frame, Json], Iterable[Json]]] = {
 """What stands in the results for a child that succeeded, by `Transformation`."""
 
 
-class Kept:
+class InlineResults:
     """Results that are the result of the Map, in the order of the items; failures are left out."""
 
     def __init__(self) -> None:
@@ -103,13 +103,13 @@ class Kept:
         """The results so far."""
         return self.values.values()
 
-    def ended(self, child: Frame, output: Json) -> None:
+    def ended(self, child: StateFrame, output: Json) -> None:
         self.values[child.index] = output
 
-    def failed(self, child: Frame, error: StateError) -> None:
+    def failed(self, child: StateFrame, error: StateError) -> None:
         """It is not in the result (Specification 6.3)."""
 
-    def aborted(self, child: Frame) -> None:
+    def aborted(self, child: StateFrame) -> None:
         """Nobody sees the result of a Map that has failed."""
 
     def value(self) -> Json:
@@ -119,16 +119,16 @@ class Kept:
         """Nothing is open."""
 
 
-class Placed(Kept):
+class InlineResultsWithFailures(InlineResults):
     """The same with failures in their places, as users measured AWS to do."""
 
-    def failed(self, child: Frame, error: StateError) -> None:
+    def failed(self, child: StateFrame, error: StateError) -> None:
         record = _unsuccessful(child, error)
         told = {key: record[key] for key in ("Status", "Error", "Cause") if key in record}
         self.values[child.index] = told
 
 
-class Shaped(Kept):
+class FormattedResults(InlineResults):
     """Results in the form that a `WriterConfig` asks for; failed children are there as records."""
 
     def __init__(self, config: Mapping[str, Json]) -> None:
@@ -136,10 +136,10 @@ class Shaped(Kept):
         self.lines = config.get("OutputType") == "JSONL"
         self.transformed = _TRANSFORMED[config.get("Transformation", "COMPACT")]
 
-    def ended(self, child: Frame, output: Json) -> None:
+    def ended(self, child: StateFrame, output: Json) -> None:
         self.values[child.index] = self.transformed(child, output)
 
-    def failed(self, child: Frame, error: StateError) -> None:
+    def failed(self, child: StateFrame, error: StateError) -> None:
         self.values[child.index] = (_unsuccessful(child, error),)
 
     def value(self) -> Json:
@@ -147,7 +147,7 @@ class Shaped(Kept):
         return "".join(f"{compact(value)}\n" for value in shaped) if self.lines else shaped
 
 
-class Written:
+class BucketResults:
     """Results in files of a bucket; raises StateError("States.ResultWriterFailed")."""
 
     def __init__(
@@ -171,17 +171,17 @@ class Written:
         self.given_up: list[Json] = []
         self.held = ()
 
-    def ended(self, child: Frame, output: Json) -> None:
+    def ended(self, child: StateFrame, output: Json) -> None:
         if self.compact:  # the same as below, without a detour
             self.succeeded.put(output)
         else:
             for value in self.transformed(child, output):
                 self.succeeded.put(value)
 
-    def failed(self, child: Frame, error: StateError) -> None:
+    def failed(self, child: StateFrame, error: StateError) -> None:
         self.unsuccessful.put(_unsuccessful(child, error))
 
-    def aborted(self, child: Frame) -> None:
+    def aborted(self, child: StateFrame) -> None:
         # Nothing that can fail may happen while others are being stopped.
         self.given_up.append(_unsuccessful(child, None))
 
@@ -269,25 +269,27 @@ def _writing() -> Iterator[None]:
         raise StateError("States.ResultWriterFailed", str(error)) from error
 
 
-def compile_results(compiler: Compiler) -> Callable[[Json, Frame], Opened]:
+def compile_results(compiler: Compiler) -> Callable[[Json, StateFrame], OpenResults]:
     """Compile where the results of a run go: effective input to what opens them."""
     if "ResultWriter" not in compiler.state:
-        kept = Placed if compiler.profile.aws else Kept
+        kept = InlineResultsWithFailures if compiler.profile.aws else InlineResults
         return lambda effective, frame: lambda run: kept()
     writer = compiler.state["ResultWriter"]
     config = writer.get("WriterConfig", {})
     if "Resource" not in writer:
-        return lambda effective, frame: lambda run: Shaped(config)
+        return lambda effective, frame: lambda run: FormattedResults(config)
     arguments = compiler.within("ResultWriter").payload()
 
-    def opened_by(effective: Json, frame: Frame) -> Opened:
+    def opened_by(effective: Json, frame: StateFrame) -> OpenResults:
         place = arguments(effective, frame)
         return lambda run: _written(run, frame, place, config)
 
     return opened_by
 
 
-def _written(run: DistributedRun, frame: Frame, place: Json, config: Mapping[str, Json]) -> Results:
+def _written(
+    run: DistributedRun, frame: StateFrame, place: Json, config: Mapping[str, Json]
+) -> Results:
     given = place if type(place) is dict else {}
     name, prefix = given.get("Bucket"), given.get("Prefix", "")
     if type(name) is not str or type(prefix) is not str:
@@ -299,4 +301,4 @@ def _written(run: DistributedRun, frame: Frame, place: Json, config: Mapping[str
         bucket = frame.effects.runtime.bucket(name)
     except ObjectFault as fault:
         raise StateError("States.ResultWriterFailed", str(fault)) from None
-    return Written(run, bucket, name, prefix, config)
+    return BucketResults(run, bucket, name, prefix, config)

@@ -20,15 +20,15 @@ from asl.core.work import Spend
 __all__ = [
     "KINDS",
     "SHAPES",
-    "Span",
+    "TextSpan",
     "normal_form",
     "personal_finder",
     "personal_test",
-    "without_overlaps",
+    "remove_overlaps",
 ]
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A part of a text: where it stands, and what it is."""
 
     start: int
@@ -44,7 +44,7 @@ SHAPES: Final = bytes(
 """Makes the shape of a text: `a` for each letter of ASCII, `0` for each digit."""
 
 
-def personal_finder(kinds: Iterable[str]) -> Callable[[str, Spend], list[Span]]:
+def personal_finder(kinds: Iterable[str]) -> Callable[[str, Spend], list[TextSpan]]:
     """Return what finds the parts of a text that are personal data, without overlaps."""
     wanted = [KINDS[name] for name in kinds]
     signs = list(enumerate(sorted({kind.sign for kind in wanted if kind.sign})))
@@ -58,7 +58,7 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str, Spend], list[Span]]:
     ]
     """What there may be in a text with these signs, and so many digits."""
 
-    def find(text: str, spend: Spend) -> list[Span]:
+    def find(text: str, spend: Spend) -> list[TextSpan]:
         normal, origins = (text, None) if text.isascii() else normal_form(text, spend)
         shape = normal.encode().translate(SHAPES)
         digits, there = shape.count(b"0"), 0
@@ -71,12 +71,14 @@ def personal_finder(kinds: Iterable[str]) -> Callable[[str, Spend], list[Span]]:
         found = []
         for label, search, _, part, _ in plan:
             if shape.find(part) >= 0:
-                found += [Span(start, end, label) for start, end in search(normal, spend)]
+                found += [TextSpan(start, end, label) for start, end in search(normal, spend)]
         if not found:
             return found
         if origins is not None:
-            found = [Span(origins[start], origins[end - 1] + 1, each) for start, end, each in found]
-        return without_overlaps(found)
+            found = [
+                TextSpan(origins[start], origins[end - 1] + 1, each) for start, end, each in found
+            ]
+        return remove_overlaps(found)
 
     return find
 
@@ -106,9 +108,9 @@ def _chosen(signs: list[tuple[int, str]], there: int) -> set[str]:
     return {sign for place, sign in signs if there >> place & 1}
 
 
-def without_overlaps(found: list[Span]) -> list[Span]:
+def remove_overlaps(found: list[TextSpan]) -> list[TextSpan]:
     """Return spans in their order, without those that begin within another."""
-    kept: list[Span] = []
+    kept: list[TextSpan] = []
     for span in sorted(found, key=lambda each: (each.start, -each.end)):
         if not kept or span.start >= kept[-1].end:
             kept.append(span)
