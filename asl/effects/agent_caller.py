@@ -1,4 +1,4 @@
-"""Call agents: payload and answer, time limits, usage and errors."""
+"""Calls of agents: payload and answer, time limits, usage and errors."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 __all__ = ["AgentCaller", "await_answer"]
 
 TURNS: Final = 16
-"""Turns of the event loop in which an answer that has come may still get through."""
+"""Turns of the event loop that a cancelled call may take to deliver a completed answer."""
 PATIENCE: Final = 0.05
-"""Seconds in which it may do so from a thread, a process or a connection."""
+"""Seconds that it may take from a thread, a process or a connection."""
 
 
 async def await_answer(answer: Awaitable[Json], call: Call) -> Json:
-    """Await an answer; a call that is cancelled notes the usage of one that has come already.
+    """Await an answer; a cancelled call records the usage of an answer that has already arrived.
 
-    The answer is awaited in a task of its own, so that a cancellation reaches the agent only when
-    it had the chance to return what it has.
+    The answer is awaited in a task of its own, so that a cancellation reaches the agent only after
+    it could return a completed answer.
     """
     from asyncio import CancelledError, ensure_future, shield
 
@@ -71,10 +71,10 @@ async def await_answer(answer: Awaitable[Json], call: Call) -> Json:
 
 
 async def _carried(answer: Awaitable[Json]) -> Json:
-    """Await an answer; what foreign code raises is made fit for a task."""
+    """Await an answer; exceptions of user code are made portable."""
     try:
         return await answer
-    except BaseException as error:  # foreign code; a task would turn some into other errors
+    except BaseException as error:  # user code; a task would replace some exceptions
         raise make_portable(error) from error.__cause__
 
 
@@ -87,7 +87,7 @@ def _usage(task: asyncio.Future[Json]) -> Mapping[str, Json] | None:
 
 
 async def _finish(task: asyncio.Future[Json], outside: bool) -> None:
-    """Wait for the end of a task, which is cancelled after its last chance.
+    """Wait for the end of a task, which is cancelled after its last turn.
 
     Args:
         task: The task.
@@ -101,7 +101,7 @@ async def _finish(task: asyncio.Future[Json], outside: bool) -> None:
         for _ in range(TURNS):
             if not task.done():
                 await sleep(0)
-    except CancelledError:  # there is no more time
+    except CancelledError:  # the time is over
         pass
     task.cancel()
     while not task.done():
@@ -112,10 +112,10 @@ async def _finish(task: asyncio.Future[Json], outside: bool) -> None:
 
 
 REPORTED = frozenset({"progress", "stream"})
-"""The blocks under which an agent reports while it works."""
+"""Blocks that use reports of a running agent."""
 MAX_THREADS = 64
-"""Plain functions that may run at the same time, each in a thread of its own; those that wait for a
-tool do not count."""
+"""Maximum number of plain functions in threads at the same time, without those that wait for a
+tool."""
 
 
 class AgentCaller:
@@ -126,12 +126,12 @@ class AgentCaller:
     find: Find
     """Returns the agent for a target; raises StateError("States.AgentNotFound")."""
     limit: int
-    """Bytes that an agent's answer may have."""
+    """Maximum size of an agent's answer in bytes."""
     budget_gate: BudgetGate | None
-    """Watches over what agents spend, where anything limits it."""
+    """Enforces budgets; None without limits."""
 
     def init(self, runtime: RuntimeContext, find: Find, limit: int) -> Self:
-        """Set what each one has, and return it."""
+        """Set the attributes of every caller and return it."""
         self.runtime = runtime
         self.now = runtime.now
         self.find = find
@@ -145,15 +145,15 @@ class AgentCaller:
         return self.runtime.persistence
 
     def pause(self, seconds: float) -> Awaitable[None]:
-        """Let time pass on the clock of the execution."""
+        """Wait on the clock of the execution."""
         return self.runtime.pause(seconds)
 
     def desk(self) -> TaskTokens:
-        """Return the desk of the run, where task tokens are answered."""
+        """Return the task token service of the run."""
         return self.runtime.serving().desk
 
     def count_effect(self, at: Frame) -> None:
-        """Count an effect, unless the journal does."""
+        """Count an effect, unless the journal counts it."""
         if not self.persistence.durable:
             at.count_effect()
 
@@ -166,11 +166,17 @@ class AgentCaller:
         agent: Agent | None = None,
         account: Account | None = None,
     ) -> Coroutine[Any, Any, Json]:
-        """Call an agent; whatever it raises becomes an error of the state.
+        """Call an agent; any exception becomes an error of the state.
 
-        What the agent gets and what it returns are copies: neither side can change the other's.
-        *agent* is the one to call, otherwise it is found. *account* counts the usage that it
-        reports, by the name of the state; otherwise the machine does.
+        Payload and answer are copied, so that neither side can change the other's data.
+
+        Args:
+            at: The calling machine.
+            target: The agent or resource.
+            payload: Parameters of the call.
+            options: Limits and block values of the state.
+            agent: Agent to call; None to look it up.
+            account: Counts the reported usage, by name of the state; None for the machine's own.
         """
         self.count_effect(at)
         if agent is None:
@@ -188,7 +194,7 @@ class AgentCaller:
         agent: Agent,
         account: Account | None,
     ) -> Coroutine[Any, Any, Json]:
-        """Call this agent, whatever limits the calls of agents."""
+        """Call an agent without the budget gate; arguments as for `invoke`."""
         if not self.runtime.middleware:
             return self._ask_agent(at, target, payload, options, agent, account)
 
@@ -198,7 +204,7 @@ class AgentCaller:
         return self._ask_within(at, target, payload, ask)
 
     async def _ask_within(self, at: Frame, target: Target, payload: Json, ask: Proceed) -> Json:
-        """Return the answer of the middleware as a checked copy."""
+        """Return a checked copy of the middleware's answer."""
         effect = effect_of(at, target.kind, target.name, payload)
         answer = await self.runtime.within_middleware(at, effect, ask, self.limit)
         return copy_result(answer, self.limit, target.label, at.execution.count_received)
@@ -225,9 +231,9 @@ class AgentCaller:
                     call.end()
             else:
                 answer = await self._followed(call, options)(agent, own, call, options)
-        except Suspension:  # it is made again, and reports then what it has used
+        except Suspension:  # the call is repeated, and reports its usage then
             raise
-        except BaseException as error:  # foreign code; what is not its own flies on
+        except BaseException as error:  # user code; other exceptions propagate
             if call.usage is not None:
                 (account or at.account)(target.state, call.usage)
                 if call.answered and self.budget_gate is not None:
@@ -241,13 +247,13 @@ class AgentCaller:
     async def _answer(
         self, agent: Agent, payload: Json, call: Call, options: CallOptions | None
     ) -> Json:
-        """Return the answer to a call that is part of a turn."""
+        """Return the answer to a call that may be part of a turn."""
         if options is None or REPORTED.isdisjoint(options.blocks):
             return await self._ask_and_end(agent, payload, call, options)
         return await self._followed(call, options)(agent, payload, call, options)
 
     def _turn(self, call: Call) -> AgentTurn | None:
-        """Return the turn that a call begins, None where no tool of it needs consent."""
+        """Return the turn of a call, None if none of its tools needs consent."""
         if call.place is not None or not needs_consent(self.runtime, call.at, call.tool_rules):
             return None
         turn = AgentTurn(self, call)
@@ -255,15 +261,19 @@ class AgentCaller:
         return turn
 
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
-        """Call an agent that needs nothing but its parameters, where nothing limits the call."""
+        """Start a call of an agent that needs only its parameters, if nothing limits the call.
+
+        Returns:
+            An awaitable of the answer; None if the call needs the full path.
+        """
         if self.budget_gate is not None or not self.runtime.in_event_loop:
             return None
-        # What is called out of a slot is loaded first: as a method it would be looked up at length.
+        # A function in a slot is loaded first, which avoids the lookup as a method.
         target, find, payload = step.call, self.find, step.payload
         direct = find(target).direct
         if direct is None:
             return None
-        assert payload is not None  # where there is a call
+        assert payload is not None  # only with a call
         return direct(copy_for_agent(payload(data, at), self.limit, target.label))
 
     def accept_answer(
@@ -272,7 +282,7 @@ class AgentCaller:
         """Return a copy of an agent's answer, and count the usage that it reports.
 
         Raises:
-            StateError: The answer is no JSON value, or too large.
+            StateError: The answer is not a JSON value, or is too large.
         """
         now = self.now
         at.now = now()
@@ -284,7 +294,7 @@ class AgentCaller:
             except (StateError, NotJson) as error:
                 failure = mark_usage_unknown(
                     normalize_error(error, target)
-                )  # with what it says of its usage
+                )  # with its reported usage
                 raise failure from cause_for(failure, error)
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
             (account or at.account)(target.state, result)
@@ -296,7 +306,11 @@ class AgentCaller:
     def map_error(
         self, at: Frame, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
-        """Return what an exception of an agent is to its state; raises one that is not its own."""
+        """Return the error of the state for an exception of an agent.
+
+        Raises:
+            BaseException: The exception itself, if it is not the agent's.
+        """
         at.now = self.now()
         error = unwrap_group(error)
         if is_control_flow(error):
@@ -308,8 +322,8 @@ class AgentCaller:
             self.runtime.raise_if_ended(at)
         if blamed is not None:
             return blamed
-        # The agent is foreign code: anything it raises is its failure, and so is a cancellation
-        # of its own.
+        # The agent is user code: any exception is its failure, and so is a cancellation
+        # that it raised itself.
         if not is_cancellation(error):
             return RaisedError("States.TaskFailed", describe_exception(error))
         if self.runtime.in_event_loop and self.runtime.is_cancelled():
@@ -335,7 +349,7 @@ class AgentCaller:
             call.end()
 
     def _followed(self, call: Call, options: CallOptions) -> Callable[..., Awaitable[Json]]:
-        """Return what gets an answer and passes on what is reported before it."""
+        """Return a function that gets an answer and forwards the reports before it."""
         answer: Callable[..., Awaitable[Json]] = self._ask_and_end
         if "progress" in options.blocks:
             answer = partial(
@@ -346,7 +360,7 @@ class AgentCaller:
         return answer
 
     def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
-        """Have an agent answer, in the way that it needs."""
+        """Return the answer of an agent, called as its kind requires."""
         call.agent = agent
         answer: Awaitable[Json]
         if agent.blocking or agent.real or not self.runtime.in_event_loop:
@@ -376,7 +390,7 @@ class AgentCaller:
             runtime.clock.real_ends()
 
     def _answered_by(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
-        """Return what an agent is awaited by: foreign code, or a service of the run."""
+        """Return the awaitable of an agent's answer: user code, or a service of the run."""
         if isinstance(agent, ServiceAgent):
             return agent.service.serve(self.runtime, payload, call)
         answer: Awaitable[Json] = agent.answer(payload, call)
@@ -387,7 +401,7 @@ class AgentCaller:
         return self.runtime.serving().memory_service.do(at, request, self.now())
 
     def broker(self, call: Call) -> ToolBroker:
-        """Return the tools of a call; what they need is loaded with the first of them."""
+        """Return the tools of a call; their modules are loaded with the first one."""
         from asl.effects.tools.dispatcher import ToolDispatcher
 
         agent = call.agent
@@ -413,14 +427,14 @@ class AgentCaller:
             slot.end()
 
     async def _in_time(self, agent: Agent, payload: Json, call: Call, options: CallOptions) -> Json:
-        """Call with the limits of the state; they count from the agent's start."""
+        """Call with the limits of the state, which count from the agent's start."""
         loop = await self.runtime.event_loop()
         from asyncio import timeout
 
-        # What the run offers itself needs no sign of life, until a worker takes a task (AWS).
+        # Services of the run need no heartbeat until a worker takes the task (AWS).
         first_beat = None if agent.own else options.heartbeat
         self.persistence.calls.begin_attempt(call, options)
-        if options.began is None:  # further calls of the same attempt have what is left
+        if options.began is None:  # further calls of the same attempt have the remaining time
             options.began = self.now()
         try:
             async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:

@@ -1,8 +1,8 @@
-"""The turn of an agent whose tools need people's consent: it can pause, and be repeated (8.9).
+"""Turns of agents whose tools require consent: a turn can pause and be repeated (8.9).
 
-Foreign code cannot be frozen. So while people are asked, the call of the agent is cancelled, and
-made again when they have decided. What its tools had answered by then, and what its model had, is
-recorded under the key of the effect and given again instead of being done twice.
+User code cannot be suspended. While approvers decide, the call of the agent is cancelled; it is
+repeated after their decision. The earlier answers of its tools and its model are recorded under the
+key of the effect, and returned instead of calling them again.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 __all__ = ["DEADLINE", "TOLD", "TOOL_CALL", "AgentTurn"]
 
 TOOL_CALL: Final = "!tool."
-"""Follows the key of an effect in the keys of its tool calls, and of their requests."""
+"""Follows the key of an effect in the keys of its tool calls and their requests."""
 TOLD: Final = "!told"
-"""Ends the key under which it is recorded which events of a turn are in the history."""
+"""Suffix of the key under which the recorded events of a turn are counted."""
 DEADLINE: Final = "!deadline"
-"""Ends the key under which the deadline of a repeated call is recorded."""
+"""Suffix of the key under which the deadline of a repeated call is recorded."""
 BREATHS: Final = 16
-"""Turns of the event loop in which an agent may begin another call before it is paused."""
+"""Turns of the event loop in which an agent may start another call before it is paused."""
 
 
 class AgentTurn:
-    """One call of an agent, with all tool calls in it (protocol `asl.engine.turns.PausableTurn`).
+    """One call of an agent with all of its tool calls (protocol `asl.engine.turns.PausableTurn`).
 
-    It is paused once none of its tool calls does anything but wait for people.
+    It is paused when all of its tool calls wait for approvals.
     """
 
     def __init__(self, caller: Caller, call: Call) -> None:
@@ -50,18 +50,22 @@ class AgentTurn:
         self.pausing = False
         self._numbers: dict[str, int] = {}
         self._told: Mapping[str, int] = {}
-        """How many events were put into the history before, by what they are about."""
+        """Number of events recorded before the pause, by subject."""
         self._noted: dict[str, int] = {}
-        """How many there are by now."""
+        """Number of events in this run, by subject."""
         self._open = 0
         """Requests without a decision."""
         self._busy = 0
-        """Tool calls that neither wait for people nor for a call within them."""
+        """Number of tool calls that wait neither for an approval nor for a call within them."""
         self._breaths = 0
         self._task: asyncio.Task[Any] | None = None
 
     async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the agent's answer; raises Suspension while people have to decide first."""
+        """Return the agent's answer.
+
+        Raises:
+            Suspension: Approvers have to decide first.
+        """
         loop = await self.caller.runtime.event_loop()
         self._told = self.caller.persistence.calls.begin_turn(self.at, self.key)
         if await self.caller.persistence.requests.awaits_consent(self.key, self._asking):
@@ -73,7 +77,7 @@ class AgentTurn:
         self._cancelling = self._task.cancelling()
         try:
             found = await answer()
-        except BaseException as error:  # of foreign code, which a pause has cancelled perhaps
+        except BaseException as error:  # of user code, which a pause may have cancelled
             if self.pausing and not is_control_flow(error):
                 self._pause(error)
             self._end(withdraw=not (is_control_flow(error) or is_cancellation(error)))
@@ -84,10 +88,12 @@ class AgentTurn:
         return found
 
     def _pause(self, error: BaseException | None) -> NoReturn:
-        """Raise Suspension for the cancellation by which the turn is paused."""
+        """Raise Suspension for the cancellation that pauses the turn."""
         assert self._task is not None
         task, self._task = self._task, None
-        if task.uncancel() > self._cancelling and error is not None:  # from outside, too
+        if (
+            task.uncancel() > self._cancelling and error is not None
+        ):  # cancelled from outside as well
             raise error
         self._suspend()
 
@@ -97,13 +103,13 @@ class AgentTurn:
         raise Suspension from None
 
     def _end(self, *, withdraw: bool) -> None:
-        """End the turn; an agent that has answered, or failed, may have left requests open."""
+        """End the turn; the agent may leave open requests."""
         self._task = None
         if withdraw:
             self._withdraw()
 
     def _withdraw(self) -> None:
-        """Close the requests of a turn that has ended: nothing depends on them any more."""
+        """Close the requests of a turn that has ended, because nothing depends on them."""
         runtime = self.caller.runtime
         runtime.persistence.requests.withdraw(f"{self.key}{TOOL_CALL}", runtime.now())
         runtime.forget_requests(f"{self.key}{TOOL_CALL}")
@@ -111,13 +117,14 @@ class AgentTurn:
     # Records
 
     def note(self, source: str, event: str, details: dict[str, Json], time: float) -> None:
-        """Put an event into the history, unless it was put there before the turn was paused.
+        """Record an event, unless it was recorded before the turn was paused.
 
         Args:
-            source: What it is about; its events come in the same order each time.
-            event: The name of the event.
+            source: Subject of the event; the events of a subject have the same order in each
+                repetition.
+            event: Name of the event.
             details: Its details.
-            time: When it happened, in epoch seconds.
+            time: Its time in epoch seconds.
         """
         self._noted[source] = number = self._noted.get(source, 0) + 1
         if number > self._told.get(source, 0):
@@ -125,20 +132,20 @@ class AgentTurn:
             self.at.note(event, details)
 
     def number(self, what: str) -> int:
-        """Return how often the same was asked for in this turn, this time included."""
+        """Return how often this method was called with *what* in this turn, including this call."""
         self._numbers[what] = number = self._numbers.get(what, 0) + 1
         return number
 
     def recorded(self, name: str) -> Json:
-        """Return what was recorded under a name before the turn was paused, None for nothing."""
+        """Return the value recorded under a name before the turn was paused, None without one."""
         return self.caller.persistence.calls.recorded_value(f"{self.key}{name}")
 
     async def record(self, name: str, value: Json) -> None:
-        """Record a value for a repetition of the turn, durably."""
+        """Record a value durably for a repetition of the turn."""
         await self.caller.persistence.calls.record(self.at, f"{self.key}{name}", value)
 
     async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the result of *perform*, or the one that the turn had before it was paused."""
+        """Return the result of *perform*, or the recorded one from before the pause."""
         name = f"!{what}.{self.number(what)}"
         found = self.recorded(name)
         if found is None:
@@ -149,7 +156,7 @@ class AgentTurn:
     # Tool calls
 
     def begin(self, around: OpenToolCall | None) -> OpenToolCall:
-        """Count a tool call that begins, within another one if *around* is given."""
+        """Count the start of a tool call, nested if *around* is given."""
         if around is not None:
             self._busy -= not around.within
             around.within += 1
@@ -157,7 +164,7 @@ class AgentTurn:
         return OpenToolCall(around)
 
     def end(self, use: OpenToolCall) -> None:
-        """Count a tool call that has ended."""
+        """Count the end of a tool call."""
         self._busy -= not use.waits
         if use.around is not None:
             use.around.within -= 1
@@ -165,10 +172,12 @@ class AgentTurn:
         self._pause_if_idle()
 
     async def ask(self, use: OpenToolCall, name: str, question: Question) -> Json:
-        """Return people's decision on a tool call.
+        """Return the decision on a tool call.
 
-        Without one the turn is paused: then this is cancelled. Raises StateError where the
-        decision fails the call.
+        Without a decision the turn is paused, which cancels this coroutine.
+
+        Raises:
+            StateError: The decision fails the call.
         """
         key, plan, deadline = f"{self.key}{name}", dict(question.plan), self.call.deadline
         if deadline is not None:
@@ -184,7 +193,7 @@ class AgentTurn:
             self._busy -= 1
             self._pause_if_idle()
             await self._loop.create_future()
-            raise  # nothing ends that wait but the cancellation of the turn
+            raise  # only the cancellation of the turn ends this wait
         except StateError:
             self._open -= 1
             raise
@@ -192,11 +201,11 @@ class AgentTurn:
         return decision
 
     def _asking(self, asked: ApprovalRequest) -> ToolApprovalProcess:
-        """Return what brings a request of the turn to its decision."""
+        """Return the approval process of a request of the turn."""
         return ToolApprovalProcess(self.caller, self.at, self.note, asked)
 
     def _pause_if_idle(self) -> None:
-        """Pause the turn soon, unless something is done until then."""
+        """Pause the turn soon, unless a call starts until then."""
         if self._open and not (self._busy or self._breaths or self.pausing):
             self._breaths = BREATHS
             self._loop.call_soon(self._breathe)

@@ -1,4 +1,4 @@
-"""Bring approval requests to a decision: the handler, notices, timeouts and the pause."""
+"""Approval processes: the handler, notices, timeouts and the pause of a request."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ PATIENCE = 30.0
 
 
 NoteEvent: TypeAlias = Callable[[str, str, dict[str, Json], float], object]
-"""Puts an event of a turn into the history: what it is about, its name, details and time."""
+"""Records an event of a turn: its subject, name, details and time."""
 
 
 class ApprovalProcess:
-    """One approval request, until it has a decision.
+    """One approval request until its decision.
 
-    Its events depend on the request and the time of the decision alone, so that a replay records
-    the same ones.
+    Its events depend only on the request and the time of the decision, so that a replay records the
+    same ones.
     """
 
     def __init__(self, caller: Caller, at: Frame, asked: ApprovalRequest) -> None:
@@ -54,16 +54,21 @@ class ApprovalProcess:
         self.at = at
         self.asked = asked
         self.number = 0
-        """How many notices have come up, the request itself included."""
+        """Number of notices so far, including the request itself."""
         self.coming: Iterator[Notice] = asked.notices()
         self.notice: Notice | None = None
-        """The next one."""
+        """The next notice."""
 
     parks = True
-    """Whether the branch may wait in place while others have something to do."""
+    """Whether the branch may wait in place while other branches work."""
 
     async def decision(self) -> Json:
-        """Return the decision; raises Suspension while there is none, StateError where it fails."""
+        """Return the decision.
+
+        Raises:
+            Suspension: There is none yet.
+            StateError: The decision or its timeout fails the state.
+        """
         await self.begin()
         over = await self.catch_up(self.caller.runtime.now())
         if over is not None:
@@ -84,7 +89,7 @@ class ApprovalProcess:
         raise self._suspended()
 
     async def _parked(self, suspension: SuspensionMonitor) -> Json:
-        """Wait for the decision while other branches have something to do."""
+        """Wait for the decision while other branches work."""
         caller, asked = self.caller, self.asked
         while True:
             recorded = caller.persistence.requests.recorded_decision(asked)
@@ -103,12 +108,12 @@ class ApprovalProcess:
                 return await self.over(over)
 
     def _suspended(self) -> Suspension:
-        """Let people decide later."""
+        """Return the suspension until the decision."""
         self.caller.runtime.pending += ((self.asked.key, self.asked),)
         return Suspension()
 
     async def begin(self) -> None:
-        """Say that the request was made."""
+        """Record the request and send its notification."""
         asked = self.asked
         self._reach(asked.created)
         details = {"requestId": asked.id, "prompt": asked.body["prompt"]}
@@ -128,11 +133,13 @@ class ApprovalProcess:
         self.at.now = time
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
-        """Put an event about the request into the history."""
+        """Record an event about the request."""
         self.at.note(event, details)
 
     async def catch_up(self, now: float) -> Notice | None:
-        """Apply the notices that are due; return the one that ends the waiting, if it is due."""
+        """Apply the notices that are due; return the one that ends the wait, None if it is not
+        due.
+        """
         while (notice := self.notice) is not None and self.asked.created + notice.after <= now:
             if notice.final:
                 return notice
@@ -147,7 +154,7 @@ class ApprovalProcess:
         self.notice = next(self.coming, None)
 
     async def _tell(self, kind: str, details: dict[str, Json]) -> None:
-        """Send a notification, unless an earlier process has, and record a failure of it."""
+        """Send a notification, unless an earlier process has, and record a failure."""
         self.number += 1
         asked, number = self.asked, self.number
         if number > asked.notices_sent:
@@ -175,7 +182,7 @@ class ApprovalProcess:
         return origin if link is None else {**origin, "link": link(self.asked.id)}
 
     async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
-        """Send a notification; return why that failed, None where it did not."""
+        """Send a notification; return the cause of a failure, None without one."""
         services = self.caller.runtime.services
         if services is None or services.notify is None:
             return None
@@ -184,7 +191,7 @@ class ApprovalProcess:
             if isawaitable(said):
                 await self._in_time(said)
         except BaseException as error:
-            # The notifier is foreign code: whatever it raises must not harm the execution.
+            # The notifier is user code: no exception of it may fail the execution.
             if self._is_end(error):
                 raise
             return describe_exception(error)
@@ -203,9 +210,10 @@ class ApprovalProcess:
             caller.runtime.clock.real_ends()
 
     async def over(self, notice: Notice) -> Json:
-        """Return what follows when the time is over: an answer that was given before, or none.
+        """Return the outcome at the end of the wait: an answer that was given in time, or the
+        timeout's.
 
-        An answer counts by the time at which it was given, also if it is found later.
+        An answer counts by the time at which it was given, even if it is read later.
         """
         recorded = self.caller.persistence.requests.recorded_decision(self.asked)
         if recorded is None:
@@ -215,13 +223,17 @@ class ApprovalProcess:
         return decision
 
     async def ended(self, notice: Notice) -> Json:
-        """Apply the notice that ends the waiting; raises StateError where it fails the state."""
+        """Apply the notice that ends the wait.
+
+        Raises:
+            StateError: It fails the state.
+        """
         self._reach(self.asked.created + notice.after)
         if notice.expires:
             self.asked.status = "closed"
             raise ExecutionTimeout
         self._note(notice.event, {"requestId": self.asked.id, **notice.details})
-        if notice.event == ESCALATED:  # a level that approves by itself is notified too
+        if notice.event == ESCALATED:  # a level with an automatic approval is notified as well
             await self._tell("escalation", notice.details)
         self.asked.status = "timeout"
         if notice.fails:
@@ -231,7 +243,7 @@ class ApprovalProcess:
 
     @property
     def _subject(self) -> str:
-        """What fails without a decision."""
+        """Subject of the error without a decision."""
         return f"state '{self.asked.body['state']}'"
 
     def decided(self, decision: Json, now: float) -> None:
@@ -246,7 +258,7 @@ class ApprovalProcess:
     # Handlers
 
     async def _asked(self, handler: Agent) -> Json:
-        """Ask a handler until there is a decision; None where it leaves it for later."""
+        """Call the handler until there is a decision; None if it defers."""
         asked = self.asked
         while True:
             answer = await self._answer(handler)
@@ -265,11 +277,11 @@ class ApprovalProcess:
                 self.decided(verdict.decision, now)
                 return verdict.decision
             if verdict.received == asked.received:
-                return None  # nothing has changed, so asking again would not end
+                return None  # without progress a repetition would not end
             asked.received = verdict.received
 
     async def _answer(self, handler: Agent) -> Any:
-        """Return what the handler answers, or the notice that comes first and ends the waiting."""
+        """Return the handler's answer, or the notice that comes first and ends the wait."""
         if self.notice is None or (handler.blocking and not self.caller.runtime.in_event_loop):
             return await self._reached(handler)
         loop = await self.caller.runtime.event_loop()
@@ -303,7 +315,7 @@ class ApprovalProcess:
         except NotJson as error:
             raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
         except BaseException as raised:
-            # The handler is foreign code: anything it raises is its failure.
+            # The handler is user code: any exception is its failure.
             failure = unwrap_group(raised)
             if isinstance(failure, StateError):
                 raise bounded_error(failure) from raised
@@ -312,7 +324,7 @@ class ApprovalProcess:
             raise RaisedError("States.TaskFailed", describe_exception(failure)) from raised
 
     def _is_end(self, error: BaseException) -> bool:
-        """Whether an exception of foreign code ends this part of the execution, or the process."""
+        """Return whether an exception ends this part of the execution, or the process."""
         runtime = self.caller.runtime
         if is_cancellation(error):
             return runtime.in_event_loop and runtime.is_cancelled()
@@ -320,16 +332,16 @@ class ApprovalProcess:
 
 
 class BudgetApprovalProcess(ApprovalProcess):
-    """A request about a budget, which has no events because no state makes it."""
+    """A budget request, which has no events because no state makes it."""
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
-        """Leave the history as it is."""
+        """Do nothing: the request has no events."""
 
 
 class ToolApprovalProcess(ApprovalProcess):
-    """A request for consent to a tool call, which is part of an agent's turn."""
+    """A request for consent to a tool call, as part of an agent's turn."""
 
-    parks = False  # the turn as a whole does
+    parks = False  # the turn as a whole parks
 
     def __init__(self, caller: Caller, at: Frame, note: NoteEvent, asked: ApprovalRequest) -> None:
         super().__init__(caller, at, asked)
@@ -341,18 +353,21 @@ class ToolApprovalProcess(ApprovalProcess):
         return self.time
 
     def _reach(self, time: float) -> None:
-        """Set the time of the next event; the machine may be later by other requests."""
+        """Set the time of the next event; other requests may have advanced the machine further."""
         self.time = time
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
-        """Put an event about the request into the history, once."""
+        """Record an event about the request, once."""
         self.note(self.asked.key, event, details, self.time)
 
     async def repeated(self, answer: Json) -> Json:
-        """Return a decision that was given before; raises StateError for one that failed.
+        """Return a recorded decision.
 
         Args:
-            answer: Kind, time, decision and error, as a journal has them.
+            answer: Kind, time, decision and error, in the journal's form.
+
+        Raises:
+            StateError: The recorded decision failed the call.
         """
         _, given, decision, error = answer[:4]
         await self.begin()

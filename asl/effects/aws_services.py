@@ -1,4 +1,4 @@
-"""AWS resources that a run serves: `startExecution`, activities, `sendTask...` (recorded)."""
+"""AWS resources served by the run: `startExecution`, activities, `sendTask...` (recorded)."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from asl.states.errors import RaisedError
 __all__ = ["StartExecutionService", "aws_service_agent"]
 
 MAX_STARTED = 100_000
-"""How many executions one run may start, all together."""
+"""Maximum number of executions that one run may start, in total."""
 
 _WORKFLOW = lazy_pattern(r"(arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+))(?::([^:]+))?")
 _NAME = lazy_pattern(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f]{1,80}")
 
 
 class _Child(NamedTuple):
-    """An execution that is to be started."""
+    """An execution to start."""
 
     program: Program
     workflow_id: str
     qualifier: str | None
-    """The version or alias that it was named with."""
+    """Version or alias in its ARN."""
     name: str
     id: str
     data: Json
     text: str
-    """The input as JSON text."""
+    """Input as JSON text."""
 
 
 class StartExecutionService:
-    """Starts executions of the workflows that the run knows (protocol `Service`)."""
+    """Starts executions of the workflows bound to the run (protocol `Service`)."""
 
     def __init__(self, services: Services, target: Target) -> None:
         self.services = services
@@ -66,7 +66,7 @@ class StartExecutionService:
         self._admit(runtime, child, call)
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
-        listener = call.at.listening()  # while the state is there
+        listener = call.at.listening()  # while the state is running
         begun = runtime.persistence.children.begin_by_name(
             call.at,
             replace(child.program, name=workflow),
@@ -89,7 +89,7 @@ class StartExecutionService:
         job = Job(execution, payload, call.options, began)
         try:
             result = await self._ending(runtime, child, job, call)
-        except BaseException:  # cut off with its parent, whatever has cut that off; it flies on
+        except BaseException:  # interrupted with its parent; the exception propagates
             over = call.deadline is not None and runtime.now() >= call.deadline
             if begun.journal is not None and (over or runtime.is_over()):
                 begun.journal.put_end("ABORTED", runtime.now(), None, None, None)
@@ -105,13 +105,13 @@ class StartExecutionService:
         return self._described(child, result)
 
     async def _ending(self, runtime: RuntimeContext, child: _Child, job: Job, call: Call) -> JobEnd:
-        """Wait for the end of an execution, or for the answer to the token that it was given."""
+        """Wait for the end of an execution, or for the answer to its token."""
         if call.token not in child.text and call.token != child.name:
             return await job.execution
         self.services.count(job.execution)
         try:
             return await runtime.persistence.children.await_job(runtime.waiting, call, job)
-        except BaseException:  # as one that awaits the execution itself would; it flies on
+        except BaseException:  # as for a caller that awaits the execution; the exception propagates
             from asyncio import wait
 
             job.execution.cancel()
@@ -126,7 +126,7 @@ class StartExecutionService:
         call: Call,
         listener: Listener | None,
     ) -> Result:
-        """Run an execution on the clock and the event loop of the one that starts it."""
+        """Run an execution on the clock and the event loop of its parent."""
         if begun.result is not None:
             return begun.result
         at, id = call.at, child.workflow_id
@@ -153,7 +153,7 @@ class StartExecutionService:
         return _Child(program, workflow_id, qualifier, name, id, data, text)
 
     def _workflow(self, arn: str, call: Call) -> tuple[Program, str, str | None]:
-        """Find the workflow that an ARN names: by all of it, without its qualifier, by its name."""
+        """Find the workflow of an ARN: by the whole ARN, without its qualifier, or by its name."""
         workflows = self.services.workflows or {}
         form = _WORKFLOW.fullmatch(arn)
         if form is None:
@@ -168,7 +168,7 @@ class StartExecutionService:
         )
 
     def _input(self, value: Json, call: Call) -> tuple[Json, str]:
-        """Return the input and its JSON text; a text is JSON text already."""
+        """Return the input and its JSON text; a string is taken as JSON text."""
         if value is None:
             value = {}
         if type(value) is not str:
@@ -180,7 +180,7 @@ class StartExecutionService:
             raise self._refused(call, "InvalidExecutionInput", message) from None
 
     def _admit(self, runtime: RuntimeContext, child: _Child, call: Call) -> None:
-        """Refuse a name that is taken, and executions without end."""
+        """Refuse a name that is in use, and too many executions."""
         taken = self.services.started
         if runtime.depth >= MAX_NESTED or len(taken) >= MAX_STARTED:
             raise self._refused(
@@ -200,7 +200,7 @@ class StartExecutionService:
         return refusal(call, "Sfn" if self.sdk else "StepFunctions", code, message)
 
     def _described(self, child: _Child, result: Result) -> dict[str, Json]:
-        """Return what AWS's DescribeExecution says of an execution that has ended."""
+        """Return AWS's DescribeExecution of an execution that has ended."""
         parsed = self.pattern == ".sync:2" and result.ok
         found: dict[str, Json] = {
             "ExecutionArn": child.id,
@@ -225,7 +225,7 @@ class StartExecutionService:
         return dict(sorted(found.items()))
 
     def _date(self, time: float) -> Json:
-        """Write an instant: as text in AWS's SDK, else in milliseconds."""
+        """Return a time as text in AWS's SDK, else in milliseconds."""
         return format_timestamp(time) if self.sdk else round(time * 1000)
 
 

@@ -1,4 +1,4 @@
-"""The budget gate: calls wait, slow down and pause as the ledger says (8.11)."""
+"""The budget gate: calls wait, slow down and pause as the ledger demands (8.11)."""
 
 from __future__ import annotations
 
@@ -28,29 +28,34 @@ if TYPE_CHECKING:
 __all__ = ["LedgerGate", "ProcessBudgets", "shared_budgets_of"]
 
 LATER = 1.0
-"""Seconds after which it is checked again whether a call of another execution has ended."""
+"""Seconds between two checks whether a call of another execution has ended."""
 
 
 Decide: TypeAlias = Callable[[Frame, str, Question], Awaitable[Json]]
-"""Asks people about an execution: its machine, the key of the request, and the question."""
+"""Requests a decision about an execution: its machine, the key of the request, and the question."""
 
 
 class LedgerGate:
-    """Holds the calls of agents against a ledger (protocol `BudgetGate`)."""
+    """Applies a ledger to the calls of agents (protocol `BudgetGate`)."""
 
     def __init__(self, caller: Caller, ledger: Ledger, decide: Decide) -> None:
         self.caller = caller
         self.ledger = ledger
         self.decide = decide
         self.deciding: asyncio.Future[None] | None = None
-        """While a handler answers a budget request."""
+        """Pending decision of a handler on a budget request, None without one."""
         self.asked = False
         """Whether a budget request is open; one answer serves all machines."""
 
     async def call(
         self, at: Frame, target: Target, payload: Json, options: CallOptions | None
     ) -> Json:
-        """Call an agent on the terms of the ledger; raises StateError or BudgetOverrun."""
+        """Call an agent under the ledger's terms.
+
+        Raises:
+            StateError: The call fails, or a limit of the state does not allow it.
+            BudgetOverrun: A limit of an enclosing state or the workflow is exceeded.
+        """
         caller, ledger = self.caller, self.ledger
         model, estimate, parent = None, None, None
         if options is not None:
@@ -75,12 +80,14 @@ class LedgerGate:
             if call.entry and ledger.keeps:
                 await caller.persistence.calls.record_admission(at)
             own: Account = call.accounts[-1]
-            if own.counted and own.frame is not None and own.frame is at:  # kept with the answer
+            if (
+                own.counted and own.frame is not None and own.frame is at
+            ):  # recorded with the answer
                 counts = {name: call.count(name) for name in own.counted}
                 caller.persistence.calls.record_usage(at, counts)
             try:
                 result = await caller.ask_agent(at, target, payload, options, agent, call.account)
-            except Suspension:  # it is made again, and reports then what it has used
+            except Suspension:  # the call is repeated, and reports its usage then
                 raise
             except BaseException as error:
                 if (not isinstance(error, StateError) or error.lost) and not call.answered:
@@ -91,7 +98,7 @@ class LedgerGate:
                     except (StateError, BudgetOverrun):
                         if isinstance(error, StateError):
                             raise
-                raise  # a cancellation stays one
+                raise  # a cancellation takes precedence
             self._settle(at, call, target)
             return result
         finally:
@@ -107,7 +114,7 @@ class LedgerGate:
                 self.caller.persistence.calls.record_usage(at, call.counted)
 
     def take_late_answer(self, at: Frame, call: Call) -> None:
-        """Take note that the usage of a cancelled call is complete."""
+        """Mark the usage of a cancelled call as complete."""
         reservation = call.reservation or self.ledger.calling.get(id(at))
         if reservation is not None:
             reservation.answered = True
@@ -115,7 +122,7 @@ class LedgerGate:
     async def _admitted(
         self, at: Frame, target: Target, terms: tuple[Any, ...], call: Admission
     ) -> Reservation:
-        """Return the reservation of a call as soon as it may be made."""
+        """Return the reservation of a call once it is admitted."""
         first, parent = call is not None, terms[-1]
         try:
             while not isinstance(call, Reservation):
@@ -133,7 +140,12 @@ class LedgerGate:
             self.ledger.waiting.wake()
 
     async def begin(self, call: Reservation) -> None:
-        """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
+        """Reserve for a tool call, once it is admitted.
+
+        Raises:
+            StateError: A limit of the state does not allow it.
+            BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
+        """
         try:
             while True:
                 begun = self.ledger.begin(call)
@@ -151,7 +163,7 @@ class LedgerGate:
     # Waiting
 
     async def _later(self, at: Spender, parent: Reservation | None) -> None:
-        """Wait for a while, in which a call of another execution may end."""
+        """Wait for a moment, in which a call of another execution may end."""
         if parent is None:
             await self.caller.runtime.pause(LATER)
         else:
@@ -167,8 +179,8 @@ class LedgerGate:
         """Wait until another call has ended.
 
         Args:
-            parent: The call within which the waiting one is made.
-            first: Whether it has waited before, and goes in front of those that have not.
+            parent: The call that encloses the waiting one.
+            first: Whether it has waited before, and precedes those that have not.
         """
         loop = await self.caller.runtime.event_loop()
         turn = loop.create_future()
@@ -205,10 +217,14 @@ class LedgerGate:
         if call.delay:
             await self.caller.runtime.pause(call.delay)
 
-    # People
+    # Approvals
 
     async def _decision(self, at: Frame, pause: Pause) -> None:
-        """Return when people have decided; raises Suspension while they have not."""
+        """Wait for the decision on a budget request.
+
+        Raises:
+            Suspension: There is none yet.
+        """
         if self.asked:
             raise Suspension
         if self.deciding is not None:
@@ -218,7 +234,7 @@ class LedgerGate:
                 return
             from asyncio import shield
 
-            await shield(self.deciding)  # one that is cancelled here does not end it for the others
+            await shield(self.deciding)  # cancelling this wait does not end it for other machines
             return
         if self.caller.runtime.in_event_loop:
             self.deciding = (await self.caller.runtime.event_loop()).create_future()
@@ -248,7 +264,7 @@ def _revised(options: CallOptions | None, call: Reservation) -> CallOptions | No
 
 
 def _estimate(payload: Json, options: CallOptions) -> Estimate | None:
-    """Return upper bounds of a call whose state says how long the answer may be."""
+    """Return upper bounds of a call whose state limits the length of the answer."""
     most = options.blocks["generation"].get("max_tokens")
     if most is None:
         return None
@@ -257,14 +273,14 @@ def _estimate(payload: Json, options: CallOptions) -> Estimate | None:
 
 
 class ProcessBudgets:
-    """Protocol `asl.engine.pools.SharedBudgets`, for all threads of the process."""
+    """Shared budgets of all threads of the process (protocol `asl.engine.pools.SharedBudgets`)."""
 
     def __init__(self) -> None:
         self.budgets: dict[str, Json] = {}
         self.lock = Lock()
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
-        """Replace a shared budget by what *make* returns for it."""
+        """Replace a shared budget by the result of *make*."""
         with self.lock:
             self.budgets[name] = make(self.budgets.get(name))
 
@@ -273,7 +289,7 @@ _OF_PROCESS = ProcessBudgets()
 
 
 def shared_budgets_of(clock: Clock) -> SharedBudgets:
-    """Return the shared budgets of the executions on a clock: there is one real time."""
+    """Return the shared budgets of a clock; all wall clocks share the same ones."""
     if isinstance(clock, WallClock):
         return _OF_PROCESS
     budgets: SharedBudgets | None = getattr(clock, "budgets", None)

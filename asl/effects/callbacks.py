@@ -18,7 +18,7 @@ __all__ = ["ActivityService", "CallbackAgent", "TaskAnswerService", "visible_out
 
 
 class CallbackAgent(Agent):
-    """A handler that passes a request on, then the wait for the answer to its token."""
+    """A handler that passes a request on, and the wait for the answer to its token."""
 
     needs_loop = True
 
@@ -27,10 +27,10 @@ class CallbackAgent(Agent):
         self.handler = handler
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Call the handler, drop its own answer, and return the answer to the token.
+        """Call the handler, ignore its own answer, and return the answer to the token.
 
         Raises:
-            RaisedError: States.Timeout if no answer can come.
+            RaisedError: States.Timeout; no answer can come.
         """
         assert call is not None
         caller = self.caller
@@ -54,7 +54,7 @@ class ActivityService:
         self.activity = activity
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
-        """Offer the task to the workers and return what the one who takes it answers."""
+        """Offer the task to the workers and return the answer."""
 
         def begun(worker: str | None) -> None:
             call.heartbeat()
@@ -66,7 +66,7 @@ class ActivityService:
 
 
 class TaskAnswerService:
-    """The `sendTask...` calls of AWS's SDK: a state answers another (protocol `Service`)."""
+    """The `sendTask...` calls of AWS's SDK from a state (protocol `Service`)."""
 
     def __init__(self, action: str) -> None:
         self.action = action

@@ -17,29 +17,39 @@ from asl.states.calls import CallOptions, Target
 __all__ = ["Account", "BudgetGate", "Caller"]
 
 Account: TypeAlias = Callable[[str, Json], object]
-"""Counts the usage that a raw result reports, by the name of the state."""
+"""Counts the usage that a raw result reports, by name of the state."""
 
 
 class BudgetGate(Protocol):
-    """Holds the calls of agents and tools against a ledger."""
+    """Applies a ledger to calls of agents and tools."""
 
     @property
     def ledger(self) -> Ledger:
-        """What may be spent, and what is."""
+        """The ledger of the execution."""
         ...
 
     def call(
         self, at: Frame, target: Target, payload: Json, options: CallOptions | None
     ) -> Coroutine[Any, Any, Json]:
-        """Call an agent on the terms of the ledger; raises StateError or BudgetOverrun."""
+        """Call an agent under the ledger's terms.
+
+        Raises:
+            StateError: The call fails, or a limit of the state does not allow it.
+            BudgetOverrun: A limit of an enclosing state or the workflow is exceeded.
+        """
         ...
 
     async def begin(self, call: Reservation) -> None:
-        """Reserve for the call of a tool, as soon as it may be made; raises as the ledger does."""
+        """Reserve for a tool call, once it is admitted.
+
+        Raises:
+            StateError: A limit of the state does not allow it.
+            BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
+        """
         ...
 
     def take_late_answer(self, at: Frame, call: Call) -> None:
-        """Take note that the usage of a cancelled call is complete."""
+        """Mark the usage of a cancelled call as complete."""
         ...
 
 
@@ -48,7 +58,7 @@ class Caller(Performer, Protocol):
 
     @property
     def runtime(self) -> RuntimeContext:
-        """What the execution runs on."""
+        """The runtime context of the execution."""
         ...
 
     @property
@@ -75,7 +85,7 @@ class Caller(Performer, Protocol):
         agent: Agent | None = None,
         account: Account | None = None,
     ) -> Awaitable[Json]:
-        """Call an agent; whatever it raises becomes an error of the state."""
+        """Call an agent; any exception becomes an error of the state."""
         ...
 
     def ask_agent(
@@ -87,5 +97,5 @@ class Caller(Performer, Protocol):
         agent: Agent,
         account: Account | None,
     ) -> Awaitable[Json]:
-        """Call this agent, whatever limits the calls of agents."""
+        """Call an agent without the budget gate."""
         ...

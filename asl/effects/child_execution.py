@@ -48,7 +48,7 @@ class PreparedExecution(NamedTuple):
     redriven: float | None = None
     """Number of redrives, and epoch seconds of the latest."""
     leave: Callable[[], object] = _nothing
-    """Releases its lock; called when it no longer runs."""
+    """Releases its lock at the end."""
 
 
 class StartRequest(NamedTuple):
@@ -74,21 +74,24 @@ class ChildStore(Protocol):
     def child(
         self, journal: Journal, key: str, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
-        """Begin an execution that a state starts and waits for, or find it begun.
+        """Start an execution that a state waits for, or find the started one.
 
-        *journal* is that of the execution that starts it, *key* that of the effect, *find* gives
-        the workflow.
+        Args:
+            journal: Journal of the parent execution.
+            key: Key of the effect.
+            child: The child workflow.
+            find: Returns the program.
         """
         ...
 
     def started(
         self, journal: Journal, key: str, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
-        """Begin an execution with a name of its own; return None if the name is taken."""
+        """Start an execution with a name of its own; None if the name is in use."""
         ...
 
     def detach(self, journal: Journal, child: Journal) -> None:
-        """Make an execution independent of the one that has started it, by their journals."""
+        """Make a child execution independent of its parent, by their journals."""
         ...
 
 
@@ -97,11 +100,11 @@ class Job(NamedTuple):
 
     execution: Task[Result]
     payload: Json
-    """What the state has asked for."""
+    """Request of the state."""
     options: CallOptions | None
-    """The limits of the state."""
+    """Limits of the state."""
     began: float
-    """When the execution was started, in epoch seconds."""
+    """Start of the execution in epoch seconds."""
 
 
 class JobAnswer(NamedTuple):
@@ -111,14 +114,18 @@ class JobAnswer(NamedTuple):
     failure: CallbackError | None = None
 
     def value(self) -> Json:
-        """Return the output; raises the failure that was reported."""
+        """Return the output.
+
+        Raises:
+            CallbackError: The answer is a failure.
+        """
         if self.failure is not None:
             raise self.failure
         return self.output
 
 
 JobEnd: TypeAlias = "Result | JobAnswer"
-"""How the wait for a job ends."""
+"""Result of the wait for a job."""
 
 
 async def await_job(waiting: OpenToken, call: Call, job: Job) -> JobEnd:

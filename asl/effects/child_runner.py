@@ -40,7 +40,7 @@ def execute_child(
     counted: ExecutionSpending = UNSPENT,
     begins: Callable[[Execution], object] | None = None,
 ) -> Coroutine[Any, Any, Result]:
-    """Run what was begun for the machine *at*, on the clock and with the agents of that one."""
+    """Run a prepared execution for the machine *at*, with its clock and agents."""
     services = runtime.serving()
     return runtime.execute(
         begun.program,
@@ -71,9 +71,11 @@ def execute_child(
 
 
 async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
-    """Run an execution of another workflow; return its output.
+    """Run an execution of another workflow and return its output.
 
-    Raises the error that it failed with, and Suspension while it waits for people.
+    Raises:
+        StateError: The execution failed, with its error.
+        Suspension: The execution waits for approvals.
     """
     await caller.runtime.event_loop()
     caller.runtime.raise_if_expired()
@@ -92,7 +94,7 @@ async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
     at.now = caller.runtime.now()
     try:
         caller.runtime.raise_if_ended(at)
-    except BaseException:  # the state has been cut off
+    except BaseException:  # the state was interrupted
         _leave(caller, at, child, result.execution)
         raise
     if result.status == "PAUSED":
@@ -105,7 +107,7 @@ async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
 
 
 def _registered(services: Services, id: str) -> Program:
-    """Return a workflow that the run may start; its name is the one that it is asked for by."""
+    """Return a workflow that the run may start, named as requested."""
     known = services.workflows or {}
     if id not in known:
         hint = did_you_mean(id, known)
@@ -122,7 +124,7 @@ def _registered(services: Services, id: str) -> Program:
 async def _executed(
     caller: Caller, at: Frame, child: ChildWorkflow, begun: PreparedExecution
 ) -> Result:
-    """Run a child as a task; count its spending if it is cut off."""
+    """Run a child as a task; count its spending if it is interrupted."""
     made: list[Execution] = []
     workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
     work = execute_child(
@@ -141,7 +143,7 @@ async def _executed(
         return await caller.runtime.serving().start(
             execution_id(workflow_id, child.name, False), work
         )
-    except BaseException:  # however it was cut off, what it has spent until then counts
+    except BaseException:  # the spending until the interruption counts
         for execution in made:
             _leave(caller, at, child, execution)
         raise
@@ -150,7 +152,7 @@ async def _executed(
 def _leave(caller: Caller, at: Frame, child: ChildWorkflow, execution: Execution) -> None:
     """Count the spending of a child that has not ended and may never be resumed.
 
-    If it is resumed, it meets a limit that this exceeds.
+    A resumed child meets a limit that this exceeds.
     """
     if execution.spent == caller.persistence.children.counted_spending(child):
         return
@@ -167,15 +169,22 @@ def _absorb(
     done: bool = False,
     found: bool = False,
 ) -> None:
-    """Count what it has spent since that was last counted.
+    """Count its spending since the last count.
 
-    Raises as a call of an agent does where that exceeds a limit. One that is *done* spends nothing
-    any more; one that was *found* at its end, as another process left it, has borrowed nothing
-    here.
+    Args:
+        caller: The agent caller.
+        at: Machine of the parent.
+        child: The child workflow.
+        execution: The child execution.
+        done: Whether it has ended.
+        found: Whether it was found ended, without accounts of this process.
+
+    Raises:
+        StateError: A limit is exceeded.
     """
     spent, before = execution.spent, caller.persistence.children.counted_spending(child)
     used = at.execution.absorb(at.step.name, spent, before)
-    if not done:  # it may go on
+    if not done:  # it may continue
         caller.persistence.children.record_counted(child, spent)
     if caller.budget_gate is not None:
         if execution.ledger is not None:
@@ -187,7 +196,7 @@ def _absorb(
 
 
 def _failure(state: str, child: ChildWorkflow, result: Result) -> StateError:
-    """Return the error of a child that has not succeeded: its own."""
+    """Return the error of a child that has not succeeded."""
     if result.status == "TIMED_OUT":
         limit = "" if child.timeout is None else f" within {child.timeout:g} s"
         cause = f"state '{state}': the execution {child.name!r} did not end{limit}"

@@ -1,10 +1,10 @@
 """Clocks: the wall clock, and a virtual one that jumps to the next deadline.
 
-The virtual clock is an event loop of its own. When nothing is ready and nothing real (a thread, a
-process) is under way, its selector advances the time instead of waiting, so a year of Waits takes
-milliseconds. What is real takes no virtual time, so that a workflow takes as long in every run;
-but a timer that has really been waited for comes, and ends what hangs. While something is awaited
-from outside, time does not advance for as long as its patience lasts.
+The virtual clock is an event loop of its own. When nothing is ready and no real work (a thread, a
+process) is running, its selector advances the time instead of waiting, so a year of Waits takes
+milliseconds. Real work takes no virtual time, so that a workflow takes the same time in every run;
+but a timer that has been waited for in real time expires, and ends work that hangs. While an answer
+from outside is pending, time does not advance until its patience is over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPOCH_2024 = 1_704_067_200.0
 
 
 EARLIEST, LATEST = -62_135_596_800.0, 253_370_764_800.0
-"""The first instant of the year 1 and that of the year 9999."""
+"""First instant of the year 1 and of the year 9999."""
 
 _BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 """Linux's clock that cannot be set and counts while the machine is suspended."""
@@ -37,18 +37,18 @@ class Clock(Protocol):
     """The time of an execution, in epoch seconds, and the event loop that keeps it."""
 
     outside: dict[object, float]
-    """What is awaited from others than this run: the real seconds that they still have for it."""
+    """Pending answers from outside the run, with their remaining real seconds."""
 
     def now(self) -> float:
-        """Return the present."""
+        """Return the current time in epoch seconds."""
         ...
 
     def real_begins(self) -> None:
-        """Take note of a call that is under way outside the event loop."""
+        """Register a running call outside the event loop."""
         ...
 
     def real_ends(self) -> None:
-        """Take note that such a call has ended."""
+        """Unregister such a call."""
         ...
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
@@ -63,24 +63,23 @@ steady_seconds: Callable[[], float] = (
 
 
 class WallClock:
-    """Real time, which nothing moves once the clock is made.
+    """Real time, independent of changes to the system clock.
 
-    The system's time is read once. From then on the seconds of a clock are counted that cannot be
-    set, so that no timer becomes longer or shorter, and no time of a history goes back, when the
-    system's time is set. Where the system has such a clock, it counts while the machine is
-    suspended, too.
+    The system's time is read once; later times add the seconds of a clock that cannot be set. So no
+    timer becomes longer or shorter, and no time in a history goes back, when the system clock is
+    set. If the system has such a clock, it also counts while the machine is suspended.
     """
 
     now: Callable[[], float]
-    """Returns the time at which the clock was made, and the seconds since."""
+    """Returns the start time plus the seconds since."""
 
     def __init__(self) -> None:
         self.outside: dict[object, float] = {}
         start, seconds = time.time() - steady_seconds(), steady_seconds
-        self.now = lambda: start + seconds()  # asked with every effect: nothing is looked up
+        self.now = lambda: start + seconds()  # called with every effect: avoids lookups
 
     def real_begins(self) -> None:
-        """Time goes on as ever."""
+        """Do nothing."""
 
     real_ends = real_begins
 
@@ -92,7 +91,7 @@ class WallClock:
 
 
 class VirtualClock:
-    """Time that passes only when everything waits for it."""
+    """Time that advances only when everything waits for it."""
 
     def __init__(self, start: float = EPOCH_2024) -> None:
         if not isinstance(start, int | float):
@@ -104,30 +103,30 @@ class VirtualClock:
         self.start = start
         self.elapsed = 0.0
         self.waited = 0.0
-        """Real seconds of waiting for what is under way, as long as no timer has come meanwhile."""
+        """Real seconds of waiting for running work since the last timer."""
         self.real_work = 0
         self.outside: dict[object, float] = {}
 
     def now(self) -> float:
-        """Return the virtual present in epoch seconds."""
+        """Return the virtual time in epoch seconds."""
         return self.start + self.elapsed
 
     def real_begins(self) -> None:
-        """Let timers wait in real time."""
+        """Make timers wait in real time."""
         self.real_work += 1
 
     def real_ends(self) -> None:
-        """Forget the waiting, once there is nothing real any more."""
+        """Reset the waiting time once no real work is running."""
         self.real_work -= 1
         if not self.real_work:
             self.waited = 0.0
 
     def work(self, seconds: float) -> None:
-        """Let the time of computing pass, so that a timeout ends what never waits."""
+        """Advance by the time of a computation, so that a timeout ends work that never waits."""
         self.elapsed += seconds
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return an event loop that lives in this clock's time."""
+        """Return an event loop that uses this clock's time."""
         return _virtual_loop(self)
 
 
@@ -166,9 +165,10 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
             super().__init__(JumpingSelector())
 
         # A timer is due when `time + resolution` exceeds it. After years of virtual seconds a float
-        # cannot hold the usual nanosecond any more, and no timer would ever be due.
+        # cannot represent the usual nanosecond, and no timer would ever be due.
         @property
         def _clock_resolution(self) -> float:
+            """Do nothing: the base class would set the wall clock's."""
             return 2 * math.ulp(clock.elapsed)
 
         @_clock_resolution.setter
@@ -179,7 +179,7 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
             return clock.elapsed + clock.waited
 
         async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-            """Wait for the threads of libraries, which no timer ends."""
+            """Wait for the threads of libraries, without a timeout."""
             clock.real_begins()
             try:
                 await super().shutdown_default_executor()

@@ -1,7 +1,7 @@
-"""Taking events to the channels of a document: fire and forget (Specification 8.14).
+"""Delivery of events to the channels of a document, without confirmation (Specification 8.14).
 
-Each channel has a thread of its own, so no sink can slow the execution or another channel down.
-What waits for a slow sink is bounded; what does not fit is dropped and counted.
+Each channel has a thread of its own, so no sink can slow down the execution or another channel. The
+queue of a slow sink is bounded; excess events are dropped and counted.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from asl.states.blocks.events import document_channels
 __all__ = ["Delivery", "Sink", "Sinks", "delivery_of", "named_sink"]
 
 Sink: TypeAlias = Callable[[dict[str, Json], dict[str, Json]], object]
-"""Takes `(event, channel)`: an event, and the settings of the channel that it is for."""
+"""Takes `(event, channel)`: an event, and the settings of its channel."""
 Sinks: TypeAlias = Mapping[str, Sink]
-"""Sinks by the name or the type of a channel; `*` takes what no other does."""
+"""Sinks by name or type of a channel; `*` applies to all others."""
 
 WAITING: Final = 1000
-"""Events that may wait for a sink."""
+"""Maximum number of events in the queue of a sink."""
 PATIENCE: Final = 5.0
 """Real seconds that the end of an execution waits for all sinks together."""
 PROGRESS: Final = ("ProgressUpdated", "MilestoneReached")
 EMITTED: Final = "EventEmitted"
 INCLUDED: Final = ("IncludeStateSucceeded", "IncludeStateFailed")
-"""The ends of an included document."""
+"""End events of an included document."""
 
 _Wants = Callable[[Event], bool]
 
@@ -52,7 +52,7 @@ class _Channel:
         self.error = ""
 
     def put(self, event: Event) -> None:
-        """Let an event wait for the sink."""
+        """Add an event to the queue."""
         if self.thread is None:
             self.thread = Thread(target=self.serve, name="asl-channel", daemon=True)
             self.thread.start()
@@ -62,22 +62,22 @@ class _Channel:
             self.dropped += 1
 
     def serve(self) -> None:
-        """Hand over what waits, one after the other."""
+        """Pass the events to the sink, one after the other."""
         while (event := self.waiting.get()) is not None:
             try:
                 self.sink(copy_foreign(event.to_json()), dict(self.settings))
                 self.delivered += 1
-            except BaseException as error:  # foreign code: nothing of it may reach the execution
+            except BaseException as error:  # user code: no exception of it may reach the execution
                 self.failed += 1
                 self.error = self.error or describe_exception(error)
 
     def stop(self) -> None:
-        """Ask the thread to end when nothing waits any more."""
+        """Ask the thread to end when the queue is empty."""
         while True:
             try:
                 self.waiting.put_nowait(None)
                 return
-            except Full:  # a sink that hangs: the latest of what waits makes room
+            except Full:  # a hanging sink: the latest queued event makes room
                 try:
                     self.waiting.get_nowait()
                     self.dropped += 1
@@ -85,7 +85,7 @@ class _Channel:
                     continue
 
     def report(self) -> dict[str, Json]:
-        """Return what became of the events."""
+        """Return the counts of its events."""
         waiting = max(0, self.waiting.qsize() - 1)
         found: dict[str, Json] = {
             "delivered": self.delivered,
@@ -103,9 +103,10 @@ class Delivery:
         self.sinks = sinks
 
     def open(self, place: tuple[str | int, ...], block: Callable[[str], Any]) -> None:
-        """Open the channels of a document that is included at a place.
+        """Open the channels of an included document, which receive its events.
 
-        They get the events of that document. Raises StateError for a channel without a sink.
+        Raises:
+            StateError: A channel has no sink.
         """
         around = "/".join(map(str, place))
         try:
@@ -118,13 +119,13 @@ class Delivery:
                 self.channels[f"{around}/{name}"] = channel
 
     def listen(self, event: Event) -> None:
-        """Take one event to those who want it."""
+        """Pass an event to the channels that accept it."""
         for channel in self.channels.values():
             if channel.wants(event):
                 channel.put(event)
 
     def close(self) -> None:
-        """Wait for the sinks, but not for ever."""
+        """Wait for the sinks, for a limited time."""
         from time import monotonic
 
         begun = [each for each in self.channels.values() if each.thread is not None]
@@ -136,15 +137,20 @@ class Delivery:
                 channel.thread.join(max(0.0, until - monotonic()))
 
     def report(self) -> dict[str, Json]:
-        """Return what became of the events, by channel."""
+        """Return the counts of events by channel."""
         return {name: channel.report() for name, channel in self.channels.items()}
 
 
 def delivery_of(block: Callable[[str], Any], sinks: Sinks, opens: bool = False) -> Delivery | None:
-    """Open the channels of a document by its blocks, None where it has none.
+    """Open the channels of a document, None without any.
 
-    *opens* says that documents which it includes may have some. Raises AslError for a channel
-    without a sink.
+    Args:
+        block: Returns a block of the document by its name.
+        sinks: Sinks of the channels.
+        opens: Whether included documents may have channels.
+
+    Raises:
+        AslError: A channel has no sink.
     """
     channels = _opened(block, sinks)
     return Delivery(channels, sinks) if channels or opens else None
@@ -166,7 +172,7 @@ def _opened(block: Callable[[str], Any], sinks: Sinks) -> dict[str, _Channel]:
 def _within(
     place: tuple[str | int, ...], wants: _Wants, block: Callable[[str], Any], name: str
 ) -> _Wants:
-    """Return which events go to a channel of a document that is included at a place."""
+    """Return the filter of events for a channel of an included document."""
     hook = (block("Events") or {}).get("OnComplete", {})
     ends = hook.get("Channel") == name
 
@@ -196,7 +202,7 @@ def named_sink(text: str, folders: Iterable[Path] = ()) -> Sink:
 
     Args:
         text: The sink.
-        folders: Where a module or a file is looked for.
+        folders: Folders to search for a module or a file.
 
     Raises:
         AslError: There is no such sink.
@@ -214,10 +220,10 @@ def named_sink(text: str, folders: Iterable[Path] = ()) -> Sink:
 
 
 def _appending(path: str) -> Sink:
-    """Return what appends a line of JSON for each event."""
+    """Return a sink that appends a line of JSON for each event."""
 
     def append(event: dict[str, Json], channel: dict[str, Json]) -> None:
-        # One write: other processes append, too.
+        # One write, since other processes append as well.
         with open(path, "ab", buffering=0, opener=private_opener) as file:
             file.write(f"{compact(event)}\n".encode())
 
@@ -225,7 +231,9 @@ def _appending(path: str) -> Sink:
 
 
 def _wants(name: str, channel: Mapping[str, Json], hooks: Mapping[str, Any]) -> _Wants:
-    """Return which events go to a channel; those that the document emits go to all of them."""
+    """Return the filter of events for a channel; events that the document emits go to all
+    channels.
+    """
     if name == "RealTime":
         names = channel.get("Events")
         return lambda event: (
@@ -250,7 +258,7 @@ def _wants(name: str, channel: Mapping[str, Json], hooks: Mapping[str, Any]) -> 
 
 
 def _print(event: dict[str, Json], channel: dict[str, Json]) -> None:
-    """Write a line for an event."""
+    """Print a line for an event."""
     text = compact(event)
     if channel.get("Format") == "text":
         place = "/".join(map(str, event["path"]))

@@ -1,7 +1,7 @@
-"""Running a coroutine to its end, on an event loop only where it needs one.
+"""Drivers, which run a coroutine to its end, on an event loop only if it needs one.
 
-An execution starts on no event loop at all. The first effect that has to wait asks for one, and
-the very same coroutine goes on there; so a run that never waits needs none and imports none.
+An execution starts without an event loop. The first effect that has to wait requests one, and the
+same coroutine continues there; so a run that never waits needs none and imports none.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ class EventLoopRequest:
 class Driver:
     """Runs coroutines to their ends.
 
-    The event loop that one has needed is kept for the next one in its thread, unless anything is
-    left on it. A process that is forked leaves those of its parent alone: they share what they
-    listen to.
+    The event loop is reused for the next coroutine in its thread, unless tasks are left on it. A
+    forked process leaves its parent's loops alone, because they share file descriptors.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept: dict[tuple[int, int], _EventLoop] = {}
-        """By process and thread."""
+        """Event loops by process and thread."""
         self._is_closed = False
 
     def drive(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end, on an event loop only from where it asks for one."""
+        """Run a coroutine to its end, on an event loop only after it requests one."""
         try:
             work.send(None)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]  # a coroutine's result is untyped here
-        # No other run has it meanwhile: an agent may start an execution, in a thread of its own.
+        # Reserved for this run: an agent may start an execution in a thread of its own.
         mine = getpid(), get_ident()
         loop = self._kept.pop(mine, None) or _EventLoop(self._clock)
         found: list[T] = []
@@ -62,7 +61,7 @@ class Driver:
         return found[0]
 
     def close(self) -> None:
-        """End the event loops that are kept; that of a run under way ends with it."""
+        """Close the idle event loops; the loop of a run closes with it."""
         self._is_closed = True
         for process, thread in [*self._kept]:
             if process == getpid():
@@ -70,7 +69,7 @@ class Driver:
 
 
 class _EventLoop:
-    """An event loop that a signal wakes, even one that comes the instant before it waits."""
+    """An event loop that a signal wakes, even if it arrives just before the loop waits."""
 
     def __init__(self, clock: Clock) -> None:
         import asyncio
@@ -88,7 +87,7 @@ class _EventLoop:
         self._wakes = told.fileno()
 
     def run(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Run a coroutine to its end; whether it has left a task or a thread."""
+        """Run a coroutine to its end; return whether it has left a task or a thread."""
         from asyncio import all_tasks
         from threading import active_count
 
@@ -98,24 +97,24 @@ class _EventLoop:
         return bool(all_tasks(self._loop)) or active_count() > threads
 
     def close(self) -> None:
-        """End it, and what is left on it."""
+        """Close the loop and end the tasks left on it."""
         self._opened.close()
 
 
 def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
-    """Run one coroutine to its end; nothing of its event loop stays."""
+    """Run one coroutine to its end and close its event loop."""
     with closing(Driver(clock)) as driver:
         return driver.drive(work)
 
 
 @contextmanager
 def _written_by_signals(place: int) -> Iterator[None]:
-    """Let signals be written to a file descriptor."""
+    """Let signals write to a file descriptor while the block runs."""
     import signal
     import threading
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread hears of signals
+        yield  # only the main thread receives signals
         return
     before = signal.set_wakeup_fd(place, warn_on_full_buffer=False)
     try:

@@ -1,7 +1,7 @@
-"""Running the children of a fork: workers draw items, and more workers start only when one waits.
+"""Forks: workers take items, and more workers start only when one waits.
 
 The forking coroutine is itself the first worker. As long as no child suspends, it takes item after
-item without an event loop, a task or a switch. Once it gives up the loop, a callback starts more
+item without an event loop, a task or a switch. Once it yields to the loop, a callback starts more
 workers, twice as many each time, up to the limit (Specification 6.3, 6.4).
 """
 
@@ -33,10 +33,11 @@ __all__ = ["MANY", "RELAXED_THRESHOLD", "Fork", "relaxed_gc"]
 MANY = 1000
 """Number of parallel children from which the garbage collector is relaxed."""
 BREATH = 1024
-"""Pure children between two calls of `Effects.yield_`: so many of them stay cancellable."""
+"""Number of pure children between two calls of `Effects.yield_`, which keep a long series
+cancellable."""
 CHILD = 420
-"""What a child with an effect counts as, in steps of work, besides what is evaluated; one with
-many effects lets others run by itself."""
+"""Steps of work that a child with an effect counts as, in addition to its evaluations; one with
+many effects yields by itself."""
 
 
 class Fork:
@@ -55,7 +56,7 @@ class Fork:
         self.run = run
         """Runs one child."""
         self.suspension = runtime.suspension
-        """Counts the workers that have something to do."""
+        """Counts the workers with work."""
         self.fan = fan
         self.length = inf if fan.length is None else fan.length
         self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.ended is None else []
@@ -63,32 +64,36 @@ class Fork:
         self.failed = 0
         self.failure: BaseException | None = None
         self.running: dict[int, StateFrame] = {}
-        """The children that have begun and not ended."""
+        """Running children."""
         self.tasks: list[asyncio.Task[None]] = []
-        """The further workers, ended ones too."""
+        """Tasks of the further workers, including ended ones."""
         self.begun = 0
         self.ended = 0
         self.suspended = 0
-        """The children that wait for people; they keep their places."""
+        """Children that wait for approvals; they count as running."""
         self.first: asyncio.Task[Any] | None = None
-        """The task of the first worker while it works, for a sibling that has to stop it."""
+        """Task of the first worker while it works, so that a sibling can stop it."""
         self.stopping_first = False
         self.spreading: asyncio.Handle | None = None
         self.idle: asyncio.Future[None] | None = None
-        """Done when no worker is left; made when somebody waits for that."""
+        """Future of the end of all workers; created on demand."""
 
     @property
     def held(self) -> Iterable[Json]:
-        """The results so far that are held in memory."""
+        """The results so far that are in memory."""
         return self.values or self.fan.held
 
     @property
     def at_once(self) -> float:
-        """How many children may run at the same time."""
+        """Maximum number of concurrent children."""
         return min(self.length, self.fan.limit or inf)
 
     async def join(self, in_event_loop: bool) -> FanIn:
-        """Run all children; raise the first failure that is not tolerated."""
+        """Run all children and return their results.
+
+        Raises:
+            StateError: A child failed beyond the tolerated failures.
+        """
         if in_event_loop:
             self.spread_soon()
         try:
@@ -97,7 +102,7 @@ class Fork:
                 with nullcontext() if self.suspension is None else self.suspension.idle():
                     await self._until_idle()
         except BaseException as stop:
-            # Cancelled from outside, or one of ours failed: no child outlives its fork.
+            # Cancelled from outside, or a child failed: no child outlives its fork.
             self._fail(stop)
             self.failure = stop
         finally:
@@ -119,14 +124,16 @@ class Fork:
             else:
                 await self._work_at_once(self.fan.series)
         except BaseException as error:
-            # Only our own cancellation ends here: a sibling failed, and `join` raises its error.
+            # Only a cancellation by a failed sibling ends here; `join` raises the sibling's error.
             if not self._stopped_by_sibling(error):
                 raise
         finally:
             self.first = None
 
     def _busy(self) -> bool:
-        """Whether a further worker is at work, or will be: one cancelled before never begins."""
+        """Return whether a further worker works or will; one cancelled before its start never
+        does.
+        """
         coming = len(self.tasks) if self.failure is None else self.begun
         return coming > self.ended
 
@@ -140,13 +147,13 @@ class Fork:
         return isinstance(error, CancelledError) and task is not None and task.uncancel() == 0
 
     async def _work(self, further: bool = False) -> None:
-        """Run children until there is none left."""
+        """Run children until none is left."""
         self.begun += further
         at, now, run, running, values = self.at, self.now, self.run, self.running, self.values
         limit, child, ended = self.fan.limit, self.fan.child, self.fan.ended
         whole = at.execution.whole
         try:
-            while True:  # one that ends by its condition is not adapted while it runs
+            while True:  # a fork with an end condition keeps its concurrency
                 if whole.busy >= FAIR:
                     await at.effects.yield_(at)
                 index = self.next
@@ -154,7 +161,7 @@ class Fork:
                     return
                 if limit and self.suspended + len(running) >= limit:
                     return
-                at.now = now()  # where the child's own time begins
+                at.now = now()  # start of the child's own time
                 frame = child(index)
                 if frame is None:
                     self.length = index
@@ -177,8 +184,8 @@ class Fork:
                     else:
                         ended(frame, value)
         except BaseException as error:
-            # Of a task of its own it is handed to the forking coroutine, whatever it is: only
-            # that awaits the task. A cancellation has come from there.
+            # An exception of a further worker is passed to the forking coroutine, because only
+            # that awaits the task. A cancellation comes from there.
             if not further:
                 raise
             self._fail(error)
@@ -189,7 +196,7 @@ class Fork:
                     self.idle.set_result(None)
 
     async def _work_at_once(self, series: Iterator[StateFrame]) -> None:
-        """Run pure children one after the other: none of them waits."""
+        """Run pure children one after the other, without waiting."""
         ended, execution = self.fan.ended, self.at.execution.whole
         assert ended is not None
         frame: StateFrame | None = self.at
@@ -213,7 +220,7 @@ class Fork:
                     break
 
     def _fails(self, frame: StateFrame, error: StateError) -> bool:
-        """Take the failure of a child; whether the whole fails with it."""
+        """Handle the failure of a child; return whether it fails the fork."""
         self.running.pop(frame.index, None)
         self.failed += 1
         failure = self.fan.failed(frame, error)
@@ -224,7 +231,7 @@ class Fork:
     # More workers
 
     def spread_soon(self) -> None:
-        """Start more workers once the present one gives up the event loop."""
+        """Start more workers once the current one yields to the event loop."""
         from asyncio import current_task, get_running_loop
 
         loop = get_running_loop()
@@ -249,7 +256,7 @@ class Fork:
             self.suspension.leave()
 
     def _start_workers(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Start as many workers as there are; whether more may start when these have begun."""
+        """Start as many workers as there are; return whether more may start after them."""
         present = len(self.tasks) - self.ended + 1
         most = min(self.fan.limit or inf, present + self.length - self.next)
         for _ in range(int(min(2 * present, most)) - present):
@@ -289,7 +296,7 @@ class Fork:
         await self.idle
 
     async def _stopped(self) -> None:
-        """Wait for the end of every worker; a further cancellation does not cut this short."""
+        """Wait for the end of every worker; another cancellation does not interrupt this."""
         from asyncio import CancelledError
 
         try:

@@ -49,13 +49,13 @@ from asl.states.errors import BudgetOverrun, RaisedError, Suspension
 __all__ = ["MAX_BUILT", "LocalEffects", "bound_memory", "make_checkpoint"]
 
 OWN = "default"
-"""The storage that is always there: with the execution itself."""
+"""Name of the storage within the execution, which always exists."""
 
 
 def make_checkpoint(
     runtime: RuntimeContext, names: CheckpointNames, at: Frame, saving: CheckpointRequest
 ) -> Checkpoint:
-    """Return a new checkpoint, put into its storage unless that is the execution's own.
+    """Return a new checkpoint, saved in its storage unless that is the execution's own.
 
     Raises:
         StateError: States.Runtime for an unknown storage, States.TaskFailed if it fails.
@@ -84,7 +84,7 @@ def make_checkpoint(
     if storage is not None:
         try:
             storage[id] = checkpoint.to_json()
-        except Exception as error:  # foreign code: whatever a storage raises is its failure
+        except Exception as error:  # user code: any exception is the storage's failure
             message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
             raise RaisedError("States.TaskFailed", message) from error
     names.take(id, name)
@@ -102,7 +102,7 @@ def _storage(runtime: RuntimeContext, name: str) -> Storage:
 
 
 MAX_BUILT: Final = MAX_HELD
-"""Bytes of values that come before the memory is looked at."""
+"""Bytes of new values after which the memory is checked."""
 _HINT: Final = "let a distributed Map write them with ResultWriter, or return less from each item"
 
 
@@ -110,7 +110,7 @@ def bound_memory(runtime: RuntimeContext, execution: Execution, now: float, limi
     """Drop history that takes too much memory.
 
     Raises:
-        StateError: States.DataLimitExceeded, where the results of items take too much.
+        StateError: States.DataLimitExceeded; the results of items take too much memory.
     """
     bound_records(execution, now)
     work = execution.work
@@ -135,34 +135,34 @@ class LocalEffects:
     def init(
         self, runtime: RuntimeContext, caller: AgentCaller, record: Callable[[Record], object]
     ) -> Self:
-        """Set what each one has, and return it."""
+        """Set the attributes of every instance and return it."""
         self.runtime = runtime
         self.caller = caller
         self.record = record
         self.direct: DirectCalls[Frame] | None = caller
-        """The short way for simple calls, None where middleware has to see them."""
+        """The fast path of simple calls, None with middleware."""
         return self
 
     @cached_property
     def timed_machine(self) -> Callable[[Frame], Awaitable[Json]]:
-        """Runs the machine of a child that may take only so long."""
+        """Runs the machine of a child with a time limit."""
         return partial(interpret_in_time, self.runtime)
 
-    # Life
+    # Life cycle
 
     def tell(self, frame: Frame, event: str) -> None:
         """Record an event of the execution."""
         frame.emit((WHOLE, self.runtime.now(), frame, 0, None, event, {}))
 
     def suspend(self, frame: Frame) -> None:
-        """Record that the execution is paused, unless the latest event says so."""
+        """Record the pause of the execution, unless the latest event is the pause."""
         if not self.runtime.persistence.execution.is_paused():
             self.tell(frame, PAUSED)
 
     # Calls
 
     def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
-        """Call an agent, a resource or a service, or hand a task over; return the raw result."""
+        """Call an agent, a resource or a service, or hand over a task; return the raw result."""
         match effect:
             case Invocation(target, payload, options):
                 return self.caller.invoke(at, target, payload, options)
@@ -176,10 +176,10 @@ class LocalEffects:
                 return self._look_up(at, targets)
 
     async def _hand_over(self, at: Frame, request: Handover) -> Json:
-        """Hand a request over and wait for its answer.
+        """Hand over a request and wait for its answer.
 
-        What answers immediately (a mock, the worker of an activity, a handler that waits for
-        a `.sync` job itself) has taken the request when it is called.
+        Agents that answer immediately (a mock, the worker of an activity, a handler that waits for
+        a `.sync` job itself) accept the request with the call.
         """
         target = request.target
         agent = self.caller.find(target)
@@ -191,7 +191,11 @@ class LocalEffects:
         return await self.caller.invoke(at, target, request.payload, request.options, agent)
 
     async def _look_up(self, at: Frame, targets: Sequence[Target]) -> None:
-        """Find every agent; raises StateError("States.AgentNotFound") for the first that lacks."""
+        """Find every agent.
+
+        Raises:
+            StateError: States.AgentNotFound for the first one that is missing.
+        """
         self.caller.count_effect(at)
         for target in targets:
             self.caller.find(target)
@@ -218,12 +222,16 @@ class LocalEffects:
             await self._park(suspension, when)
         if when > runtime.now():
             await runtime.pause(when - runtime.now())
-        else:  # endless retries without a delay stay cancellable, too
+        else:  # endless retries without a delay stay cancellable
             await self.yield_(at)
         at.now = max(when, runtime.now())
 
     async def _park(self, suspension: SuspensionMonitor, when: float) -> None:
-        """Return when the clock has reached *when*; raises Suspension once every branch waits."""
+        """Return when the clock has reached *when*.
+
+        Raises:
+            Suspension: Every branch of the execution waits.
+        """
         runtime = self.runtime
         try:
             while when > runtime.now():
@@ -283,16 +291,16 @@ class LocalEffects:
         self.runtime.forget_requests(f"{at.key}[")
         self.runtime.persistence.execution.abandon_children(at, self.runtime.now())
 
-    # People
+    # Approvals
 
     async def request(self, at: Frame, question: Question) -> Json:
-        """Ask for a decision: of the handler of the run, or later."""
+        """Request a decision, from the handler of the run or later."""
         return await self.await_decision(
             at, self.runtime.new_request(at, at.next_effect(), question)
         )
 
     async def await_decision(self, at: Frame, asked: ApprovalRequest) -> Json:
-        """Bring a request to its decision."""
+        """Return the decision on a request."""
         kind = BudgetApprovalProcess if asked.kind == "budget" else ApprovalProcess
         asking = kind(self.caller, at, asked)
         if not self.runtime.middleware:
@@ -305,7 +313,13 @@ class LocalEffects:
         return await self.runtime.within_middleware(at, effect, ask, self.caller.limit)
 
     async def decide(self, at: Frame, key: str, question: Question) -> Json:
-        """Ask people about the execution as a whole; *key* names the request among its own."""
+        """Request a decision about the whole execution.
+
+        Args:
+            at: The machine whose call needs it.
+            key: Key of the request within the execution.
+            question: The question.
+        """
 
         def new() -> ApprovalRequest:
             now, execution = self.runtime.now(), at.execution
@@ -316,11 +330,11 @@ class LocalEffects:
 
         return await self.runtime.persistence.requests.decide(at, key, ask, new)
 
-    # Checkpoints, and executions of their own
+    # Checkpoints and child executions
 
     @cached_property
     def names(self) -> CheckpointNames:
-        """The names of what the execution has saved."""
+        """Names of the saved checkpoints of the execution."""
         return CheckpointNames((each.id, each.name) for each in self.runtime.checkpoints)
 
     async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
@@ -329,7 +343,7 @@ class LocalEffects:
         return self.save_checkpoint(at, saving).data
 
     def save_checkpoint(self, at: Frame, saving: CheckpointRequest) -> Checkpoint:
-        """Return a new checkpoint, which is kept."""
+        """Return a new checkpoint after saving it."""
         checkpoint = make_checkpoint(self.runtime, self.names, at, saving)
         self.runtime.checkpoints += (checkpoint,)
         at.note(CREATED, checkpoint.record["checkpoint"])

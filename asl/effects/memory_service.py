@@ -1,4 +1,4 @@
-"""The memory as a service of a run: what blocks read and write goes by here, and is recorded.
+"""The memory as a service of a run: reads and writes of blocks pass here and are recorded.
 
 A request is `{"do": ..., "namespace": ..., ...}`; times are those of the execution's clock.
 """
@@ -26,9 +26,9 @@ __all__ = ["MemoryService"]
 
 DEFAULT: Final = "default"
 MAX_WORDS: Final = 256
-"""Different words of a query that are looked for."""
+"""Maximum number of different words of a query."""
 LEAST_LOOKED_AT: Final = 100
-"""How many entries are compared with a query, at least, where the memory finds them by words."""
+"""Minimum number of entries compared with a query, if the memory finds them by words."""
 
 
 class MemoryService(Agent):
@@ -38,11 +38,11 @@ class MemoryService(Agent):
 
     def __init__(self, given: Mapping[str, Memory]) -> None:
         self.memories: dict[str, Memory] = {"memory": _SharedMemory(), **given}
-        """By the backends that documents name."""
+        """Memories by the backends that documents name."""
         self.blocking = any(getattr(each, "remote", False) for each in given.values())
 
     def answer(self, payload: Json, call: Call | None) -> Any:
-        """Carry a request out, in a thread where that may take long."""
+        """Perform a request, in a thread if it may take long."""
         assert call is not None
         return (
             self.do(call.at, payload, call.performer.now())
@@ -54,7 +54,11 @@ class MemoryService(Agent):
         return self.do(call.at, request, call.performer.now())
 
     def do(self, at: Frame, request: Json, now: float) -> Json:
-        """Carry a request of a machine out; raises StateError for a memory that is not there."""
+        """Perform a request of a machine.
+
+        Raises:
+            StateError: The memory is not bound.
+        """
         what = request["do"]
         if what in _CACHE:
             return _CACHE[what](self.memories["memory"], request, now)
@@ -69,7 +73,11 @@ class MemoryService(Agent):
         return _DO[what](memory, f"memory:{namespace}", request, ttl, now)
 
     def _memory(self, backend: str, state: str) -> Memory:
-        """Return what serves a backend; raises StateError if it is not bound."""
+        """Return the memory of a backend.
+
+        Raises:
+            StateError: It is not bound.
+        """
         if backend not in self.memories:
             hint = {"file": "give its path: memory=PATH", "custom": "give an object: memory=..."}
             otherwise = f"say what serves it: memory={{{backend!r}: ...}}"
@@ -82,14 +90,14 @@ class MemoryService(Agent):
 
 
 class _SharedMemory(ProcessMemory):
-    """The memory of one run, which its agents may use from threads of their own."""
+    """The memory of one run, which agents may use from several threads."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lock = RLock()
 
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
-        """Return an entry, None where there is none."""
+        """Return an entry, None without one."""
         with self.lock:
             return super().get(namespace, key, now)
 
@@ -105,7 +113,7 @@ class _SharedMemory(ProcessMemory):
         now: float,
         make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
-        """Replace an entry by what *make* makes of it."""
+        """Replace an entry by the result of *make*."""
         with self.lock:
             super().change(namespace, key, now, make)
 

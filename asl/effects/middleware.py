@@ -1,4 +1,4 @@
-"""Middleware: code of the user around each effect of an execution."""
+"""Middleware: user code around each effect of an execution."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from asl.engine.frame import Frame
 __all__ = ["Effect", "Middleware", "Proceed", "effect_of", "perform"]
 
 ONCE: Final = frozenset({"child", "request"})
-"""The kinds of effects that a store knows by their key: they cannot be repeated."""
+"""Kinds of effects that a store identifies by key, so that they cannot be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a state asks of the world, as middleware sees it; only `payload` may be replaced."""
+    """An effect as middleware sees it; only `payload` may be replaced."""
 
     kind: str
-    """`agent` or `resource` for the call of a state, `tool` for one that its agent makes, `service`
-    for the memory, `timer` for a Wait or a delay before a retry, `request` for a question to
-    people, `child` for an execution of another workflow."""
+    """`agent` or `resource` for the call of a state, `tool` for a call by its agent, `service` for
+    the memory, `timer` for a Wait or a retry delay, `request` for a request to approvers, `child`
+    for an execution of another workflow."""
     name: str
-    """The agent, resource, tool or workflow; for a request the kind of it, for a timer nothing."""
+    """The agent, resource, tool or workflow; the kind of a request; empty for a timer."""
     payload: Json
-    """What it is given: parameters, arguments, input; what people are shown; the epoch second at
-    which a timer is over."""
+    """Parameters, arguments or input; the content of a request; the epoch second at which a timer
+    ends."""
     state: str
-    """The name of the state."""
+    """Name of the state."""
     path: tuple[str | int, ...]
-    """The place of the state's machine: names of states and indices, outermost first."""
+    """Path of the state's machine: names of states and indices, outermost first."""
     attempt: int
     """1 for the first attempt of the state, 2 for its first retry."""
     execution_id: str
     key: str
-    """The same for every attempt of one visit to the state, and for no other visit."""
+    """Key shared by all attempts of one visit to the state, and no other visit."""
 
 
 Proceed: TypeAlias = Callable[[Effect], Awaitable[Json]]
-"""Performs an effect: the next middleware, then the effect handler. Returns the answer."""
+"""Performs an effect with the next middleware or the effect handler, and returns the answer."""
 
 
 class Middleware(Protocol):
     """An async function around each effect.
 
-    It awaits `proceed(effect)` and returns the answer; or returns another one, or raises
-    `asl.StateError`, which the state can catch, without proceeding. The decision of a request is
-    returned as it is. `proceed` may be called again for another attempt, except for a request and a
-    child. In a store it runs when the effect is performed: not again where the answer is recorded.
-    An exception of another class, or an answer that is no JSON value, is a fault of the middleware
+    It awaits `proceed(effect)` and returns the answer. Without proceeding it may return another
+    answer or raise `asl.StateError`, which the state can catch. The decision of a request is
+    returned unchanged. `proceed` may be called again for another attempt, except for a request and
+    a child. In a store it runs when the effect is performed, not for a recorded answer. An
+    exception of another class, or an answer that is not a JSON value, is a fault of the middleware
     and ends the run with an AslError that names it.
     """
 
@@ -78,14 +78,14 @@ async def perform(around: Sequence[Middleware], effect: Effect, last: Proceed, l
     """Perform an effect within middleware.
 
     Args:
-        around: The middleware, the outermost first.
+        around: The middleware, outermost first.
         effect: The effect.
         last: Performs the effect.
-        limit: Bytes that an answer may have as compact JSON.
+        limit: Maximum size of an answer in bytes of compact JSON.
 
     Raises:
-        AslError: Middleware is at fault: it raised another exception than a StateError, returned no
-            JSON value, or called `proceed` as it may not.
+        AslError: Middleware raised an exception other than StateError, returned a value that is not
+            JSON, or called `proceed` too often.
         StateError: Middleware refused the effect or returned too large an answer, or the effect
             failed.
     """
@@ -103,12 +103,12 @@ class _Layer:
         self.proceed = proceed
         self.limit = limit
         self.payload: Json = None
-        """What the effect is given without the middleware."""
+        """Payload of the effect before the middleware."""
         self.begun = 0
-        """How many times the middleware has proceeded."""
+        """Number of calls of `proceed`."""
         self.answers: list[Json] = []
         self.failures: list[BaseException] = []
-        """What the effect has raised: no fault of this middleware."""
+        """Exceptions of the effect, which are no faults of this middleware."""
 
     async def __call__(self, effect: Effect) -> Json:
         """Perform an effect within the middleware."""
@@ -117,7 +117,7 @@ class _Layer:
             answer = await self.middleware(effect, self._proceed)
             self._check(effect, answer)
             return copy_result(answer, self.limit, effect.name or effect.state)
-        except BaseException as error:  # foreign code; what is not its own flies on
+        except BaseException as error:  # user code; other exceptions propagate
             failure = unwrap_group(error)
             if any(failure is each or error is each for each in self.failures):
                 raise
@@ -129,7 +129,7 @@ class _Layer:
             fault = AslError(self._blame(effect, failure))
             raise fault from cause_for(fault, failure)
         finally:
-            self.failures.clear()  # they refer to this call
+            self.failures.clear()  # breaks a reference cycle
 
     async def _proceed(self, effect: Effect) -> Json:
         if not isinstance(effect, Effect):
@@ -141,21 +141,21 @@ class _Layer:
             raise RuntimeError(f"proceed() performs a {effect.kind} only once")
         try:
             answer = await self.proceed(effect)
-        except BaseException as error:  # noted only: the caller tells it from middleware's own
+        except BaseException as error:  # recorded to distinguish it from the middleware's own
             self.failures.append(error)
             raise
         self.answers.append(answer)
         return answer
 
     def _payload(self, effect: Effect) -> Json:
-        """Return a copy of what the middleware gives to the effect."""
+        """Return a copy of the payload from the middleware."""
         try:
             return copy_result(effect.payload, self.limit, effect.name or effect.state)
         except NotJson as error:
             raise TypeError(f"the payload is no JSON value: {error}") from None
 
     def _check(self, effect: Effect, answer: Json) -> None:
-        """Raise TypeError for an answer that the middleware may not give."""
+        """Raise TypeError for an invalid answer of the middleware."""
         if effect.kind == "request" and not any(answer is each for each in self.answers):
             raise TypeError("it returned another decision than that of `proceed`")
 

@@ -1,4 +1,4 @@
-"""Reading the operator's policy: what every document that runs here is allowed at most."""
+"""Reading of the operator's policy: the limits of every document that runs here."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -18,22 +18,22 @@ __all__ = ["read_policy"]
 
 FIELDS: Final = ("Tools", "ToolCategories", "Images", "Mounts", "Budget")
 CEILINGS: Final = (*LIMITS, ALL_CALLS)
-"""The fields of a policy's `Budget`."""
+"""Fields of a policy's `Budget`."""
 
 
 def read_policy(policy: str | os.PathLike[str] | Mapping[str, Any]) -> OperatorPolicy:
     """Read a policy from a file or a mapping.
 
     Args:
-        policy: The path of a JSON or YAML file, or its content: `Tools` and `ToolCategories` as in
-            a document, `Images` (patterns of images) and `Mounts` (folders) for sandboxes, `Budget`
-            (the most that each execution may spend).
+        policy: Path of a JSON or YAML file, or its content: `Tools` and `ToolCategories` as in a
+            document, `Images` (patterns of images) and `Mounts` (folders) for sandboxes, `Budget`
+            (limits of each execution).
 
     Returns:
         The policy, which no document can widen.
 
     Raises:
-        InvalidDocument: It is no policy; the report says what is wrong, and where.
+        InvalidDocument: The policy is invalid; the report has the findings.
         DocumentNotFound: There is no such file.
     """
     document = read(dict(policy) if isinstance(policy, Mapping) else policy)

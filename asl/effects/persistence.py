@@ -1,8 +1,8 @@
-"""What an execution persists besides the results of its effects, and restores after a crash.
+"""Persistence of an execution besides the results of its effects.
 
-Effects are performed alike with and without a store. What has to outlive the process goes to the
-`Persistence` of the execution: `TRANSIENT`, or that of a journal
-(`asl.effects.journaled`). It has four parts, by what they keep; each can be replaced alone.
+Effects are performed alike with and without a store. Data that has to outlive the process goes to
+the `Persistence` of the execution: `TRANSIENT`, or that of a journal (`asl.effects.journaled`). It
+has four parts by subject, each of which can be replaced alone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ExecutionPersistence(Protocol):
         ...
 
     def is_paused(self) -> bool:
-        """Whether the history says already that the execution is paused."""
+        """Return whether the history has recorded the current pause."""
         ...
 
     def keep_spending(self) -> None:
@@ -80,14 +80,14 @@ class CallPersistence(Protocol):
     """Persists the state of a call, with its answer or when it is paused."""
 
     async def record_admission(self, at: Frame) -> None:
-        """Record that a call is about to be made, with its reservation."""
+        """Record an admitted call with its reservation, before it starts."""
         ...
 
     def begin_attempt(self, call: Call, options: CallOptions) -> None:
-        """Set when an attempt began, which may have been in an earlier process.
+        """Set the start of an attempt, possibly from an earlier process.
 
         Raises:
-            StateError: States.Timeout, if its time is over.
+            StateError: States.Timeout; its time is over.
         """
         ...
 
@@ -104,29 +104,29 @@ class CallPersistence(Protocol):
         ...
 
     def recorded_value(self, key: str) -> Json:
-        """Return what was recorded within the effect under way, None for nothing."""
+        """Return the value recorded within the current effect, None without one."""
         ...
 
     async def record(self, at: Frame, key: str, value: Json) -> None:
-        """Record something within the effect under way, durably."""
+        """Record a value durably within the current effect."""
         ...
 
     def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
-        """Return how many events of a turn the history has, by what they are about.
+        """Return the number of recorded events of a turn, by subject.
 
         Args:
-            at: The machine whose agent takes the turn.
-            key: The key of its effect.
+            at: The machine of the agent.
+            key: Key of its effect.
         """
         ...
 
     def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
-        """Keep the events of a turn that is paused: its agent may do something else next time."""
+        """Record the events of a paused turn, which may differ when the agent runs again."""
         ...
 
 
 class ConsentProcess(Protocol):
-    """A request for consent to a tool call, until it has a decision."""
+    """A request for consent to a tool call, until its decision."""
 
     @property
     def time(self) -> float:
@@ -134,19 +134,30 @@ class ConsentProcess(Protocol):
         ...
 
     async def begin(self) -> None:
-        """Say that the request was made."""
+        """Record the request and send its notification."""
         ...
 
     async def catch_up(self, now: float) -> Notice | None:
-        """Let happen what is due; returns the notice that ends the waiting, if it is."""
+        """Apply the notices that are due; return the one that ends the wait, None if it is not
+        due.
+        """
         ...
 
     async def decision(self) -> Json:
-        """Return the decision; raises Suspension while there is none, StateError where it fails."""
+        """Return the decision.
+
+        Raises:
+            Suspension: There is none yet.
+            StateError: The decision fails the call.
+        """
         ...
 
     async def repeated(self, answer: Json) -> Json:
-        """Return a decision that was given before; raises StateError for one that failed."""
+        """Return a recorded decision.
+
+        Raises:
+            StateError: The recorded decision failed the call.
+        """
         ...
 
 
@@ -158,7 +169,7 @@ class RequestPersistence(Protocol):
         ...
 
     def recorded_decision(self, asked: ApprovalRequest) -> Json:
-        """Take up the decision that people have recorded elsewhere, None without one."""
+        """Return the decision recorded by another process and mark it as used; None without one."""
         ...
 
     async def decide(
@@ -168,11 +179,11 @@ class RequestPersistence(Protocol):
         ask: Callable[[ApprovalRequest], Awaitable[Json]],
         new: Callable[[], ApprovalRequest],
     ) -> Json:
-        """Return the decision on a request about the whole execution, asked for once.
+        """Return the decision on a request of the whole execution, requested once.
 
         Args:
             at: The machine whose call needs it.
-            key: Names the request among those of the execution.
+            key: Key of the request within the execution.
             ask: Brings a request to its decision.
             new: Returns a new request.
         """
@@ -181,22 +192,22 @@ class RequestPersistence(Protocol):
     async def awaits_consent(
         self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> bool:
-        """Whether the turn of this key was paused, and people have not decided since.
+        """Return whether a turn was paused and has no decision since.
 
         Args:
-            key: The key of its effect.
-            asking: Brings a request to its decision.
+            key: Key of its effect.
+            asking: Returns the approval process of a request.
         """
         ...
 
     async def consent(
         self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
-        """Return people's consent to a tool call, asked for once."""
+        """Return the decision on a tool call, requested once."""
         ...
 
     def withdraw(self, within: str, now: float) -> None:
-        """Close the requests whose keys begin so: nothing depends on them any more."""
+        """Close the requests whose keys begin with *within*, because nothing depends on them."""
         ...
 
 
@@ -206,40 +217,40 @@ class ChildPersistence(Protocol):
     def begin_child(
         self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
-        """Begin an execution of the workflow that *find* gives, or find it begun."""
+        """Start an execution of the workflow that *find* returns, or find the started one."""
         ...
 
     def begin_by_name(
         self, at: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
-        """Do it for one that goes by a name of its own; None where another one has that."""
+        """Start an execution with a name of its own; None if the name is in use."""
         ...
 
     def counted_spending(self, child: ChildWorkflow) -> ExecutionSpending:
-        """Return what of a child's spending was counted before it went on."""
+        """Return the part of a child's spending that was counted before it continued."""
         ...
 
     def record_counted(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
-        """Keep what of a child's spending is counted."""
+        """Record the counted part of a child's spending."""
         ...
 
     def detach(self, begun: PreparedExecution) -> None:
-        """Let an execution go on by itself: the state that has started it has ended without it."""
+        """Let an execution continue independently of the state that started it."""
         ...
 
     async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state.
 
         Args:
-            waiting: Opens the token of a call at the desk of the run.
-            call: The call that has started the job.
+            waiting: Opens the token of a call.
+            call: The call that started the job.
             job: The job.
         """
         ...
 
 
 class Persistence(NamedTuple):
-    """The persistence of one execution, by which another process can recover it."""
+    """The persistence of one execution, from which another process can recover it."""
 
     durable: bool
     """Whether anything is persisted."""
@@ -285,7 +296,7 @@ class TransientCalls:
         """Do nothing."""
 
     def begin_attempt(self, call: Call, options: CallOptions) -> None:
-        """Do nothing: it begins now."""
+        """Do nothing: the attempt starts now."""
 
     def record_usage(self, at: Frame, used: Amounts) -> None:
         """Do nothing."""
@@ -328,7 +339,7 @@ class TransientRequests:
         ask: Callable[[ApprovalRequest], Awaitable[Json]],
         new: Callable[[], ApprovalRequest],
     ) -> Json:
-        """Ask."""
+        """Request a decision."""
         return await ask(new())
 
     async def awaits_consent(
@@ -340,7 +351,7 @@ class TransientRequests:
     async def consent(
         self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
-        """Ask."""
+        """Request a decision."""
         return await asking(asked).decision()
 
     def withdraw(self, within: str, now: float) -> None:
@@ -353,24 +364,24 @@ class TransientChildren:
     def begin_child(
         self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
-        """Begin an execution of the workflow that *find* gives."""
+        """Start an execution of the workflow that *find* returns."""
         return PreparedExecution(find(), child.data)
 
     def begin_by_name(
         self, at: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
-        """Begin an execution that goes by a name of its own."""
+        """Start an execution with a name of its own."""
         return PreparedExecution(program, child.data)
 
     def counted_spending(self, child: ChildWorkflow) -> ExecutionSpending:
-        """Return nothing: each child begins here."""
+        """Return nothing: each child starts here."""
         return UNSPENT
 
     def record_counted(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Do nothing."""
 
     def detach(self, begun: PreparedExecution) -> None:
-        """Do nothing: here nothing outlives the execution that has started it."""
+        """Do nothing: without a store no child outlives its parent."""
 
     async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state."""

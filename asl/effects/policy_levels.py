@@ -1,8 +1,7 @@
-"""The rights of a call: all tool policies around it, which bind it together (8.9).
+"""The rights of a call: all enclosing tool policies, which apply together (8.9).
 
-They are those of the parent execution, that of the document, those of the documents
-that are included around the state, and last that of the state, over the `DefaultTools` of what it
-is written in. So rights only shrink.
+They are those of the parent execution, of the document, of the included documents around the state,
+and of the state, over the `DefaultTools` of its document. So rights only shrink.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ __all__ = ["needs_consent", "policy_levels_of", "read_levels", "root_execution",
 
 
 def root_execution(execution: Execution) -> Execution:
-    """Return the execution that a machine's belongs to: a distributed Map has its own for each
-    iteration."""
+    """Return the execution that contains a machine's: a distributed Map has its own for each
+    iteration.
+    """
     while (parent := getattr(execution, "parent", None)) is not None:
         execution = parent
     return execution
@@ -32,9 +32,10 @@ def root_execution(execution: Execution) -> Execution:
 def policy_levels_of(
     runtime: RuntimeContext, at: Frame, own: ToolRules | None = None
 ) -> tuple[PolicyLevel, ...]:
-    """Return all policies that bind a state of a machine, the outermost first.
+    """Return all policies that bind a state of a machine, outermost first.
 
-    Raises StateError for computed fields that do not fit.
+    Raises:
+        StateError: A computed field is invalid.
     """
     execution = root_execution(at.execution)
     program = execution.program
@@ -71,7 +72,13 @@ def policy_levels_of(
 
 
 def needs_consent(runtime: RuntimeContext, at: Frame, own: ToolRules | None) -> bool:
-    """Return whether any tool call of an agent may need consent; *own* are its state's rules."""
+    """Return whether any tool call of an agent may need consent.
+
+    Args:
+        runtime: Runtime context of the execution.
+        at: The machine.
+        own: Rules of its state.
+    """
     execution, services = root_execution(at.execution), runtime.services
     operator = None if services is None else services.policy
     levels = () if operator is None else operator.levels
@@ -81,7 +88,7 @@ def needs_consent(runtime: RuntimeContext, at: Frame, own: ToolRules | None) -> 
 
 
 def write_levels(levels: tuple[PolicyLevel, ...]) -> Json:
-    """Return the rights of an execution as JSON, for when it goes on without who has started it."""
+    """Return the policies of an execution as JSON, for when it continues without its parent."""
     return [
         [
             level.policy.block,
@@ -95,8 +102,9 @@ def write_levels(levels: tuple[PolicyLevel, ...]) -> Json:
 
 
 def read_levels(written: Json) -> tuple[PolicyLevel, ...]:
-    """Return the rights again. Hooks cannot be asked any more: where there were any, nothing may
-    be used."""
+    """Return stored policies. Their hooks cannot run any more, so a policy with hooks allows no
+    tool.
+    """
     return tuple(
         PolicyLevel(
             ToolPolicy({**block, "Allowed": []} if hooked else block, categories),

@@ -1,4 +1,4 @@
-"""What models cost: the caller's own table, below it the package `genai-prices` if it is there."""
+"""Prices of models: the caller's table, then the package `genai-prices` if installed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -11,11 +11,11 @@ from asl.engine.usage import Price
 __all__ = ["FixedPrices", "Prices"]
 
 MANY: Final = 1_000_000
-"""For so many tokens other tables give their prices."""
+"""Number of tokens to which prices of other tables refer."""
 
 
 class Prices(Mapping[str, Price]):
-    """The price of one token by model; what is not in the own table is looked up once."""
+    """The price of one token by model; models missing in the own table are looked up once."""
 
     def __init__(self, own: Mapping[str, Any] | None = None) -> None:
         given: Any = own
@@ -45,9 +45,9 @@ class FixedPrices(Mapping[str, Price]):
     """The prices of one execution, which no later table changes.
 
     Args:
-        prices: The prices of the run.
-        recorded: Those that were recorded with the execution, as JSON.
-        record: Takes them all, as JSON, whenever another one is looked up.
+        prices: Prices of the run.
+        recorded: Prices recorded with the execution, as JSON.
+        record: Takes all of them as JSON after each new lookup.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class FixedPrices(Mapping[str, Price]):
 
     def __getitem__(self, model: str) -> Price:
         if model not in self.recorded:
-            price = self.prices[model]  # one that is not known yet may be given later
+            price = self.prices[model]  # an unknown price may be available later
             self.recorded[model] = [str(price.input), str(price.output)]
             self.record(self.recorded)
         return Price(*map(Decimal, self.recorded[model]))

@@ -1,4 +1,4 @@
-"""What an agent reports while it works, brought into the thread of the execution."""
+"""Reports of a running agent, passed to the thread of the execution."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["CrossThreadQueue", "ProgressReporter"]
 
 MAX_REPORTS = 10_000
-"""Reports of progress that one call may make; further ones are ignored."""
+"""Maximum number of progress reports of one call; further ones are ignored."""
 
 
 class CrossThreadQueue:
-    """Takes what comes from any thread, and hands it over in the thread of the execution.
+    """Passes items from any thread to the thread of the execution, in order.
 
-    The order stays, and what comes while the execution is busy waits here, all together.
+    Items that arrive while the execution is busy are passed together.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -36,7 +36,7 @@ class CrossThreadQueue:
         self.waiting: list[Any] = []
 
     def put(self, item: Any) -> None:
-        """Take something."""
+        """Add an item."""
         with self.lock:
             first = not self.waiting
             self.waiting.append(item)
@@ -46,7 +46,7 @@ class CrossThreadQueue:
             self.loop.call_soon_threadsafe(self.empty)
 
     def empty(self) -> None:
-        """Hand over what has come since the last time."""
+        """Pass on the items since the last call."""
         with self.lock:
             waiting, self.waiting = self.waiting, []
         if waiting:
@@ -64,7 +64,7 @@ class ProgressReporter:
         self.inbox = CrossThreadQueue(self._deal)
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
-        """Return an answer, and tell of the progress before it."""
+        """Return an answer, after emitting the progress reported before it."""
         self.inbox.loop = await self.caller.runtime.event_loop()
         self.call.watcher = self._take
         try:
@@ -74,7 +74,7 @@ class ProgressReporter:
             self.inbox.empty()
 
     def _take(self, percentage: Json, message: str) -> bool:
-        """Take a report; whether it is a sign of life."""
+        """Take a report; return whether it counts as a heartbeat."""
         self.count += 1
         if self.count <= MAX_REPORTS:
             self.inbox.put((percentage, message))
@@ -94,7 +94,7 @@ class ProgressReporter:
 
 
 def _shown(percentage: Any) -> str:
-    """Return a report as a warning shows it: an agent may give anything."""
+    """Return a report as text for a warning; an agent may report any value."""
     try:
         return excerpt(copy_foreign(percentage), 100)
     except NotJson as error:

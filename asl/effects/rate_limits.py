@@ -1,8 +1,8 @@
-"""How often tools are called: sliding windows on the clock of the execution (8.9).
+"""Rate limits of tools: sliding windows on the clock of the execution (8.9).
 
-Calls count by workflow and tool, for all executions of the workflow: counts
-are shared by the process or the store (`asl.engine.pools`). A call that is too many
-fails or waits; those of one run that wait for the same limit keep their order.
+Calls count by workflow and tool, for all executions of the workflow: counts are shared by the
+process or the store (`asl.engine.pools`). An excess call fails or waits; calls of one run that wait
+for the same limit keep their order.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ __all__ = [
 ]
 
 CallKey: TypeAlias = tuple[str, tuple[str, ...]]
-"""What calls count as: a workflow, and the names of a tool or `NETWORK_REQUESTS`."""
+"""A workflow, and the names of a tool or `NETWORK_REQUESTS`."""
 NETWORK_REQUESTS: Final = ("", "")
-"""Counts calls that reach the network: no tool has these names."""
+"""Counts calls that reach the network; no tool has these names."""
 NETWORK: Final = "the network"
 SEPARATOR: Final = "\n"
-"""Separates the names of a tool in a shared budget."""
+"""Separator of the names of a tool in a shared budget."""
 STALE: Final = 3600.0
-"""Seconds after which a call counts as `MaxConcurrent` no more whose process is not heard of."""
+"""Seconds after which a call of a silent process no longer counts for `MaxConcurrent`."""
 LATER: Final = 1.0
-"""Seconds after which it is looked again whether a call of another run has ended."""
+"""Seconds between two checks whether a call of another run has ended."""
 
 
 class CallTracking(NamedTuple):
-    """What of the calls of a workflow has to be remembered for the limits in its document."""
+    """What has to be recorded about the calls of a workflow for the limits of its document."""
 
     window: float
-    """For how many seconds."""
+    """Number of seconds."""
     concurrent: bool
-    """Whether it matters which of them are under way."""
+    """Whether running calls matter."""
 
 
 NO_TRACKING: Final = CallTracking(0.0, False)
 
 
 def tracking_of(part: Json) -> CallTracking:
-    """Return what the limits in a document, or in a part of it, have to know."""
+    """Return the tracking that the limits in a document, or in a part of it, require."""
     window, concurrent = NO_TRACKING
     for key, value in part.items() if type(part) is dict else ():
         name = key.removesuffix(SUFFIX)
@@ -85,15 +85,17 @@ class RateDemand(NamedTuple):
     workflow: str
     limit: RateLimit
     around: Sequence[CallKey] = ()
-    """The calls of tools that wait for this one, and do nothing meanwhile."""
+    """Enclosing tool calls, which only wait for this one."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What calls share that wait for the same."""
+        """Key shared by calls that wait for the same limit."""
         return self.workflow, self.limit.pattern
 
     def means(self, names: tuple[str, ...]) -> bool:
-        """Whether calls count for the limit: those of tools, or those that reach the network."""
+        """Return whether calls count for the limit: those of tools, or those that reach the
+        network.
+        """
         of_requests = self.limit.pattern == NETWORK
         return (names == NETWORK_REQUESTS) == of_requests and (
             of_requests or self.limit.matches(names)
@@ -106,7 +108,7 @@ class _Excess(NamedTuple):
     limit: RateLimit
     field: str
     until: float
-    """When it would not any more, infinite where another call of this run has to end first."""
+    """Time at which the limit allows it; infinite if a call of this run has to end first."""
 
 
 class Timekeeper(Protocol):
@@ -114,7 +116,7 @@ class Timekeeper(Protocol):
 
     @property
     def now(self) -> Callable[[], float]:
-        """Returns the epoch second that it is."""
+        """Returns the current time in epoch seconds."""
         ...
 
     async def event_loop(self) -> asyncio.AbstractEventLoop:
@@ -123,7 +125,7 @@ class Timekeeper(Protocol):
 
 
 class CountedCall:
-    """A call that counts, until it has ended."""
+    """A counted call until its end."""
 
     __slots__ = ("entry", "names", "shared_budgets", "time", "timekeeper", "watched")
 
@@ -137,23 +139,23 @@ class CountedCall:
     ) -> None:
         self.timekeeper = timekeeper
         self.shared_budgets = shared_budgets
-        """Where calls are counted."""
+        """Storage of the counts."""
         self.entry = entry
         self.names = names
-        """What it counts as: its tool, and `NETWORK_REQUESTS` where it reaches the network."""
+        """Names that it counts as: its tool, and `NETWORK_REQUESTS` if it reaches the network."""
         self.watched = {name: each for name, each in watched.items() if each != NO_TRACKING}
-        """The workflows that have limits."""
+        """Workflows with limits."""
         self.time = 0.0
-        """When it began."""
+        """Start of the call."""
 
     @property
     def keys(self) -> list[CallKey]:
-        """What it counts as in each workflow."""
+        """Keys under which it counts in each workflow."""
         return [(workflow, names) for workflow in self.watched for names in self.names]
 
 
 class _Turn:
-    """A call that waits."""
+    """A waiting call."""
 
     __slots__ = ("demands", "keys", "woken")
 
@@ -168,14 +170,14 @@ class _Turn:
 
 
 class RateLimiter:
-    """The calls of tools that a run makes."""
+    """The tool calls of a run."""
 
     def __init__(self) -> None:
         self.waiting: list[_Turn] = []
         self.mine: set[str] = set()
-        """The entries of the calls under way."""
+        """Entries of the running calls."""
         self.seen: set[tuple[str, str]] = set()
-        """The workflows for which tools were called in this run, and by which executions."""
+        """Workflows and executions of the tool calls in this run."""
         self.number = 0
 
     async def begin(
@@ -188,10 +190,19 @@ class RateLimiter:
         watched: Mapping[str, CallTracking],
         demands: list[RateDemand],
     ) -> CountedCall:
-        """Count a call as soon as it may begin; raises RaisedError("States.RateLimitExceeded").
+        """Count a call once its limits allow it.
 
-        *tabs* is where they are counted, *watched* the tracking of calls by
-        workflow.
+        Args:
+            timekeeper: Clock and event loop of the execution.
+            shared_budgets: Storage of the counts.
+            at: The machine.
+            tool: Name of the tool, for messages.
+            names: Names that the call counts as.
+            watched: Tracking of calls by workflow.
+            demands: Limits of the call.
+
+        Raises:
+            RaisedError: States.RateLimitExceeded; a limit fails the call.
         """
         self.number += 1
         entry = f"{at.execution_id} {at.key}#{self.number}"
@@ -201,7 +212,7 @@ class RateLimiter:
         return call
 
     def end(self, call: CountedCall) -> None:
-        """Take note of a call that has ended."""
+        """Count the end of a call."""
         if not call.watched:
             return
         self.mine.discard(call.entry)
@@ -235,7 +246,7 @@ class RateLimiter:
     def _taken(
         self, call: CountedCall, demands: list[RateDemand], only_look: bool
     ) -> list[_Excess]:
-        """Count a call in all workflows around it, unless there is an excess in one of them."""
+        """Count a call in all enclosing workflows, unless a limit of one is exceeded."""
         taken: list[str] = []
         for workflow in call.watched:
             own = [each for each in demands if each.workflow == workflow]
@@ -271,7 +282,7 @@ class RateLimiter:
         return found
 
     def _give_back(self, call: CountedCall, workflow: str) -> None:
-        """Count a call no more that could not be made."""
+        """Undo the count of a call that was not made."""
 
         def act(calls: dict[str, list[float]], entries: dict[str, list[Json]]) -> None:
             entries.pop(call.entry, None)
@@ -286,7 +297,7 @@ class RateLimiter:
         workflow: str,
         act: Callable[[dict[str, list[float]], dict[str, list[Json]]], object],
     ) -> None:
-        """Change what is on the tab of a workflow: times by names, and calls under way."""
+        """Change the counts of a workflow: times by names, and running calls."""
         watched, now = call.watched[workflow], call.timekeeper.now()
         own = f"{call.entry.partition(' ')[0]} "
         first = (workflow, own) not in self.seen
@@ -298,7 +309,7 @@ class RateLimiter:
                 calls[names] = recent = [each for each in times if each + watched.window > now]
                 if not recent:
                     del calls[names]
-            if first:  # what an earlier process of the execution had under way
+            if first:  # calls of an earlier process of the execution
                 for entry in [each for each in entries if each.startswith(own)]:
                     del entries[entry]
             act(calls, entries)
@@ -346,7 +357,7 @@ class RateLimiter:
         return True
 
     async def _woken(self, timekeeper: Timekeeper, turn: _Turn, seconds: float | None) -> None:
-        """Return when something has changed, or so many seconds have passed."""
+        """Return after a change, or after *seconds*."""
         loop = await timekeeper.event_loop()
         turn.woken = loop.create_future()
         timer = None if seconds is None else loop.call_later(max(0.0, seconds), turn.wake)
@@ -362,7 +373,7 @@ class RateLimiter:
 
 
 def _queues(demands: list[RateDemand]) -> set[tuple[str, str]]:
-    """Return what a call waits in line for: not behind those that wait for a call around it."""
+    """Return the queues of a call, without those of enclosing calls."""
     return {
         demand.key
         for demand in demands
@@ -373,7 +384,7 @@ def _queues(demands: list[RateDemand]) -> set[tuple[str, str]]:
 
 
 def network_limit(most: int) -> RateLimit:
-    """Return the limit of calls in a minute that reach the network."""
+    """Return the limit of calls per minute that reach the network."""
     return RateLimit(NETWORK, lambda names: True, {"MaxPerMinute": most}, False)
 
 

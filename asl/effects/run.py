@@ -64,20 +64,32 @@ async def execute(
 ) -> Result:
     """Run *program* on *data*; a failed workflow is a result, not an exception.
 
-    *foreign* says that input and output are exchanged with code that is not ours: the first is
-    copied (NotJson if it is no JSON value), the second must keep to the size limit of the profile.
-    *buckets* holds what a distributed Map may read and write, *listener* gets every event as it
-    happens; one that has a method `of` is asked for that of the execution, and what that answers,
-    where it has a method `within`, for that of an execution that a state starts.
-    *in_event_loop* says that the caller is awaited on an event loop already; otherwise one is asked
-    for when it is needed. *services* are what the run offers to its states.
-    *parent* is what the execution runs on that starts this one; *within* is its machine whose
-    budget holds here, too, *counted* what of the spending was counted there already, and *begins*
-    is given the execution, whatever becomes of it.
-    With a *journal* it is kept there, and goes on from what is there; *past* is what it goes on
-    from where there is no journal.
+    Pass the parameters after *identity* by name; enforcing that would cost each call time.
 
-    All behind *identity* is given by name; a signature that enforced it would cost each call more.
+    Args:
+        program: The compiled workflow.
+        data: The input.
+        find: Returns the agent of a target.
+        clock: Clock of the execution.
+        identity: Identity of the execution.
+        foreign: Whether input and output belong to user code: the input is copied, the output is
+            checked against the size limit of the profile.
+        buckets: Buckets that a distributed Map may use, by name.
+        listener: Receives every event as it happens. Its method `of`, if any, returns the listener
+            of this execution, whose method `within`, if any, returns that of an execution that a
+            state starts.
+        in_event_loop: Whether the caller awaits on an event loop; otherwise one is requested on
+            demand.
+        services: Services of the run.
+        parent: Runtime context of the parent execution.
+        within: Machine of the parent whose budget applies as well.
+        counted: Part of the spending that the parent has counted.
+        begins: Receives the execution at its start.
+        journal: Journal to record in and continue from; None without a store.
+        past: Point to resume from without a journal.
+
+    Raises:
+        NotJson: The input of user code is not a JSON value.
     """
     if foreign:
         data = copy_foreign(data)
@@ -128,7 +140,7 @@ async def execute(
             goes_on = status == "PAUSED" or (cut and journal is not None)
             if not goes_on:
                 execution.ledger.close(ended)
-        # The history refers to the frames, those to the execution: it must let go of the history.
+        # Breaks the cycle of history, frames and execution.
         execution.emit = effects.record = _ended
         execution.history = []
         if services is not None or runtime.holds:
@@ -159,7 +171,7 @@ async def execute(
 
 
 def _count_events(execution: Execution) -> None:
-    """Hold the history against its quota; events before this process count too."""
+    """Apply the quota of the history; events from before this process count as well."""
     goes_on = _has_begun(execution)
     count_events(execution)
     if execution.counter is not None and goes_on:
@@ -167,7 +179,7 @@ def _count_events(execution: Execution) -> None:
 
 
 def _has_begun(execution: Execution) -> bool:
-    """Whether an execution goes on from what another process has done."""
+    """Return whether another process has worked on the execution."""
     return execution.earlier is not None or bool(execution.history)
 
 
@@ -177,7 +189,7 @@ def _share(
     services: Services | None,
     parent: RuntimeContext | None,
 ) -> None:
-    """Give an execution what belongs to its run."""
+    """Give an execution the services of its run."""
     if services is not None:
         runtime = effects.runtime
         runtime.services, runtime.middleware = services, services.middleware
@@ -201,22 +213,22 @@ def _go_on(
 
 
 def _keep(effects: LocalEffects, frame: Frame, journal: Journal) -> None:
-    """Perform each effect once, and keep its answer in a journal."""
+    """Perform each effect once, and record its answer in a journal."""
     from asl.effects.journaled.effects import journal_effects
 
     frame.effects = journal_effects(effects, journal, frame)
 
 
 _ENDS = (StateError, Suspension, ExecutionTimeout)
-"""What ends an execution and not its caller."""
+"""Exceptions that end an execution but not its caller."""
 
 
 def _come_to(
     effects: LocalEffects, frame: Frame, stop: BaseException
 ) -> tuple[str, StateError | None]:
-    """Map an exception to the status and the error of the execution.
+    """Return the status and the error of the execution for an exception.
 
-    Whatever flies out of one whose time is over is the cancellation for that.
+    Any exception after the deadline is the cancellation by the deadline.
     """
     if isinstance(stop, StateError):
         effects.runtime.persistence.execution.record_position(frame, failed=True)
@@ -244,7 +256,8 @@ def _listened(
 ) -> tuple[Listener | None, Delivery | None]:
     """Connect *listener* and the channels of the document to the events of an execution.
 
-    Returns the combined listener (None without any) and the channels.
+    Returns:
+        The combined listener (None without any) and the channels.
     """
     own = execution.listener = None if listener is None else _listener_of(execution, listener)
     delivery = _delivery(execution, services)
@@ -275,10 +288,10 @@ def _watch(
     within: Frame | None,
     counted: ExecutionSpending,
 ) -> None:
-    """Open the ledger of an execution where anything limits it.
+    """Open the ledger of an execution if any limit applies.
 
     Raises:
-        StateError: The limits of the document are no limits.
+        StateError: The limits of the document are invalid.
     """
     execution, services = frame.execution, effects.runtime.services
     borrows = within is not None and within.execution.ledger is not None
@@ -324,8 +337,11 @@ def _delivery(execution: Execution, services: Services | None) -> Delivery | Non
 
 
 def _settled(execution: Execution, services: Services | None) -> None:
-    """Compute the blocks of the document; raises StateError for what does not fit, or a channel
-    without a sink."""
+    """Compute the blocks of the document.
+
+    Raises:
+        StateError: A computed value is invalid, or a channel has no sink.
+    """
     if computed_blocks(execution):
         try:
             delivery_of(
@@ -336,7 +352,7 @@ def _settled(execution: Execution, services: Services | None) -> None:
 
 
 def _both(one: Listener | None, other: Listener) -> Listener:
-    """Return a listener that calls both, or the one that there is."""
+    """Return a listener that calls both, or the only one."""
     if one is None:
         return other
     first = one
@@ -349,7 +365,7 @@ def _both(one: Listener | None, other: Listener) -> Listener:
 
 
 async def _delivered(delivery: Delivery, runtime: RuntimeContext, clock: Clock) -> None:
-    """Return when the channels have had their time to take what is on its way."""
+    """Wait for the channels, for a limited time."""
     if not runtime.in_event_loop:
         delivery.close()
         return
@@ -361,16 +377,16 @@ async def _delivered(delivery: Delivery, runtime: RuntimeContext, clock: Clock) 
 
 
 def drawn_name() -> str:
-    """Return a name that no other execution has."""
+    """Return a unique name."""
     return urandom(16).hex()
 
 
 def _ended(record: Record) -> None:
-    """Take no record any more."""
+    """Ignore a record."""
 
 
 def _listener_of(execution: Execution, listener: Listener) -> Listener:
-    """Return who listens to this execution: another one perhaps than to the next."""
+    """Return the listener of this execution, which may differ between executions."""
     if not hasattr(listener, "of"):
         return listener
     own: Listener = listener.of(execution)
@@ -391,7 +407,7 @@ def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
 
 
 def uncancel() -> None:
-    """Take back the cancellation that ended an execution whose time was over."""
+    """Undo the cancellation that ended an execution at its deadline."""
     from asyncio import current_task
 
     task: Task[object] | None = current_task()

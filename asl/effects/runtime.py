@@ -1,4 +1,4 @@
-"""What an execution runs on: its clock and deadline, the event loop, and what the run offers."""
+"""The runtime context of an execution: clock, deadline, event loop and services."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 __all__ = ["MAX_NESTED", "Execute", "Listener", "OpenFork", "RuntimeContext"]
 
 Listener: TypeAlias = Callable[[Event], None]
-"""Takes the events of an execution."""
+"""Receives the events of an execution."""
 
 
 COUNTED: Final = sys.version_info >= (3, 13)
-"""Whether the cancellations that a task counts are those not taken back: until then a
-task group that has failed leaves its own among them."""
+"""Whether a task counts its cancellations without those undone: a failed task group leaves its own
+among them until then."""
 MAX_NESTED: Final = 16
-"""How deep executions may start one another, in whichever way (Specification 1.2)."""
+"""Maximum depth of executions that start one another (Specification 1.2)."""
 
 
 MONTH = 30 * 86_400.0
-"""Seconds to a deadline within which no call of an agent lasts until then."""
+"""Seconds to a deadline beyond which no call of an agent is expected to reach it."""
 
 
 class OpenFork(Protocol):
@@ -60,16 +60,16 @@ class OpenFork(Protocol):
 
     @property
     def failure(self) -> BaseException | None:
-        """What ends it before its children have ended."""
+        """Exception that ends the fork before its children, None without one."""
         ...
 
     @property
     def held(self) -> Iterable[Json]:
-        """The results so far that are held in memory."""
+        """The results so far that are in memory."""
         ...
 
     def spread_soon(self) -> None:
-        """Start more workers once the present one gives up the event loop."""
+        """Start more workers once the current one yields to the event loop."""
         ...
 
 
@@ -94,17 +94,17 @@ class Execute(Protocol):
         begins: Callable[[Execution], object] | None,
         journal: Journal | None,
     ) -> Coroutine[Any, Any, Result]:
-        """Return the result; a failed workflow is one, too."""
+        """Return the result, also of a failed workflow."""
         ...
 
 
 class RuntimeContext:
-    """The time, the event loop and the ends of one execution (`asl.states.effects.Runtime`).
+    """Time, event loop and end of one execution (`asl.states.effects.Runtime`).
 
-    It is shared by all that performs the effects of the execution.
+    All performers of the execution's effects share it.
     """
 
-    # As with an execution: slots for what every one has.
+    # As with an execution: slots for attributes of every instance.
     __slots__ = (
         "__dict__",
         "buckets",
@@ -117,39 +117,39 @@ class RuntimeContext:
         "now",
     )  # fmt: skip
     now: Callable[[], float]
-    """The epoch second that it is."""
+    """Returns the current time in epoch seconds."""
     execute: Execute
     """Runs the executions that this one starts."""
     loop: asyncio.AbstractEventLoop
-    """On which those wait that threads ask for."""
+    """Event loop for requests from threads."""
     persistence: Persistence = TRANSIENT
     """The persistence of the execution."""
     services: Services | None = None
-    """The services of the run; None until they are needed."""
+    """Services of the run; None until the first use."""
     depth = 0
-    """How many executions have started one another down to this one."""
+    """Number of enclosing executions."""
     first: RuntimeContext | None = None
-    """That of the execution with which the run began, None for that one itself."""
+    """Context of the execution with which the run began, None for this one."""
     deadline: float | None = None
-    """The epoch second at which the execution times out, None for never."""
+    """Epoch second at which the execution times out, None for never."""
     holds: bool
-    """Whether there is anything to close."""
+    """Whether resources have to be closed."""
     middleware: Sequence[Middleware] = ()
-    """Code of the user around each effect, the outermost first."""
+    """User code around each effect, outermost first."""
     expired = False
     checks_end: bool
-    """Whether foreign code may have suppressed the end of a part of the execution."""
+    """Whether user code may have suppressed the end of a part of the execution."""
     forks: tuple[OpenFork, ...] = ()
     pending: tuple[tuple[str, ApprovalRequest], ...] = ()
-    """What people were asked and have not decided, each with the key of the effect that waits."""
+    """Approval requests without a decision, each with the key of the waiting effect."""
     awaited: tuple[tuple[str, PendingCallback], ...] = ()
-    """The same for tasks that are answered by token without a process."""
+    """Callbacks without a process, each with the key of the waiting effect."""
     wake: float | None = None
-    """The epoch second at which a suspended wait of the execution is over, None for none."""
+    """Epoch second at which a suspended wait is over, None for none."""
     checkpoints: tuple[Checkpoint, ...]
-    """What the execution has saved."""
+    """Saved checkpoints."""
     threads: asyncio.Semaphore | None = None
-    """Limits the plain functions that run at the same time."""
+    """Limits the plain functions that run concurrently."""
     _timer: asyncio.TimerHandle | None = None
     _closing: tuple[Agent, ...] = ()
 
@@ -160,7 +160,7 @@ class RuntimeContext:
         buckets: Mapping[str, Bucket] = MappingProxyType({}),
         in_event_loop: bool = False,
     ) -> Self:
-        """Set what each one has, and return it."""
+        """Set the attributes of every instance and return it."""
         self.execute = execute
         self.clock = clock
         self.now = clock.now
@@ -170,34 +170,40 @@ class RuntimeContext:
         return self
 
     def start_within(self, outer: RuntimeContext) -> None:
-        """Serve an execution that one of *outer* has started: share what belongs to the run."""
+        """Share the resources of the run with *outer*, which started this execution."""
         self.first, self.depth = outer.first or outer, outer.depth + 1
-        self.checks_end = True  # a fork that has failed may stand around that
+        self.checks_end = True  # an enclosing fork may have failed
 
     def serving(self) -> Services:
-        """Return what the run offers to its states."""
+        """Return the services of the run."""
         if self.services is None:
-            # Threads may ask at the same time: what is made first is for all.
+            # Threads may call concurrently: all get the first instance.
             services: Services = vars(self).setdefault("services", Services())
             return services
         return self.services
 
     @property
     def suspension(self) -> SuspensionMonitor | None:
-        """Where branches wait that need no process, None where they wait in the process."""
+        """Monitor of waiting branches; None if they wait in the process."""
         return None if self.services is None else self.services.suspension
 
     def waiting(
         self, call: Call, kept: AnswerRecorder | None = None
     ) -> AbstractContextManager[TokenWait]:
-        """Keep the token of a call open at the desk of the run while the block runs.
+        """Keep the token of a call open while the block runs.
 
-        What comes is kept by *kept* before anybody is thanked for it.
+        Args:
+            call: The call.
+            kept: Records answers before their senders get a reply; None to record nothing.
         """
         return self.serving().desk.waiting(call, self.clock, kept)
 
     def bucket(self, name: str) -> Bucket:
-        """Return the bucket that the user has mapped; raises ObjectFault if there is none."""
+        """Return a bound bucket.
+
+        Raises:
+            ObjectFault: There is none of this name.
+        """
         if name not in self.buckets:
             hint = did_you_mean(name, self.buckets)
             raise ObjectFault(
@@ -207,14 +213,14 @@ class RuntimeContext:
         return self.buckets[name]
 
     async def event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the running event loop, asking the driver for one at the first need."""
+        """Return the running event loop, requesting one from the driver if there is none."""
         if not self.in_event_loop:
             await EventLoopRequest()
             self.enter_event_loop()
         return _running_loop()
 
     def enter_event_loop(self) -> None:
-        """Go on under the event loop that is running now."""
+        """Continue on the running event loop."""
         self.in_event_loop = True
         if self.deadline is not None:
             self.keep_time()
@@ -223,7 +229,7 @@ class RuntimeContext:
         self.persistence.execution.enter_event_loop()
 
     def keep_time(self) -> None:
-        """End the execution at its deadline, from now on by the event loop."""
+        """Let the event loop end the execution at its deadline."""
         assert self.deadline is not None
         self.checks_end = self.checks_end or self.is_due_soon
         self._timer = _cancel_at(self.deadline - self.now(), self._expire)
@@ -231,7 +237,7 @@ class RuntimeContext:
 
     @property
     def is_due_soon(self) -> bool:
-        """Whether agents may have to be interrupted for the deadline."""
+        """Return whether the deadline may interrupt agents."""
         return self.deadline is not None and self.deadline - self.now() < MONTH
 
     def _expire(self, task: asyncio.Task[Any]) -> None:
@@ -244,11 +250,10 @@ class RuntimeContext:
             raise ExecutionTimeout
 
     def raise_if_ended(self, at: Frame) -> None:
-        """Raise what ends this part of the execution, though foreign code has kept it back.
+        """Raise the end of this part of the execution that user code has suppressed.
 
-        To be asked wherever such code has run and the execution `heeds` anything.
-        Code may catch its cancellation, and answer; or hold up the event loop for so long that the
-        deadline could not come. Only on an event loop.
+        Call it after user code if `checks_end` is set. The code may have caught its cancellation
+        and answered, or blocked the event loop beyond the deadline. Only on an event loop.
         """
         if self.deadline is not None and (self.expired or at.now > self.deadline):
             raise ExecutionTimeout
@@ -265,20 +270,21 @@ class RuntimeContext:
         return task is not None and task.cancelling() > 0
 
     def is_over(self) -> bool:
-        """Whether a failure, or the end of its time, ends a part of the execution."""
+        """Return whether a failure or the deadline ends a part of the execution."""
         failures = (fork.failure for fork in self.forks)
         own = (StateError, BudgetOverrun, ExecutionTimeout)
         return self.expired or any(isinstance(each, own) for each in failures)
 
     def ends(self, stop: BaseException) -> bool:
-        """Whether what flies out of a part of the execution is its end: neither that of the
-        process nor a pause."""
+        """Return whether an exception ends a part of the execution, and neither the process nor by
+        a pause.
+        """
         if isinstance(stop, StateError | BudgetOverrun | ExecutionTimeout):
             return True
         return self.is_over() and not isinstance(stop, Suspension)
 
     async def close(self) -> None:
-        """End what agents still hold: processes, connections, threads."""
+        """Close the resources of agents: processes, connections, threads."""
         if self._timer is not None:
             self._timer.cancel()
         self.persistence.execution.close()
@@ -290,39 +296,47 @@ class RuntimeContext:
             self.clock.real_ends()
 
     async def within_middleware(self, at: Frame, effect: Effect, last: Proceed, limit: int) -> Json:
-        """Return the answer to an effect that *last* performs within the middleware of the run.
+        """Return the answer to an effect within the middleware of the run.
+
+        Args:
+            at: The machine.
+            effect: The effect.
+            last: Performs the effect.
+            limit: Maximum size of an answer in bytes.
 
         Raises:
             AslError: Middleware is at fault.
-            StateError: It refused the effect, or the effect failed.
+            StateError: Middleware refused the effect, or the effect failed.
         """
         await self.event_loop()
 
         async def proceed(effect: Effect) -> Json:
             try:
                 self._catch_up(at)
-            except BaseException as end:  # what ends this part is no `Exception`; the rest flies on
-                if is_cancellation(end):  # code that catches it may do so without end
+            except BaseException as end:  # the end of this part is no `Exception`; others propagate
+                if is_cancellation(end):  # user code may catch it repeatedly
                     raise RuntimeError("this part of the execution has ended") from None
                 raise
             return await last(effect)
 
         try:
             answer = await perform(self.middleware, effect, proceed, limit)
-        except Exception:  # a timeout that has passed by then comes before this failure
+        except Exception:  # a timeout that has passed takes precedence
             self._catch_up(at)
             raise
         self._catch_up(at)
         return answer
 
     def _catch_up(self, at: Frame) -> None:
-        """Let a machine be at the present; raises what ends this part of the execution by then."""
+        """Advance a machine to the current time; raise the end of its part of the execution, if
+        any.
+        """
         at.now = max(at.now, self.now())
         if self.checks_end:
             self.raise_if_ended(at)
 
     async def pause(self, seconds: float) -> None:
-        """Let time pass on the clock of the execution."""
+        """Wait on the clock of the execution."""
         await self.event_loop()
         import asyncio
 
@@ -331,25 +345,32 @@ class RuntimeContext:
     def advance(
         self, at: Frame, what: str, details: dict[str, Json], time: float | None = None
     ) -> None:
-        """Record that a request was taken, now or at another *time*."""
+        """Record that a request was accepted.
+
+        Args:
+            at: The machine.
+            what: `Submitted` or `Started`.
+            details: Details of the event.
+            time: Time in epoch seconds, None for now.
+        """
         at.emit(
             (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
         )
 
     def new_request(self, at: Frame, key: str, question: Question) -> ApprovalRequest:
-        """Return a new request by its key.
+        """Return a new request with this key.
 
-        It is made now, also where what led to it has happened long before: the time for an answer
-        begins when people can see it.
+        Its time is now, even after a long recovery: the time for an answer starts when approvers
+        can see the request.
         """
         now, execution = self.now(), at.execution
         kind, body, plan = question
-        if self.deadline is not None:  # when it has passed, no answer counts
+        if self.deadline is not None:  # after it no answer counts
             plan = {**plan, "deadline": self.deadline - now}
         return ApprovalRequest.make(at.execution_id, key, kind, body, plan, now, execution.redrives)
 
     def wait_for(self, execution: Result, key: str) -> NoReturn:
-        """Pause until *execution*, which the effect of *key* awaits, goes on.
+        """Suspend the effect of *key* until *execution* continues.
 
         Raises:
             Suspension: Always.
@@ -359,12 +380,12 @@ class RuntimeContext:
         raise Suspension
 
     def forget_requests(self, within: str) -> None:
-        """Drop the pending requests whose keys begin so."""
+        """Drop the pending requests whose keys begin with *within*."""
         self.pending = tuple(each for each in self.pending if not each[0].startswith(within))
         self.awaited = tuple(each for each in self.awaited if not each[0].startswith(within))
 
     def close_later(self, agent: Agent) -> None:
-        """Remember what has to be closed."""
+        """Register an agent to close at the end."""
         first = self.first or self
         if agent.holds and agent not in first._closing:
             first._closing += (agent,)

@@ -1,4 +1,4 @@
-"""Services: what a run itself offers to its states, each reached as an agent."""
+"""Services of a run for its states, each called as an agent."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["Service", "ServiceAgent", "refusal", "uuid_of"]
 
 
 class Service(Protocol):
-    """Something that the run itself offers. It says by itself when it has taken a request."""
+    """A service of the run. It records itself when it has accepted a request."""
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
-        """Return the answer to a call of the execution that *runtime* is of."""
+        """Return the answer to a call of the execution of *runtime*."""
         ...
 
 
 class ServiceAgent(Agent):
-    """The agent that a service is reached as.
+    """The agent of a service.
 
     Args:
         service: Answers the calls.
-        keeps_time: Whether it judges itself what comes in time.
+        keeps_time: Whether it applies the timeout itself.
     """
 
     own = needs_loop = True
@@ -36,9 +36,13 @@ class ServiceAgent(Agent):
 
 
 def refusal(call: Call, service: str, code: str, message: str) -> RaisedError:
-    """Return the error of a request that AWS refuses, worded as by *service* (recorded).
+    """Return the error of a request that AWS refuses (recorded).
 
-    *service* is `StepFunctions` for the integration of its own, `Sfn` for that of AWS's SDK.
+    Args:
+        call: The call.
+        service: `StepFunctions` for the optimized integration, `Sfn` for that of AWS's SDK.
+        code: AWS's error code without `Exception`.
+        message: AWS's message.
     """
     request = uuid_of(call, "request")
     if service == "Sfn":
@@ -52,7 +56,12 @@ def refusal(call: Call, service: str, code: str, message: str) -> RaisedError:
 
 
 def uuid_of(call: Call, what: str) -> str:
-    """Return an id for something that a call brings about: the same when it is repeated."""
+    """Return an id that is the same when the call is repeated.
+
+    Args:
+        call: The call.
+        what: Distinguishes several ids of a call.
+    """
     from hashlib import sha256  # loads OpenSSL
 
     digits = sha256(f"{call.token}\n{what}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What a run offers to its states, and the executions that they have started."""
+"""The services of a run for its states, and the executions that they have started."""
 
 from __future__ import annotations
 
@@ -34,65 +34,67 @@ if TYPE_CHECKING:
 __all__ = ["Notify", "OnMissing", "Services"]
 
 OnMissing: TypeAlias = Callable[[str], object]
-"""Takes a sentence on what is not bound."""
+"""Takes a sentence on a missing binding."""
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
-"""Takes `(kind, request, details)`: a request, a reminder of it, an escalation; maybe async."""
+"""Takes `(kind, request, details)`: a request, a reminder or an escalation; may be async."""
 
 
 class Services:
     """The services of one run, for all of its executions.
 
-    *tokens* is the desk that the caller gave, *workflows* are the programs that states may start,
-    by name or ARN; both None if the caller gave none. *program* is the one that the run began with.
+    Args:
+        program: Program of the first execution.
+        tokens: The caller's task token service, None without one.
+        workflows: Programs that states may start, by name or ARN; None for none.
     """
 
     without_mocks: Callable[[], Find]
     """Returns `find`."""
 
     prices: Mapping[str, Price] | None = None
-    """The prices of models, as for the run itself."""
+    """Prices of models."""
 
     pools: Mapping[str, Decimal] = MappingProxyType({})
-    """How much there is in each pool of money."""
+    """Amount of money in each pool."""
 
     shared_budgets: SharedBudgets | None = None
-    """The budgets that executions share; None for those of the process."""
+    """Storage of shared budgets; None for that of the process."""
 
     approvals: Agent | None = None
-    """Answers for people, or leaves it for later."""
+    """Handler of approval requests, which may defer the decision; None without one."""
 
     storages: Mapping[str, Storage] = MappingProxyType({})
     """Further storages of checkpoints, by name."""
 
     memory: Mapping[str, Memory] = MappingProxyType({})
-    """What the caller gave to remember things in, by the backends that documents name."""
+    """The caller's memories, by the backends that documents name."""
 
     notify: Notify | None = None
     """Sends the notifications of approval requests."""
 
     request_link: Callable[[str], str] | None = None
-    """Returns the address of the page of a request by its id, where one is configured."""
+    """Returns the URL of the page of a request by its id; None if not configured."""
 
     sinks: Sinks = MappingProxyType({})
-    """What takes the events of channels."""
+    """Sinks of channels."""
 
     suspension: SuspensionMonitor | None = None
-    """Where branches wait that need no process, None where they wait in the process."""
+    """Monitor of waiting branches; None if they wait in the process."""
 
     on_missing: OnMissing | None = None
-    """Notes that something is not bound here, None where the state fails for it."""
+    """Records a missing binding; None to fail the state instead."""
 
     child_store: ChildStore | None = None
-    """Keeps the executions that this one starts, where it is kept itself."""
+    """Store of the started executions, None without one."""
 
     policy: OperatorPolicy | None = None
-    """What the operator allows every document, None for anything."""
+    """The operator's policy, None without one."""
 
     middleware: Sequence[Middleware] = ()
-    """Code of the caller around each effect, the outermost first."""
+    """User code around each effect, outermost first."""
 
     boxes: Mapping[str, ListTools] = MappingProxyType({})
-    """The tools that the caller passed, by name."""
+    """The caller's tools, by name."""
 
     def __init__(
         self,
@@ -104,13 +106,14 @@ class Services:
         self.tokens = tokens
         self.workflows = workflows
         self.started: dict[str, Task[Result]] = {}
-        """All executions that states have started, by their ids."""
+        """All executions that states have started, by id."""
         self.left: set[Task[Result]] = set()
-        """Those that run detached and have not ended."""
+        """Detached executions that have not ended."""
 
     def missing(self, error: StateError) -> StateError | Suspension:
-        """Return what to raise where something is not bound: *error*, or the suspension of an
-        execution that goes on where it is bound."""
+        """Return the exception for a missing binding: *error*, or the suspension of an execution
+        that another process with the binding can continue.
+        """
         if self.on_missing is None:
             return error
         self.on_missing(error.cause or str(error))
@@ -118,28 +121,29 @@ class Services:
 
     @shared_cached_property
     def find(self) -> Find:
-        """Resolves the targets of executions that are started: to the agents and resources of the
-        run, and to none of its mocks, which go by the states of one document."""
+        """Resolves the targets of started executions to the agents and resources of the run,
+        without its mocks, which belong to the states of one document.
+        """
         return self.without_mocks()
 
     def service(self, name: str) -> Agent:
-        """Return what blocks ask for by this name."""
+        """Return the service of this name for blocks."""
         assert name == "memory"
         return self.memory_service
 
     @shared_cached_property
     def memory_service(self) -> MemoryService:
-        """What the run remembers."""
+        """The memory of the run."""
         return MemoryService(self.memory)
 
     @shared_cached_property
     def tools(self) -> ToolRegistry:
-        """The tools of the run, and how often they were used."""
+        """The tools of the run and their call counts."""
         return ToolRegistry(self.boxes)
 
     @shared_cached_property
     def desk(self) -> TaskTokens:
-        """The desk of the run's task tokens: one of its own, if the caller gave none."""
+        """The task token service of the run: the caller's, or one of its own."""
         if self.tokens is not None:
             return self.tokens
         return TaskTokens()
@@ -155,7 +159,7 @@ class Services:
             for step in machine.steps.values()
         )
 
-    # Executions that states start
+    # Started executions
 
     def start(self, id: str, work: Coroutine[Any, Any, Result]) -> Task[Result]:
         """Start an execution as a task of the running event loop."""
@@ -165,12 +169,12 @@ class Services:
         return task
 
     def leave(self, execution: Task[Result]) -> None:
-        """Let an execution run on by itself; the run ends when it has ended, too."""
+        """Detach an execution; the run still waits for its end."""
         self.left.add(execution)
         execution.add_done_callback(self._forget)
 
     def count(self, execution: Task[Result]) -> None:
-        """Let an execution wait or work independently of the state that has started it."""
+        """Count an execution as a branch of its own."""
         if self.suspension is not None:
             self.suspension.enter()
             execution.add_done_callback(self.suspension.leave)
@@ -186,7 +190,11 @@ class Services:
                 yield execution.result()
 
     async def settle(self, cut: bool) -> None:
-        """Wait for the executions that were left, and for those that they leave; or *cut* them."""
+        """Wait for the detached executions and those that they detach.
+
+        Args:
+            cut: Whether to cancel them instead.
+        """
         left = self.left
         if not left:
             return

@@ -1,7 +1,7 @@
 """Run a single state, as AWS's TestState does.
 
-The state becomes a workflow of its own. A mock replaces its work; a retry ends the test,
-which reports that the state would be retried.
+The state becomes a workflow of its own. A mock replaces its work; a retry ends the test, which
+reports that the state would be retried.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ from asl.states.map_data import Bucket, ObjectFault, StoredObject
 __all__ = ["StateResult", "run_single_state"]
 
 UNNAMED = "StateName"
-"""The name of a state that is given without one (AWS, recorded)."""
+"""Name of a state that is passed without one (AWS, recorded)."""
 NOT_FOUND = "State not found in definition"
 _EXPRESS = Identity(express=True)
 LEVELS = ("INFO", "DEBUG", "TRACE")
@@ -56,20 +56,20 @@ CONFIGURATION = (
 
 @dataclass(frozen=True, slots=True)
 class StateResult:
-    """The result of a state test, in the terms of AWS's TestState."""
+    """The result of a state test, with the terms of AWS's TestState."""
 
     status: str
     """`SUCCEEDED`, `FAILED`, `RETRIABLE` or `CAUGHT_ERROR`."""
     output: Json = None
-    """There if it succeeded or its error was caught."""
+    """Present if it succeeded or its error was caught."""
     next_state: str | None = None
     error: str | None = None
     cause: str | None = None
     inspection: dict[str, Json] = field(default_factory=dict)
-    """What became of the data, stage by stage: `inspectionData`."""
+    """The data after each stage: `inspectionData`."""
 
     def to_json(self) -> dict[str, Json]:
-        """Return the answer of TestState; values are JSON, not texts of JSON."""
+        """Return the response of TestState; values are JSON, not JSON texts."""
         found: dict[str, Json] = {"status": self.status}
         if self.status in ("SUCCEEDED", "CAUGHT_ERROR"):
             found["output"] = self.output
@@ -96,7 +96,7 @@ def run_single_state(
     clock: Clock,
     role: str | None,
 ) -> StateResult:
-    """Run one state of a document, or the state that the document is; see `asl.test_state`.
+    """Run one state of a document, or a document that is a state; see `asl.test_state`.
 
     Raises:
         InvalidTest: AWS refuses the request, or there is no such state.
@@ -145,7 +145,11 @@ def _known(what: str, given: Mapping[str, Json], names: Sequence[str]) -> None:
 
 
 def _subject(document: Document, name: str | None, profile: Profile) -> SingleState:
-    """Return the state to test; raises InvalidDocument where the definition has errors."""
+    """Return the state to test.
+
+    Raises:
+        InvalidDocument: The definition has errors.
+    """
     definition = document.value
     if "States" not in definition and "Type" in definition:
         subject = SingleState(UNNAMED, definition)
@@ -170,7 +174,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _of_state(report: Report, document: Document) -> Report:
-    """Return what was found in the workflow of an unnamed state with its places in the state."""
+    """Return the findings of an unnamed state's workflow with their places in the state."""
 
     def moved(found: Diagnostic) -> Diagnostic:
         pointer = found.pointer.removeprefix(f"/States/{UNNAMED}")
@@ -202,15 +206,17 @@ class _Mock:
         return _Mock(error=RaisedError(error.get("error"), error.get("cause")))
 
 
-# The world of a trial
+# The environment of a test
 
 
 class _Retriable(BaseException):
-    """The state would be run again; nothing of the workflow sees this."""
+    """Ends a test whose state would be retried; states cannot catch it."""
 
 
 class _FixedBucket:
-    """A bucket for reading (protocol `asl.states.map_data.Bucket`): one content by every key."""
+    """A read-only bucket with the same content under every key (protocol
+    `asl.states.objects.Bucket`).
+    """
 
     def __init__(self, content: Json) -> None:
         self.content = content
@@ -227,7 +233,7 @@ class _FixedBucket:
 
 
 class _AnyBucket(dict[str, Bucket]):
-    """Buckets by any name, in which every object is what was given for reading."""
+    """Buckets of any name whose objects have the configured content."""
 
     def __init__(self, reading: Json) -> None:
         super().__init__()
@@ -241,20 +247,20 @@ class _AnyBucket(dict[str, Bucket]):
 
 
 def _record(flat: list[Any], record: Record) -> None:
-    """Take a record; the state is not run again."""
+    """Take a record; a retry ends the test."""
     flat.extend(record)
     if record[0] is RETRIED:
         raise _Retriable
 
 
-# The trial
+# The test
 
 
 class _SingleStateExecution(Execution):
-    """The execution of one state alone: it has no history in which the state could be found.
+    """An execution of one state without a history.
 
-    So a cause that the interpreter finds does not name the event of its entry, as in the answers of
-    TestState (floci-io/floci pull requests 2684 and 2689).
+    So causes do not name the event of the state's entry, as in responses of TestState
+    (floci-io/floci pull requests 2684 and 2689).
     """
 
     __slots__ = ()
@@ -281,14 +287,14 @@ class _SingleState:
         self.compiler = open_state(workflow, subject.name, profile)
         self.step = self.program.machine.start
         self.answer: Json = ABSENT
-        """The raw result of the state's work."""
+        """Raw result of the state's work."""
         if self.step.work is not None:
             work = self.step.work if mock is None else self._mocked(mock)
             self.step.work, self.step.call = self._watched(work), None
 
     @property
     def read(self) -> bool:
-        """Whether what an `ItemReader` reads was given."""
+        """Whether the content for an `ItemReader` is configured."""
         return "mapItemReaderData" in self.configuration
 
     def run(
@@ -300,7 +306,16 @@ class _SingleState:
         context: Mapping[str, Json] | None,
         inspect: bool,
     ) -> StateResult:
-        """Run the state on this input; *inspect* asks for what becomes of the data on the way."""
+        """Run the state.
+
+        Args:
+            find: Returns the agent of a target.
+            clock: Clock of the test.
+            data: Input of the state.
+            variables: Variables assigned before.
+            context: The context object, None for a generated one.
+            inspect: Whether to inspect the data of each stage.
+        """
         flat: list[Any] = []
         runtime = RuntimeContext().init(
             execute, clock, _AnyBucket(self.configuration.get("mapItemReaderData"))
@@ -345,7 +360,7 @@ class _SingleState:
                 failure, status = rest[0], "CAUGHT_ERROR"
                 details["catchIndex"] = _handler(self.step.catchers, failure)
         tried = None if failure is None else _handler(self.step.retriers, failure)
-        if tried is not None:  # also one whose attempts are used up
+        if tried is not None:  # including an exhausted retrier
             details["retryIndex"] = tried
         return status, failure, {"errorDetails": details} if details else {}
 
@@ -358,7 +373,7 @@ class _SingleState:
                     frame.attempts[index] = made, retrier.interval
                     return
 
-    # The mock of the state's work
+    # The mocked work
 
     def _watched(self, work: Work) -> Work:
         async def watched(data: Json, frame: StateFrame) -> Json:
@@ -368,7 +383,9 @@ class _SingleState:
         return watched
 
     def _mocked(self, mock: _Mock) -> Work:
-        """Return what does all that comes before the work, for its faults, and then answers."""
+        """Return work that evaluates the fields before the call, for their errors, and returns the
+        mock.
+        """
         step = self.step
 
         async def answer(data: Json, frame: StateFrame) -> Json:
@@ -388,7 +405,7 @@ class _SingleState:
     def _bears(self, data: Json, result: Json, frame: StateFrame) -> bool:
         """Return whether the Map tolerates the configured number of failed iterations."""
         for _ in input_stages(self.compiler, data, frame, self.read):
-            pass  # for the faults
+            pass  # for its errors
         failures = self.configuration.get("mapIterationFailureCount", 0)
         if self.read or "ItemReader" not in self.subject.state:
             items = len(map_items(self.compiler, data, frame))
@@ -397,7 +414,7 @@ class _SingleState:
         check_iterations(failures, items)
         return tolerates(self.compiler, failures, items, data, frame)
 
-    # What became of the data
+    # Inspection data
 
     def _inspected(self, frame: Frame, data: Json, variables: dict[str, Json]) -> dict[str, Json]:
         at = frame.replayed(0, variables, frame.execution.started, frame.usage, frame.retries)
@@ -413,7 +430,7 @@ class _SingleState:
         return seen
 
     def _result(self, seen: Mapping[str, Json]) -> Json:
-        """Return the raw result, `ABSENT` where there is none."""
+        """Return the raw result, `ABSENT` without one."""
         if self.step.type != "Pass":
             return self.answer
         return self.subject.state.get("Result", seen.get("afterParameters"))
@@ -428,5 +445,5 @@ async def _interpreted(frame: Frame, runtime: RuntimeContext) -> Json:
 
 
 def _handler(handlers: Sequence[Retrier | Catcher], error: StateError) -> int | None:
-    """Return the index of the first retrier or catcher that takes the error, None for none."""
+    """Return the index of the first retrier or catcher that matches the error, None without one."""
     return next((index for index, each in enumerate(handlers) if each.matches(error)), None)

@@ -1,4 +1,4 @@
-"""Passing on an answer while it comes: events, callbacks, and what is held back (8.12)."""
+"""Streaming of an answer: events, callbacks, and text that is held back (8.12)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Stream"]
 PATIENCE: Final = 30.0
 """Seconds of the execution's clock that one callback may take."""
 WAITING: Final = 64
-"""Chunks that may wait for a slow callback; further ones are joined to the last of them."""
+"""Maximum number of chunks in the queue of a callback; further ones are appended to the last."""
 
 
 class Stream:
@@ -49,18 +49,18 @@ class Stream:
         self.shown = StreamOutput(plan)
         self.inbox = CrossThreadQueue(self._deal)
         self.everything: list[str] = []
-        """All text so far, while it may not be shown yet."""
+        """All text so far, while it may not be shown."""
         self.length = 0
         self.excess: StateError | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.waiting: deque[dict[str, Json]] = deque()
-        """Chunks on their way to the callback."""
+        """Chunks in the queue of the callback."""
         self.deliverer: asyncio.Task[None] | None = None
         self.deaf: set[str] = set()
-        """The callbacks that took too long."""
+        """Callbacks that timed out."""
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
-        """Return an answer, and pass on the text that comes before it.
+        """Return an answer after passing on the text before it.
 
         Raises:
             RaisedError: States.DataLimitExceeded for too much text, else the error of the call.
@@ -72,7 +72,7 @@ class Stream:
                 result = await answer(*given)
                 if self.excess is not None:
                     raise self.excess
-            except BaseException as raised:  # of foreign code; whatever it is, it flies on
+            except BaseException as raised:  # any exception of user code propagates
                 error = unwrap_group(raised)
                 if isinstance(error, StateError):
                     await self._broken({"error": error.name, "cause": error.cause})
@@ -91,21 +91,21 @@ class Stream:
                 self.deliverer.cancel()
 
     async def _complete(self, result: Json) -> None:
-        """Show the rest of an answer that is there."""
+        """Show the rest of a complete answer."""
         self.inbox.empty()
         if self.plan.guarded:
             said = self.call.at.partial_answer = "".join(self.everything)
             self.caller.persistence.calls.record_unshown_text(self.call.at, said)
             return
         if not self.length:
-            with suppress(StateError):  # an answer that is too large is refused as such
+            with suppress(StateError):  # too large an answer is refused later
                 self.take(response_text(result))
         self._tell(self.shown.end())
         await self._delivered()
         await self._callback("OnComplete", {"result": result, "chunks": self.shown.count})
 
     async def _broken(self, failure: dict[str, Json]) -> None:
-        """Show the rest of an answer that breaks off, unless nothing may be shown of it."""
+        """Show the rest of an interrupted answer, unless it may not be shown."""
         self.inbox.empty()
         if not self.plan.guarded:
             self._tell(self.shown.end())
@@ -115,7 +115,11 @@ class Stream:
     # Text
 
     def take(self, text: str) -> None:
-        """Take what an agent says, in whatever thread; raises StateError for too much."""
+        """Take text of an agent, in any thread.
+
+        Raises:
+            StateError: States.DataLimitExceeded; there is too much text.
+        """
         self.length += len(text)
         if self.length > self.caller.limit:
             self.excess = RaisedError(
@@ -143,7 +147,7 @@ class Stream:
                 self._queue(details)
 
     def _set_timer(self) -> None:
-        """See to it that what is collected is sent in time."""
+        """Set a timer that sends the collected text in time."""
         buffer, interval = self.shown.buffer, self.plan.interval
         if buffer is None or interval is None:
             return
@@ -173,19 +177,19 @@ class Stream:
             await self._callback("OnChunk", self.waiting.popleft())
 
     async def _delivered(self) -> None:
-        """Return when the callback has had all chunks."""
+        """Return when the callback has received all chunks."""
         if self.deliverer is not None:
             await self.deliverer
 
     async def _callback(self, kind: str, details: dict[str, Json]) -> None:
-        """Call an agent that wants to know; its failure is a warning."""
+        """Call an agent as a callback; its failure is a warning."""
         agent = self.plan.callbacks.get(kind)
         if agent is None or kind in self.deaf:
             return
         at, state = self.call.at, self.call.state_name
         target = Target("agent", agent, state, aside=True)
         options = CallOptions(PATIENCE, None, state)
-        if self.call.tool_rules is not None:  # it may use no more than the agent
+        if self.call.tool_rules is not None:  # it has the rights of the agent
             options.blocks["tools"] = self.call.tool_rules
         try:
             await self.caller.invoke(at, target, {"state": state, **details}, options)

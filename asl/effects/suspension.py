@@ -1,8 +1,8 @@
-"""Waiting without a process: the branches of an execution that wait for time, people or tokens.
+"""Suspension: branches of an execution that wait for time, approvals or tokens without a process.
 
-While one branch has work to do, the others wait in place and go on as soon as something has come
-for them. Once every branch waits, the execution is suspended: it leaves the process, and the
-runner that finds it due resumes it.
+While one branch works, the others wait in place and continue as soon as something arrives for them.
+Once every branch waits, the execution is suspended: it leaves the process, and a runner resumes it
+when it is due.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ __all__ = ["SuspensionMonitor"]
 
 
 class SuspensionMonitor:
-    """The waiting branches of one execution, and of all that it has started and waits for.
+    """The waiting branches of one execution, and of all executions that it has started and waits
+    for.
 
     Args:
-        now: Returns the epoch second that it is.
+        now: Returns the current time in epoch seconds.
         least: Seconds from which on a wait for time suspends the execution.
     """
 
@@ -31,25 +32,25 @@ class SuspensionMonitor:
         self.now = now
         self.least = least
         self.active = 1
-        """The branches that have work to do, or are about to begin."""
+        """Number of branches that work, or are about to start."""
         self._waiting: dict[asyncio.Future[None], str] = {}
 
     def is_long(self, until: float) -> bool:
-        """Whether a wait until an epoch second may suspend the execution."""
+        """Return whether a wait until an epoch second may suspend the execution."""
         return until - self.now() >= self.least
 
     def enter(self) -> None:
-        """Count a branch that begins."""
+        """Count the start of a branch."""
         self.active += 1
 
     def leave(self, *_: object) -> None:
-        """Count a branch that has ended."""
+        """Count the end of a branch."""
         self.active -= 1
         self._suspend_soon()
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Let a branch wait for others of the same execution."""
+        """Count a branch as waiting for other branches while the block runs."""
         self.leave()
         try:
             yield
@@ -57,12 +58,12 @@ class SuspensionMonitor:
             self.enter()
 
     async def wait(self, what: str, until: float | None, *others: asyncio.Future[Any]) -> None:
-        """Return when something may have come.
+        """Return when something may have arrived.
 
         Args:
-            what: The id of a request or a token, as `wake` gets it; "" for time alone.
-            until: The epoch second at which to look in any case.
-            others: Whatever else is worth a look when it is done.
+            what: Id of a request or a token, as passed to `wake`; "" for time alone.
+            until: Epoch second at which to return in any case; None for never.
+            others: Futures that also end the wait.
 
         Raises:
             Suspension: Every branch of the execution waits.
@@ -92,7 +93,11 @@ class SuspensionMonitor:
                 other.remove_done_callback(heard)
 
     async def await_branch(self, other: asyncio.Future[Any]) -> None:
-        """Return when *other* is done, which another branch does; raises Suspension as `wait`."""
+        """Return when *other*, the future of another branch, is done.
+
+        Raises:
+            Suspension: Every branch of the execution waits.
+        """
         while not other.done():
             await self.wait("", None, other)
 
@@ -115,7 +120,7 @@ class SuspensionMonitor:
             get_running_loop().call_soon(self._suspend)
 
     def _suspend(self) -> None:
-        """Suspend the execution, unless a branch has something to do after all."""
+        """Suspend the execution, unless a branch works again."""
         if self.active == 0 and not any(woken.done() for woken in self._waiting):
             for woken in self._waiting:
                 woken.set_exception(Suspension())

@@ -1,7 +1,7 @@
 """Task tokens: answers to waiting states, and the tasks of activities.
 
 One `TaskTokens` serves any number of executions, from any thread and any event loop. Its methods
-have the names of AWS's API and of its Python client, so the code of a worker runs unchanged.
+have the names of AWS's API and of its Python client, so that a worker's code runs unchanged.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ __all__ = [
 
 PATIENCE = 1.0
 POLL = 60.0
-"""Seconds that a worker waits for a task before it hears that there is none, as with AWS."""
+"""Seconds that a worker waits for a task before it gets an empty answer, as with AWS."""
 MAX_CLOSED = 10_000
-"""Closed tokens that are remembered, to say what became of them."""
+"""Number of closed tokens whose outcome remains known."""
 
 _TOKEN = lazy_pattern(r"[0-9a-f]{64}")
 _ACTIVITY = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
 
 
 class TokenError(AslError):
-    """A task token cannot be used as it was; the type says why, by the name that AWS uses."""
+    """A task token cannot be used; the class is named after AWS's error."""
 
 
 class InvalidToken(TokenError):
-    """What was given is no task token at all."""
+    """The argument is not a task token."""
 
 
 class TaskDoesNotExist(TokenError):
@@ -70,23 +70,23 @@ class TaskTimedOut(TokenError):
 
 
 class InvalidOutput(TokenError):
-    """What was given as the answer is not JSON."""
+    """The answer is not JSON."""
 
 
 class AnswerRecorder(Protocol):
-    """Keeps what comes for a task so that it survives the process; called on its event loop."""
+    """Records answers to a task durably; called on its event loop."""
 
     def keep(self, answer: Json, failure: CallbackError | None) -> None:
-        """Keep the answer."""
+        """Record the answer."""
         ...
 
     def signed(self) -> None:
-        """Keep a sign of life."""
+        """Record a heartbeat."""
         ...
 
 
 class TaskTokenService(ABC):
-    """Answers to task tokens, by the names of AWS's API and Python client."""
+    """Answers to task tokens, with the names of AWS's API and Python client."""
 
     exceptions = SimpleNamespace(
         InvalidToken=InvalidToken,
@@ -94,13 +94,20 @@ class TaskTokenService(ABC):
         TaskTimedOut=TaskTimedOut,
         InvalidOutput=InvalidOutput,
     )
-    """The errors by name, as AWS's client has them."""
+    """The errors by name, as in AWS's client."""
 
     def send_task_success(self, taskToken: str, output: Json) -> dict[str, Json]:  # noqa: N803
         """Answer the task of a token.
 
-        *output* is the answer as JSON text, as with AWS, or any JSON value that is no text. Raises
-        InvalidOutput, InvalidToken, TaskDoesNotExist, or TaskTimedOut for a task that is closed.
+        Args:
+            taskToken: The token.
+            output: The answer as JSON text, as with AWS, or as a JSON value other than a string.
+
+        Raises:
+            InvalidOutput: The text is not JSON.
+            InvalidToken: The argument is not a task token.
+            TaskDoesNotExist: No task has the token.
+            TaskTimedOut: The task is closed.
         """
         answer = read_output(output)
         check_token(taskToken)
@@ -117,12 +124,12 @@ class TaskTokenService(ABC):
 
         Args:
             taskToken: The token.
-            error: The name of the error; None for none.
-            cause: Its cause; None for none.
+            error: Name of the error; None for none.
+            cause: Cause of the error; None for none.
 
         Raises:
-            InvalidToken: It is no task token.
-            TaskDoesNotExist: No task has it.
+            InvalidToken: The argument is not a task token.
+            TaskDoesNotExist: No task has the token.
             TaskTimedOut: The task is closed.
         """
         for text in (error, cause):
@@ -133,7 +140,16 @@ class TaskTokenService(ABC):
         return {}
 
     def send_task_heartbeat(self, taskToken: str) -> dict[str, Json]:  # noqa: N803
-        """Say that the work goes on: the state's `HeartbeatSeconds` starts anew."""
+        """Report that the work continues, which restarts the state's `HeartbeatSeconds`.
+
+        Args:
+            taskToken: The token.
+
+        Raises:
+            InvalidToken: The argument is not a task token.
+            TaskDoesNotExist: No task has the token.
+            TaskTimedOut: The task is closed.
+        """
         check_token(taskToken)
         self._sign(taskToken)
         return {}
@@ -145,10 +161,18 @@ class TaskTokenService(ABC):
         *,
         wait: float = POLL,
     ) -> dict[str, str | None]:
-        """Take the next task of an activity: its `taskToken`, and its `input` as JSON text.
+        """Poll for the next task of an activity; blocks.
 
-        Blocks for *wait* seconds at most, then both are None: there is no task. This is immediate
-        after `close()`.
+        Args:
+            activityArn: ARN of the activity.
+            workerName: Name of the worker for the history; None for none.
+            wait: Seconds to wait for a task; after `close()` the call returns immediately.
+
+        Returns:
+            `taskToken` and `input` (JSON text); both None without a task.
+
+        Raises:
+            AslError: The ARN is not one of an activity.
         """
         check_activity(activityArn)
         token, payload = self._taken(activityArn, workerName, monotonic() + wait)
@@ -160,18 +184,20 @@ class TaskTokenService(ABC):
 
     @abstractmethod
     def _sign(self, token: str) -> None:
-        """Let the time of a heartbeat start anew."""
+        """Restart the heartbeat timeout of a task."""
 
     @abstractmethod
     def _taken(self, activity: str, worker: str | None, until: float) -> tuple[str | None, Json]:
-        """Wait for the next task of an activity: its token and payload; no token if none came."""
+        """Wait for the next task of an activity; return its token, None without one, and its
+        payload.
+        """
 
 
 class TaskTokens(TaskTokenService):
-    """Answers to task tokens, and tasks for the workers of activities; safe from any thread.
+    """Task tokens of executions in this process, and tasks for workers of activities; thread-safe.
 
-    A virtual clock cannot know what other threads are about to do. It gives them `patience` real
-    seconds, anew with every sign of them, before it jumps ahead to the timeout of a waiting state.
+    A virtual clock cannot predict the actions of other threads. It waits `patience` real seconds
+    for them, again after each of their calls, before it jumps to the timeout of a waiting state.
     """
 
     def __init__(self, *, patience: float = PATIENCE) -> None:
@@ -209,7 +235,7 @@ class TaskTokens(TaskTokenService):
                 self._changed.wait(remaining)
 
     def close(self) -> None:
-        """Tell polling workers immediately that there is no task."""
+        """Return an empty answer to polling workers immediately."""
         with self._changed:
             self._shut = True
             self._changed.notify_all()
@@ -223,7 +249,7 @@ class TaskTokens(TaskTokenService):
     # For effects
 
     def waits(self, token: str) -> bool:
-        """Whether a state waits for the answer to a token at this desk."""
+        """Return whether a state waits here for the answer to a token."""
         with self._changed:
             return token in self._open
 
@@ -233,7 +259,10 @@ class TaskTokens(TaskTokenService):
     ) -> Iterator[TokenWait]:
         """Keep the token of a call open while the block runs, on the running event loop.
 
-        *kept* records an answer before its sender gets a reply.
+        Args:
+            call: The call.
+            clock: Clock of the execution.
+            kept: Records an answer before its sender gets a reply; None to record nothing.
 
         Raises:
             AslError: Another execution of the same id waits for the token.
@@ -261,7 +290,14 @@ class TaskTokens(TaskTokenService):
     def offer(
         self, activity: str, wait: TokenWait, payload: Json, begun: Callable[[str | None], object]
     ) -> None:
-        """Let the next worker of *activity* have a task; *begun* hears of it on the event loop."""
+        """Offer a task to the next worker of an activity.
+
+        Args:
+            activity: ARN of the activity.
+            wait: The wait for its answer.
+            payload: Input of the task.
+            begun: Called on the event loop with the worker's name when it takes the task.
+        """
         wait.payload, wait.begun = payload, begun
         with self._changed:
             self._tasks.setdefault(activity, deque()).append(wait)
@@ -286,7 +322,7 @@ class TaskTokens(TaskTokenService):
 
 
 class TokenWait:
-    """One state that waits for the answer to its token; it lives on the loop of its execution."""
+    """A state that waits for the answer to its token, on the loop of its execution."""
 
     payload: Json = None
 
@@ -307,7 +343,11 @@ class TokenWait:
         self.begun: Callable[[str | None], object] = lambda worker: None
 
     def settle(self, answer: Json, failure: CallbackError | None) -> None:
-        """Set the answer, from any thread; raises TaskTimedOut for an execution that has ended."""
+        """Set the answer, from any thread.
+
+        Raises:
+            TaskTimedOut: The execution has ended.
+        """
         if self.kept is None:
             heard = self._tell(self._settle, answer, failure)
         else:
@@ -318,11 +358,15 @@ class TokenWait:
             )
 
     def sign(self) -> None:
-        """Hear that somebody is at work, from any thread."""
+        """Take a heartbeat, from any thread.
+
+        Raises:
+            TaskTimedOut: The execution has ended.
+        """
         self._tell(self._sign)
 
     def begin(self, worker: str | None) -> bool:
-        """Hear that a worker has taken the task; return False if it is no longer awaited."""
+        """Set that a worker has taken the task; return False if it is no longer awaited."""
         return self._tell(self._begin, worker)
 
     def _tell(self, what: Callable[..., object], *arguments: Any) -> bool:
@@ -333,7 +377,7 @@ class TokenWait:
         return True
 
     def _tell_and_wait(self, what: Callable[..., object], *arguments: Any) -> bool:
-        """Return when it was heard, and kept; raises what that raises."""
+        """Return when the answer is recorded; raise the exceptions of that."""
         if self.loop is _running_loop():
             what(*arguments)
             return True
@@ -344,7 +388,7 @@ class TokenWait:
         def hear() -> None:
             try:
                 what(*arguments)
-            except BaseException as error:  # flies on in the thread that asked
+            except BaseException as error:  # raised in the calling thread
                 done.set_exception(error)
             else:
                 done.set_result(None)
@@ -395,19 +439,31 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def check_activity(arn: str) -> None:
-    """Raise AslError for what names no activity."""
+    """Check that an ARN is one of an activity.
+
+    Raises:
+        AslError: It is not.
+    """
     if not isinstance(arn, str) or not _ACTIVITY.fullmatch(arn):
         raise AslError(f"{arn!r} is no activity: arn:aws:states:REGION:ACCOUNT:activity:NAME")
 
 
 def check_token(token: str) -> None:
-    """Raise InvalidToken for what is no task token."""
+    """Check that a text is a task token.
+
+    Raises:
+        InvalidToken: It is not.
+    """
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise InvalidToken(f"this is no task token: {token!r:.100}")
 
 
 def read_output(output: Json) -> Json:
-    """Return the answer that was passed as JSON text or as a value; raises InvalidOutput."""
+    """Return an answer that was passed as JSON text or as a value.
+
+    Raises:
+        InvalidOutput: The text is not JSON.
+    """
     if not isinstance(output, str):
         try:
             return copy_foreign(output)

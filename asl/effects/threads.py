@@ -1,4 +1,4 @@
-"""Running a plain function outside the event loop, without ever waiting for it at exit."""
+"""Plain functions in threads, which never delay the exit of the process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ __all__ = ["CallAbandoned", "Slot", "run_in_thread"]
 
 
 class CallAbandoned(BaseException):
-    """Raised inside a thread whose answer is no longer awaited."""
+    """Raised inside a thread whose answer is no longer needed."""
 
 
 class Slot:
-    """The place of one call among those that may be in threads at the same time.
+    """The slot of a call among those that may run in threads at the same time.
 
-    A call whose thread waits for another call gives its place back meanwhile: that may need one.
+    A call whose thread waits for another call releases its slot meanwhile, because that may need
+    one.
     """
 
     def __init__(self, places: asyncio.Semaphore) -> None:
@@ -30,20 +31,20 @@ class Slot:
         self.held = self.over = False
 
     async def take(self) -> None:
-        """Wait for a place, unless the call is over."""
+        """Wait for a free slot, unless the call has ended."""
         await self.places.acquire()
         self.held = True
         if self.over:
             self.release()
 
     def release(self) -> None:
-        """Leave the place to another call."""
+        """Release the slot to another call."""
         if self.held:
             self.held = False
             self.places.release()
 
     def end(self) -> None:
-        """Say that the call is over."""
+        """Mark the call as ended."""
         self.over = True
         self.release()
 
@@ -53,9 +54,9 @@ async def run_in_thread(
 ) -> Any:
     """Run `function(*arguments)` in a daemon thread and return its result.
 
-    When the caller is cancelled, `Abandoned` is raised in the thread, which ends at its next
-    Python instruction. A call that blocks outside Python ends when that call returns; it
-    never keeps the process alive.
+    When the caller is cancelled, `CallAbandoned` is raised in the thread, which ends at its next
+    Python instruction. A call that blocks outside Python ends when it returns; it never keeps the
+    process alive.
     """
     from asyncio import CancelledError
 
@@ -69,7 +70,7 @@ async def run_in_thread(
 
 
 class _Call:
-    """One function in one thread, and the future that its answer goes to."""
+    """One function in one thread, and the future of its result."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class _Call:
             return self.future.set_result, self.context.run(self.function, *self.arguments)
         except CallAbandoned:
             raise
-        except BaseException as error:  # handed to the awaiting coroutine, whatever it is
+        except BaseException as error:  # any exception is passed to the awaiting coroutine
             return self.future.set_exception, make_portable(error)
 
     def deliver(self, settle: Callable[[Any], None], answer: Any) -> None:
@@ -122,4 +123,6 @@ class _Call:
 
 
 def _checkpoint() -> None:
-    """Do nothing: entering a function is where a pending `Abandoned` is raised at the latest."""
+    """Do nothing: entering a function is the last moment at which a pending `CallAbandoned` is
+    raised.
+    """

@@ -1,4 +1,4 @@
-"""Time limits of agents, tools and child executions, kept whatever foreign code does."""
+"""Time limits of agents, tools and child executions, enforced against user code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["await_in_time", "has_expired", "interpret_in_time"]
 
 
 async def interpret_in_time(runtime: RuntimeContext, frame: Frame) -> Json:
-    """Run a child as `interpret` does; an execution of its own fails when its time is over.
+    """Run the machine of a child; a child execution fails when its time is over.
 
     Raises:
         StateError: `States.Timeout` for that, or the error of the machine.
@@ -49,7 +49,9 @@ T = TypeVar("T")
 
 
 def has_expired(limit: asyncio.Timeout) -> bool:
-    """Whether the time of a limit is over; it cannot ring while somebody holds up the loop."""
+    """Return whether a time limit is over, even if the event loop was blocked and could not end
+    it.
+    """
     from asyncio import get_running_loop
 
     when = limit.when()
@@ -60,14 +62,22 @@ def has_expired(limit: asyncio.Timeout) -> bool:
 async def await_in_time(
     answer: Awaitable[T], limit: asyncio.Timeout, pulse: asyncio.Timeout | None = None
 ) -> T:
-    """Return what comes in time; raises TimeoutError for all else that comes of *answer*.
+    """Return the answer if it arrives in time.
 
-    Foreign code may catch the cancellation by which a limit ends it, and return or raise what it
-    likes. *pulse* counts only once it has rung: the signs of life that move it wait for the loop.
+    User code may catch the cancellation by a limit, and return or raise anything.
+
+    Args:
+        answer: The answer.
+        limit: The time limit.
+        pulse: The heartbeat limit; it counts only after it has expired, because heartbeats that
+            move it wait for the loop. None for no limit.
+
+    Raises:
+        TimeoutError: A limit is over.
     """
     try:
         found = await answer
-    except BaseException as error:  # foreign code may raise anything once its time is over
+    except BaseException as error:  # user code may raise anything after its limit
         if is_control_flow(error) or not _is_late(limit, pulse):
             raise
         raise TimeoutError from error

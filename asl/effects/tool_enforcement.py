@@ -1,7 +1,7 @@
-"""Tools that cannot be held to a policy of hosts or files, which is found before anything runs.
+"""Tools that cannot be held to a policy for hosts or files, detected before the run.
 
-What is known only later (computed lists of tools, the tools of a server by their own names, the
-boxes of an agent) the broker refuses at the call.
+Cases known only later (computed lists of tools, a server's own tool names, toolboxes of an agent)
+are refused by the dispatcher at the call.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ WHICH: Final = (
     *("Allowed", "Denied", "AllowedCategories", "DeniedCategories"),
     *("Sandboxed", "Sandbox"),
 )
-"""The fields that say which tools may be used, and how."""
+"""Fields that select tools."""
 BOUNDS: Final = ("FileSystem", "Domains", "Network")
-"""The fields that say what they may reach."""
+"""Fields that limit what tools reach."""
 ANY_TOOL: Final = "\N{REPLACEMENT CHARACTER}"
-"""The name of a tool that is meant only where all tools of a server are."""
+"""Name that only matches patterns for all tools of a server."""
 
 
 class _Reaches(NamedTuple):
-    """What a tool reaches that cannot be seen from here, as `asl.engine.agent.Agent` says it."""
+    """The reach of a tool that the runtime cannot check, as attributes of
+    `asl.engine.agent.Agent`.
+    """
 
     keeps_hosts: bool
     opens_files: bool
@@ -57,7 +59,11 @@ def enforcement_gap(
 
 
 def require_enforceable(execution: Execution, services: Services) -> None:
-    """Raise StateError if a state may use a tool that cannot be held to its policies."""
+    """Check that the tools of all states can be held to their policies.
+
+    Raises:
+        StateError: One cannot.
+    """
     boxes = {name: box for name, box in services.boxes.items() if isinstance(box, ToolListing)}
     document = execution.program.document
     outer = [level.policy for level in execution.rights]
@@ -79,7 +85,7 @@ def require_enforceable(execution: Execution, services: Services) -> None:
 def _policies(
     state: Mapping[str, Json], scopes: tuple[Mapping[str, Json], ...]
 ) -> list[ToolPolicy] | None:
-    """Return the policies around a state, None if it is computed which tools they mean."""
+    """Return the policies around a state, None if their tools are computed."""
     found = []
     for document in scopes:
         own = state.get("Tools") if document is scopes[-1] else None
@@ -92,7 +98,7 @@ def _policies(
         try:
             found.append(ToolPolicy(known, tool_categories(document)))
         except ValueError:
-            return None  # which is an error of the state
+            return None  # reported as an error of the state
     return found
 
 
@@ -101,9 +107,9 @@ def _block(value: Json) -> Mapping[str, Json] | None:
 
 
 def _known(block: Mapping[str, Json]) -> Mapping[str, Json] | None:
-    """Return the fields of a block that matter here; None if it is computed which tools it means.
+    """Return the relevant fields of a block, None if its tools are computed.
 
-    Of computed bounds it is enough that there are some.
+    Computed bounds only matter as being present.
     """
     which = {name: block[name] for name in WHICH if name in block}
     if _is_computed(which) or any(f"{name}.$" in block for name in WHICH):
@@ -136,7 +142,7 @@ def _refusal(bound: str, box: ToolListing, policies: list[ToolPolicy]) -> str | 
 
 
 def _names(box: ToolListing, policies: list[ToolPolicy]) -> Iterator[tuple[str, ...]]:
-    """Yield the names of the tools of a box, as far as they are known."""
+    """Yield the known names of the tools of a toolbox."""
     if box.names:
         yield box.names
         return
@@ -149,7 +155,9 @@ def _names(box: ToolListing, policies: list[ToolPolicy]) -> Iterator[tuple[str, 
 
 
 def _confined(sandbox: Mapping[str, Any]) -> _Reaches:
-    """Return what a tool reaches in a sandbox: a process sees the files of this machine."""
+    """Return the reach of a tool in a sandbox; one of kind `process` sees the files of this
+    machine.
+    """
     return _Reaches(
         keeps_hosts=sandbox.get("Network", False) is not True,
         opens_files=sandbox.get("Environment", "process") == "process",

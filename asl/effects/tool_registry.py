@@ -23,37 +23,41 @@ from asl.states.blocks.tool_policy import (
 __all__ = ["OperatorPolicy", "PolicyLevel", "ToolRegistry"]
 
 OPERATOR: Final = "operator"
-"""Under this name the calls of all workflows are counted for the operator's rate limits."""
+"""Name under which calls of all workflows count for the operator's rate limits."""
 
 
 class PolicyLevel(NamedTuple):
-    """One policy with what it is about."""
+    """One policy with its context."""
 
     policy: ToolPolicy
     hooks: Mapping[str, tuple[ToolHook, Json]]
-    """By `Before` and `After`: the hook, and what it sees."""
+    """Hook and its parameters, by `Before` and `After`."""
     workflow: str
-    """Whose calls count together."""
+    """Workflow whose calls count together."""
     tracking: CallTracking
-    """What has to be known of those calls."""
+    """Tracking that its limits require."""
 
 
 class ToolRegistry:
-    """The tools of one run, and how often they are used."""
+    """The tools of one run and their call counts."""
 
     def __init__(self, boxes: Mapping[str, ListTools]) -> None:
         self.boxes = boxes
-        """The tools by the names of their bindings."""
+        """Tools by the names of their bindings."""
         self.rates = RateLimiter()
         self.policies: dict[tuple[int, int, int], tuple[ToolPolicy, tuple[Any, ...]]] = {}
-        """Policies of blocks that are constant, with those blocks, by their identities."""
+        """Policies of constant blocks, with those blocks, by their identities."""
         self.countings: dict[int, tuple[CallTracking, Mapping[str, Json]]] = {}
-        """What is to be known of calls, with the documents that say it, by their identities."""
+        """Tracking by the identity of the document, with the document."""
 
     def policy(
         self, below: ToolRules | None, own: ToolRules | None, document: Mapping[str, Json]
     ) -> ToolPolicy:
-        """Return the policy of a document's rules overlaid by a state's; raises ValueError."""
+        """Return the policy of a state's rules over those of its document.
+
+        Raises:
+            ValueError: A rule is invalid.
+        """
         blocks = [None if each is None else each.block for each in (below, own)]
         key = id(blocks[0]), id(blocks[1]), id(document)
         if key in self.policies:
@@ -66,7 +70,7 @@ class ToolRegistry:
         return policy
 
     def tracking_of(self, document: Mapping[str, Json]) -> CallTracking:
-        """Return what the limits of a document have to know of the calls of its workflow."""
+        """Return the tracking that the limits of a document require."""
         found = self.countings.get(id(document))
         if found is None:
             found = self.countings[id(document)] = tracking_of(document), document
@@ -74,14 +78,14 @@ class ToolRegistry:
 
 
 class OperatorPolicy:
-    """Bounds around the policies of all documents of a run.
+    """Limits around the policies of all documents of a run.
 
     Args:
         tools: A constant `Tools` block, which applies around every document.
         categories: `ToolCategories` for its patterns.
         images: Patterns of the images that a sandbox may run; None for any.
-        mounts: Folders that a sandbox may show, each with all that is below; None for any.
-        budget: What each execution may spend, by the limits of a budget; None for anything.
+        mounts: Folders that a sandbox may mount, including all below; None for any.
+        budget: Limits of each execution; None for none.
     """
 
     def __init__(
@@ -101,7 +105,7 @@ class OperatorPolicy:
         self.mounts = None if mounts is None else [realpath(each) for each in mounts]
 
     def refusal(self, sandbox: Mapping[str, Json]) -> str | None:
-        """Return why the settings of a sandbox are not allowed, None where they are."""
+        """Return why the settings of a sandbox are not allowed, None if they are."""
         image = sandbox.get("Image")
         if self.images is not None and image is not None and not self._runs(str(image)):
             return f"the operator's policy does not allow the image {image!r}"

@@ -1,1 +1,1 @@
-"""Executions that are kept: their effects, and what a journal has of them."""
+"""Effects of executions in a store, and the content of their journals."""

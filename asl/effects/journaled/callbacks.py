@@ -1,8 +1,8 @@
-"""Answers by task token in an execution that is kept: what was handed over is so once.
+"""Callbacks of an execution in a store: each request is handed over once.
 
-The answer may come from any process, at any time before the state times out. The execution is
-suspended meanwhile, unless somebody of this run could answer: a desk that the caller gave, or a
-state that answers tokens.
+The answer may come from any process, at any time before the state times out. Meanwhile the
+execution is suspended, unless a part of this run could answer: the caller's task token service, or
+a state that answers tokens.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 __all__ = ["DurableCallback", "DurableJob", "JournaledCallbacks", "durable_agent", "new_callback"]
 
 LOOK = 1.0
-"""Seconds between two looks at what other processes have answered, where this one waits."""
+"""Seconds between two checks for answers of other processes."""
 
 
 class JournaledCallbacks:
-    """The tasks of an execution whose answers come by token, as its journal has them."""
+    """The tasks of an execution that are answered by token, in its journal."""
 
     def __init__(self, answers: JournaledResults) -> None:
         self.answers = answers
         self.journal, self.runtime = answers.journal, answers.runtime
 
     async def opened(self, at: Frame, task: PendingCallback) -> PendingCallback:
-        """Return a task of the journal: the one that is there, or the new one, made durable."""
+        """Return a task of the journal: the present one, or the new one after a commit."""
         known = self.journal.tasks.pop(at.key, None)
         if known is not None:
             return known
@@ -61,7 +61,7 @@ class JournaledCallbacks:
 
     @contextmanager
     def settling(self, task: PendingCallback) -> Iterator[None]:
-        """Keep what became of a task when the block ends."""
+        """Record the outcome of a task when the block ends."""
         try:
             yield
         except StateError:
@@ -75,10 +75,10 @@ class JournaledCallbacks:
 
 
 class DurableCallback:
-    """A task that a journal keeps, on its way to its answer."""
+    """A task in a journal, until its answer."""
 
     ended: float | None = None
-    """When its answer came or its time was over, None for just now."""
+    """Time of its answer or timeout, None for now."""
 
     def __init__(
         self, tasks: JournaledCallbacks, task: PendingCallback, options: CallOptions | None
@@ -88,7 +88,11 @@ class DurableCallback:
         self.options = options
 
     def given(self) -> bool:
-        """Whether the answer is there; raises the failure of a task whose time is over."""
+        """Return whether the answer is available.
+
+        Raises:
+            StateError: The task has timed out.
+        """
         runtime, task = self.runtime, self.task
         if task.outcome is not None:
             self.ended = task.outcome[0]
@@ -106,10 +110,14 @@ class DurableCallback:
         raise RaisedError("States.Timeout", options.cause("answer", options.timeout))
 
     async def heard(self, wait: TokenWait) -> Json:
-        """Return the answer; raises Suspension if no part of this run gives it."""
+        """Return the answer.
+
+        Raises:
+            Suspension: No part of this run can answer.
+        """
         from asyncio import sleep
 
-        await sleep(0)  # what the handler has answered by itself comes now
+        await sleep(0)  # an answer that the handler sent itself arrives now
         runtime, task = self.runtime, self.task
         while not (wait.answer.done() or self.has_come()):
             suspension = runtime.serving().suspension
@@ -127,13 +135,17 @@ class DurableCallback:
         return task.answer()
 
     def has_come(self) -> bool:
-        """Whether the answer is there, also from another process; raises as `given` does."""
+        """Return whether the answer is available, also from another process.
+
+        Raises:
+            StateError: The task has timed out.
+        """
         if self.task.outcome is None:
             self.journal.read_callback(self.task)
         return self.given()
 
     async def until_something(self, *others: Future[Any]) -> None:
-        """Return when one of *others* is done, or it is time to look for the answer."""
+        """Return when one of *others* is done, or the next check for the answer is due."""
         from asyncio import FIRST_COMPLETED
         from asyncio import wait as first_of
 
@@ -144,7 +156,7 @@ class DurableCallback:
         await first_of(others, timeout=min(times, default=None), return_when=FIRST_COMPLETED)
 
     def keep(self, answer: Json, failure: CallbackError | None) -> None:
-        """Keep what was answered at the desk of this run before its sender gets a reply."""
+        """Record an answer from this run before its sender gets a reply."""
         runtime, task = self.runtime, self.task
         failed = None if failure is None else [failure.name, failure.cause]
         task.outcome, task.status = [runtime.now(), answer, failed], "answered"
@@ -152,7 +164,7 @@ class DurableCallback:
         self.journal.flush()
 
     def signed(self) -> None:
-        """Keep a sign of life that came at the desk of this run."""
+        """Record a heartbeat from this run."""
         self.task.beat = self.runtime.now()
         self.journal.put_heartbeat(self.task)
 
@@ -180,7 +192,7 @@ class DurableCallbackAgent(Agent):
                 )
             runtime.advance(call.at, "Submitted", details)
             if known:
-                kept.given()  # a limit that has passed is no matter of the event loop's timers
+                kept.given()  # timers of the event loop do not handle a past deadline
             else:
                 kept.journal.read_callback(task)
                 task.taken = runtime.now()
@@ -189,9 +201,8 @@ class DurableCallbackAgent(Agent):
 
 
 class DurableActivity:
-    """An activity whose workers ask for its tasks, at the desk of the run or of the store.
-
-    It is a service (protocol `Service`).
+    """An activity whose workers poll for its tasks, in this run or the store (protocol
+    `Service`).
     """
 
     def __init__(self, kept: DurableCallback, activity: str) -> None:
@@ -200,7 +211,7 @@ class DurableActivity:
         self.reported = False
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
-        """Offer the task to the workers and return what the one who takes it answers."""
+        """Offer the task to the workers and return the answer."""
         kept, task = self.kept, self.kept.task
         desk = runtime.serving().desk
 
@@ -221,7 +232,7 @@ class DurableActivity:
                 self.tell(call)
 
     def tell(self, call: Call) -> None:
-        """Say once that a worker has taken the task."""
+        """Record once that a worker has taken the task."""
         task = self.kept.task
         if task.taken is not None and not self.reported:
             self.reported = True
@@ -232,25 +243,29 @@ class DurableActivity:
 def durable_agent(
     caller: Caller, kept: DurableCallback, target: CallbackHandler | ActivityService
 ) -> Agent:
-    """Return who brings a kept task to its answer."""
+    """Return the agent that brings a stored task to its answer."""
     if isinstance(target, CallbackHandler):
         return DurableCallbackAgent(caller, kept, target.agent)
-    if kept.task.kind == TOKEN:  # it was handed over: no handler is called
+    if kept.task.kind == TOKEN:  # the task was handed over before: no handler is called
         return DurableCallbackAgent(caller, kept, ServiceAgent(target))
     return ServiceAgent(DurableActivity(kept, target.activity), keeps_time=True)
 
 
 class DurableJob:
-    """A job of an execution in a journal: any process may answer, also while none runs it."""
+    """A job of a stored execution: any process may answer, even while none runs it."""
 
     def __init__(self, kept: DurableCallback, job: Job) -> None:
         self.kept = kept
         self.execution = job.execution
 
     async def ending(self, call: Call) -> JobEnd:
-        """Return the result of the job, or the answer; raises what ends the state in their place.
+        """Return the result of the job, or the answer to its token.
 
-        A job that waits lets its state wait, too: both leave the process.
+        If the job is suspended, the state is suspended as well.
+
+        Raises:
+            StateError: The state has timed out.
+            Suspension: The job is suspended.
         """
         kept, execution = self.kept, self.execution
         runtime, task = kept.runtime, kept.task
@@ -271,7 +286,7 @@ class DurableJob:
             return JobAnswer(None, failure)
 
     async def _either(self, token: TokenWait) -> None:
-        """Return when the job has ended or waits, or the answer has come."""
+        """Return when the job has ended or is suspended, or the answer is available."""
         from asyncio import wait
 
         kept, execution = self.kept, self.execution
@@ -288,11 +303,11 @@ class DurableJob:
 
 
 def _keep_time() -> None:
-    """Do nothing: a kept task counts the time since a sign of life by itself."""
+    """Do nothing: a stored task measures its heartbeat timeout itself."""
 
 
 def new_callback(at: Frame, request: Handover, kind: str, created: float) -> PendingCallback:
-    """Return a new request that is answered by its token."""
+    """Return a new callback."""
     target, options = request.target, request.options
     limits = (None, None) if options is None else (options.timeout, options.heartbeat)
     return PendingCallback(

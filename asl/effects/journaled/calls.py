@@ -1,4 +1,4 @@
-"""The entries of a journal about a call under way."""
+"""Journal entries about a running call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["JournaledCalls"]
 
 
 class JournaledCalls:
-    """Keeps the calls of an execution in its journal (protocol `CallKeeping`)."""
+    """Records the calls of an execution in its journal (protocol `CallPersistence`)."""
 
     def __init__(self, answers: JournaledResults) -> None:
         self.answers = answers
@@ -30,19 +30,19 @@ class JournaledCalls:
         self.runtime = answers.runtime
 
     async def record_admission(self, at: Frame) -> None:
-        """Keep that a call is under way, and what is held for it, before it is made."""
+        """Record an admitted call with its reservation, before it starts."""
         self.answers.keep_spending()
         await self.journal.commit(self.answers.shares)
         self.journal.reached("effect.ready")
 
     def begin_attempt(self, call: Call, options: CallOptions) -> None:
-        """Set when an attempt began, which may have been in an earlier process.
+        """Set the start of an attempt, possibly from an earlier process.
 
-        What an execution was started for began then; so did what is left of an attempt that has
-        called before. A redrive begins anew.
+        The attempt of a started execution, or one that has called before, keeps its start; a
+        redrive starts anew.
 
         Raises:
-            StateError: States.Timeout, if its time is over.
+            StateError: States.Timeout; its time is over.
         """
         started = self.journal.answers.get(call.at.key + STARTED)
         if started is not None and options.timeout is not None:
@@ -51,7 +51,7 @@ class JournaledCalls:
         deadline = self.recorded_value(call.at.key + DEADLINE)
         if deadline is not None and options.timeout is not None:
             options.began, call.deadline = deadline - options.timeout, deadline
-            if self.runtime.now() >= deadline:  # the agent is not called any more
+            if self.runtime.now() >= deadline:  # the agent is not called
                 raise mark_usage_unknown(
                     RaisedError("States.Timeout", options.cause("answer", options.timeout))
                 )
@@ -59,7 +59,7 @@ class JournaledCalls:
             self._keep_beginning(call.at, call, options)
 
     def _keep_beginning(self, at: Frame, call: Call, options: CallOptions) -> None:
-        """Keep when an attempt began, or find it."""
+        """Record the start of an attempt, or find the recorded one."""
         log = log_of(at)
         if options.began is None:
             options.began = self.runtime.now()
@@ -77,25 +77,25 @@ class JournaledCalls:
         aside["said"] = said
 
     def record_progress(self, at: Frame) -> None:
-        """Keep the progress of a call with its answer."""
+        """Record the progress of a call with its answer."""
         aside = log_of(at).aside
         assert aside is not None
         assert at.progress is not None
         aside["progress"] = [at.progress.update, list(at.progress.reached)]
 
     def record_usage(self, at: Frame, used: Amounts) -> None:
-        """Keep what a call counts as with its answer."""
+        """Record the usage of a call with its answer."""
         aside = log_of(at).aside
         assert aside is not None
-        known = read_amounts(aside.get("used", {}))  # of calls within this one
+        known = read_amounts(aside.get("used", {}))  # usage of nested calls
         aside["used"] = write_amounts({**known, **add_amounts(known, used)})
 
     def recorded_value(self, key: str) -> Json:
-        """Return what was recorded within the effect under way, maybe by an earlier process."""
+        """Return the value recorded within the current effect, possibly by an earlier process."""
         return self.journal.answers.get(key)
 
     async def record(self, at: Frame, key: str, value: Json) -> None:
-        """Record something within the effect under way, with what was spent by then."""
+        """Record a value and the spending within the current effect."""
         log, journal = log_of(at), self.journal
         size = journal.put_answer(key, value)
         log.weight += size
@@ -105,7 +105,7 @@ class JournaledCalls:
         journal.reached("answer.put")
 
     def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
-        """Return how many events of a turn the history has, by what they are about."""
+        """Return the number of recorded events of a turn, by subject."""
         told = self.recorded_value(key + TOLD)
         if told is None:
             return {}
@@ -117,7 +117,7 @@ class JournaledCalls:
         return noted
 
     def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
-        """Write the events of a turn that is paused: its agent may do something else next time."""
+        """Record the events of a paused turn, which may differ when the agent runs again."""
         log, key = log_of(at), key + TOLD
         told = self.recorded_value(key)
         count = len(log.noted) + (0 if told is None else told[0])

@@ -1,4 +1,4 @@
-"""What a journal keeps of the executions that one starts."""
+"""Journal entries about started executions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["JournaledChildren"]
 
 
 class JournaledChildren:
-    """Keeps what an execution starts in the store of its journal (protocol `ChildKeeping`)."""
+    """Records the executions that one starts in the same store (protocol `ChildPersistence`)."""
 
     def __init__(self, answers: JournaledResults, tasks: JournaledCallbacks) -> None:
         self.journal, self.runtime = answers.journal, answers.runtime
@@ -35,34 +35,34 @@ class JournaledChildren:
     def begin_child(
         self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
-        """Begin it, or find it where an earlier process has begun it."""
+        """Start a child, or find the one that an earlier process started."""
         return self._store.child(self.journal, at.key, child, find)
 
     def begin_by_name(
         self, at: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
-        """Begin it once, or find it; None where another execution has its name."""
+        """Start a child once, or find it; None if another execution has its name."""
         return self._store.started(self.journal, at.key, program, child)
 
     def counted_spending(self, child: ChildWorkflow) -> ExecutionSpending:
-        """Return what of a child's spending was counted before it went on."""
+        """Return the part of a child's spending that was counted before it continued."""
         written = self.journal.answers.get(_counted(child))
         return UNSPENT if written is None else read_spent(written)
 
     def record_counted(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
-        """Keep what of a child's spending is counted."""
+        """Record the counted part of a child's spending."""
         self.journal.put_answer(_counted(child), write_spent(spent))
 
     def detach(self, begun: PreparedExecution) -> None:
-        """Let a job go on by itself: the state that has started it has ended without it."""
-        assert begun.journal is not None  # where this one is kept, so is what it starts
+        """Let a job continue independently of the state that started it."""
+        assert begun.journal is not None  # children of a stored execution are stored
         self._store.detach(self.journal, begun.journal)
 
     async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
-        """Return the result of a job, or the answer to the token of its state, once and for all."""
+        """Return the result of a job, or the answer to the token of its state, and record it."""
         request = Handover(call.target, job.payload, job.options)
         task = new_callback(call.at, request, TOKEN, job.began)
-        task.beat = None  # a job need not give signs of life, but may
+        task.beat = None  # heartbeats of a job are optional
         task = await self.tasks.opened(call.at, task)
         with self.tasks.settling(task):
             return await DurableJob(DurableCallback(self.tasks, task, job.options), job).ending(
@@ -77,5 +77,5 @@ class JournaledChildren:
 
 
 def _counted(child: ChildWorkflow) -> str:
-    """Return the key under which it is kept what of a child's spending is counted."""
+    """Return the key of the counted part of a child's spending."""
     return f"!child.{child.name.rpartition('.')[2]}"

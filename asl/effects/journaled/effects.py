@@ -50,14 +50,14 @@ __all__ = ["JournaledEffects", "journal_effects"]
 
 
 class JournaledEffects:
-    """Performs the effects of an execution that is kept in a journal (protocol `Effects`).
+    """Performs the effects of an execution in a store (protocol `Effects`).
 
     Args:
-        inner: Performs those that have no answer yet.
-        answers: The answers that there are.
-        requests: The requests to people.
-        tasks: The tasks that are answered by token.
-        record: Takes what the machines tell the history.
+        inner: Performs effects without a recorded answer.
+        answers: The recorded answers.
+        requests: The approval requests.
+        tasks: The callbacks.
+        record: Takes the history records.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class JournaledEffects:
 
     @property
     def direct(self) -> DirectCalls[Frame] | None:
-        """The short way for simple calls, where there is one."""
+        """The fast path of simple calls, None without one."""
         return None if self.inner.direct is None else self
 
-    # The short way for simple calls
+    # Fast path of simple calls
 
     def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
-        """Begin a call that needs nothing but its parameters; all others are left to the work."""
+        """Start a call that needs only its parameters; None for other calls."""
         if not (
             self.answers.fresh and self.runtime.in_event_loop and self.caller.budget_gate is None
         ):
@@ -99,7 +99,7 @@ class JournaledEffects:
             journal.flush()
         try:
             asked = self.caller.begin(at, step, data)
-        except StateError:  # which the work keeps, where it is one of the call
+        except StateError:  # the full path records it, if the call raised it
             return None
         if asked is None:
             return None
@@ -113,12 +113,12 @@ class JournaledEffects:
         return asked
 
     async def _behind(self, log: MachineLog, commit: Awaitable[None], asked: Any) -> Json:
-        """Have a call answered when all that led to it is durable."""
+        """Return the answer of a call after the entries before it are durable."""
         log.committing = True
         try:
             await commit
         except BaseException:
-            asked.close()  # a coroutine that is not awaited
+            asked.close()  # avoids the warning about a coroutine that was never awaited
             raise
         log.committing = False
         self.journal.reached("effect.ready")
@@ -127,7 +127,7 @@ class JournaledEffects:
     def accept_answer(
         self, at: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
-        """Return a copy of an answer, which is kept here if the call was begun here."""
+        """Return a copy of an answer, which is recorded if the call started here."""
         log = log_of(at)
         key, log.calling = log.calling, None
         if key is None:
@@ -147,17 +147,17 @@ class JournaledEffects:
         """Return the error for an exception, recorded if the call began here; raise ours."""
         log = log_of(at)
         key, log.calling = log.calling, None
-        if log.committing:  # the agent was not called yet
+        if log.committing:  # the agent was not called
             raise error
         blamed = self.caller.map_error(at, target, error, account)
         if key is not None:
             self.answers.put(at, log, key, "call", None, blamed)
         return blamed
 
-    # The effects
+    # Effects
 
     def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
-        """Call an agent, once and for all; a task may be answered while no process runs."""
+        """Call an agent once; a task may be answered while no process runs."""
         once = self.answers.once
         match effect:
             case Invocation(target, _, _):
@@ -165,13 +165,13 @@ class JournaledEffects:
                 return once(at, "call", self.inner.call, effect, metered=metered)
             case Handover():
                 return once(at, "call", self._hand_over, effect)
-            case Lookup():  # who was there at first is called later, or fails then
+            case Lookup():  # an agent that was bound at first is called later, or fails then
                 return once(at, "names", self.inner.call, effect)
             case ServiceCall():
                 return once(at, "call", self.inner.call, effect)
 
     async def timer(self, at: Frame, when: float) -> None:
-        """Return when the clock has reached *when*; what was awaited before is not again."""
+        """Return when the clock has reached *when*; a recorded timer returns immediately."""
         await self.answers.once(at, "sleep", self.inner.timer, when)
 
     async def child(self, at: Frame, child: ChildWorkflow) -> Json:
@@ -179,7 +179,7 @@ class JournaledEffects:
         return await self.answers.once(at, "workflow", self.inner.child, child)
 
     async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
-        """Save the execution, once; the checkpoint is durable with what follows it."""
+        """Save the execution, once; the checkpoint is durable with the next commit."""
         made: list[Checkpoint] = []
 
         async def perform(at: Frame) -> Json:
@@ -190,7 +190,7 @@ class JournaledEffects:
         return made[0].data if made else saving.leave(record)
 
     async def yield_(self, at: Frame) -> None:
-        """Record the position of a machine that computes for long."""
+        """Record the position of a machine with a long computation."""
         await self.inner.yield_(at)
         if at.step.work is None:
             log = log_of(at)
@@ -215,7 +215,7 @@ class JournaledEffects:
             joined = await run(at, fan)
 
         await self.answers.once(at, "fork", join)
-        if joined is None:  # it was over before: all children have what they need to end again
+        if joined is None:  # the fork had ended before: the outcomes of all children are recorded
             now = at.now
             log.forks = f"{at.key}[", True
             joined = await run(at, fan)
@@ -224,7 +224,7 @@ class JournaledEffects:
         return joined
 
     async def request(self, at: Frame, question: Question) -> Json:
-        """Ask people, once; the request is durable before it is sent."""
+        """Request a decision, once; the request is durable before it is sent."""
         asked = self.runtime.new_request(at, at.next_effect(), question)
         journal = self.journal
         answer = journal.answers.pop(asked.key, None)
@@ -234,7 +234,7 @@ class JournaledEffects:
         if known is not None:
             known.failed_notices = dict(journal.answers.pop(asked.key + FAILED_NOTICES, ()))
         if answer is None and known is not None:
-            answer = journal.decision(known)  # it may have been given since the journal was read
+            answer = journal.decision(known)  # the decision may be newer than the journal's content
         if answer is not None:
             return await self._decided(at, known or asked, answer)
         log = log_of(at)
@@ -244,7 +244,7 @@ class JournaledEffects:
             journal.put_request(asked)
             journal.reached("request.put")
             await journal.commit(self.answers.shares)
-        else:  # no position is taken: somebody else may answer just now
+        else:  # without a position, because another process may answer now
             asked = known
         before = asked.received
         try:
@@ -268,7 +268,7 @@ class JournaledEffects:
         over = await asking.catch_up(time)
         if over is not None:
             return await asking.ended(over)
-        if self.journal.take_answer(asked.id):  # who has given it did not know what was spent
+        if self.journal.take_answer(asked.id):  # the decision was made without the present spending
             with self.journal.reading():
                 now, decision = answer[1:3]
                 at.now = read_time(now)
@@ -293,10 +293,10 @@ class JournaledEffects:
     def _answers(
         self, target: Target, task: PendingCallback | None
     ) -> CallbackHandler | ActivityService | None:
-        """Return what answers by token; None if the call itself returns the answer.
+        """Return the agent of a task that is answered by token; None if the call itself returns the
+        answer.
 
-        Activities without a binding are answered by workers, and so is a task that an earlier
-        process has handed over.
+        Workers answer activities without a binding, and tasks that an earlier process handed over.
         """
         try:
             agent = self.caller.find(target)
@@ -329,11 +329,11 @@ class JournaledEffects:
 
 
 def journal_effects(inner: LocalEffects, journal: Journal, frame: Frame) -> JournaledEffects:
-    """Attach a journal: return effects that perform each effect once.
+    """Attach a journal: return effects that are performed once.
 
     Args:
         inner: Performs the effects.
-        journal: Where the execution is kept.
+        journal: Journal of the execution.
         frame: Its top machine.
     """
     record_terms(journal, frame.execution)

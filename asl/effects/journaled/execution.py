@@ -49,19 +49,19 @@ from asl.effects.prices import FixedPrices
 __all__ = ["JournaledExecution", "record_terms"]
 
 SHOWN = 0.05
-"""Seconds in which what agents say is gathered before it is shown."""
+"""Seconds for which streamed text is collected before it is published."""
 LOOK = 0.5
-"""Seconds between two looks at whether the execution is to be cancelled."""
+"""Seconds between two checks for a cancellation."""
 
 
 class JournaledExecution:
-    """Persists an execution in its journal (protocol `ExecutionKeeping`)."""
+    """Records an execution in its journal (protocol `ExecutionPersistence`)."""
 
     _looking: TimerHandle | None = None
     _showing: TimerHandle | None = None
 
     def __init__(self, answers: JournaledResults, effects: LocalEffects, frame: Frame) -> None:
-        """Keep the execution of its top machine, and go on from what is there."""
+        """Attach the journal and restore the top machine."""
         self.answers = answers
         journal = self.journal = answers.journal
         self.effects, self.runtime = effects, answers.runtime
@@ -83,11 +83,11 @@ class JournaledExecution:
             self._recover(frame, log_of(frame))
 
     def enter_event_loop(self) -> None:
-        """Look under the event loop that is running now for a cancellation."""
+        """Start checking for a cancellation on the running event loop."""
         self._look_later()
 
     def _look_later(self) -> None:
-        """Look for a cancellation now and then, to end what is under way."""
+        """Check for a cancellation periodically, to end running work."""
         if self.journal.watched is None or not isinstance(self.runtime.clock, WallClock):
             return
         from asyncio import current_task, get_running_loop
@@ -105,15 +105,15 @@ class JournaledExecution:
         self.runtime.holds = True
 
     def close(self) -> None:
-        """End the looks for a cancellation."""
+        """Stop checking for a cancellation."""
         for timer in (self._looking, self._showing):
             if timer is not None:
                 timer.cancel()
 
     def restore_ledger(self, ledger: Ledger) -> None:
-        """Bring a new ledger to where that of an earlier process was."""
+        """Restore the ledger of an earlier process."""
         ledger.keeps = True
-        if self.top.usage == NO_USAGE:  # it begins anew: nothing is spent, all may be
+        if self.top.usage == NO_USAGE:  # a new start: the whole budget is available
             most = ledger.workflow.most.get("MaxCost")
             self.top.show_usage(UsageTotals(max_cost=None if most is None else Decimal(most)))
         spending = self.journal.spending
@@ -130,7 +130,7 @@ class JournaledExecution:
             log.records = position["records"]
             log.began = True
             frame.show_usage(read_usage(position["usage"]))
-        elif log.began:  # of the top machine: before its first answer nothing was spent
+        elif log.began:  # the top machine had spent nothing before its first answer
             frame.show_usage(UsageTotals())
         else:
             found = self.journal.answers.pop(log.path + BEGAN, None)
@@ -141,11 +141,11 @@ class JournaledExecution:
                 frame.show_usage(read_usage(usage))
                 log.began = True
             life = self.journal.redrive_counts.get(log.path)
-            if life is not None:  # it is over: its expressions give what they gave then
+            if life is not None:  # an ended child: its expressions have their former values
                 frame.execution = frame.execution.with_redrives(*life)
 
     async def machine(self, frame: Frame) -> Json:
-        """Run a child machine, or give what came of it before."""
+        """Run a child machine, or return its recorded outcome."""
         assert frame.parent is not None
         within, owes = frame.parent.log.forks
         log = frame.log = MachineLog(f"{within}{frame.index}]", owes)
@@ -164,7 +164,9 @@ class JournaledExecution:
                 self.answers.put(frame, log, log.path, "child", None, error)
                 self.journal.reached("child.done")
             raise
-        except BaseException as stop:  # whatever ends the child is kept as its end, and flies on
+        except (
+            BaseException
+        ) as stop:  # any exception is recorded as the child's end, and propagates
             if self.runtime.ends(stop):  # otherwise it is resumed from the journal
                 self._cut(frame, log, failed=False)
             raise
@@ -176,7 +178,7 @@ class JournaledExecution:
         return value
 
     def _cut(self, frame: Frame, log: MachineLog, *, failed: bool) -> bool:
-        """Record the position of a child that is cut off; return whether there is one."""
+        """Record the position of an interrupted child; return whether there is one."""
         if not (log.began or log.records):
             return False
         position, kept = self._standing(frame, log, failed)
@@ -211,7 +213,7 @@ class JournaledExecution:
         self._write(log, record)
 
     def _emit_of_child(self, record: Record) -> None:
-        """Take a record of a child execution: only the events that follow from it are written."""
+        """Take a record of a child execution; only the events that follow from it are written."""
         log = log_of(record[2])
         if record[0] is not ADVANCED:
             self._remember(log, record)
@@ -231,7 +233,7 @@ class JournaledExecution:
                 aside["advanced"] = aside.get("advanced", 0) + 1
 
     def _write(self, log: MachineLog, record: Record) -> None:
-        """Write a record unless it is there, and hand it on to the history."""
+        """Write a record unless it is written already, and pass it to the history."""
         number, log.records = log.records, log.records + 1
         if self.answers.fresh or number >= self.journal.recorded.get(log.path, 0):
             if self.paused:
@@ -253,7 +255,7 @@ class JournaledExecution:
                     log.write(self.journal, record)
 
     def _show(self, chunk: Record) -> None:
-        """Show what an agent says while it does; the history has it with the whole answer."""
+        """Publish streamed text of an agent; the history has it with the complete answer."""
         _, time, frame, visit, step, _, details = chunk
         if step.redact is not None:
             return
@@ -270,37 +272,37 @@ class JournaledExecution:
         self.journal.commit_soon()
 
     def _is_outcome(self, log: MachineLog, exited: Record) -> bool:
-        """Whether the end of a state is that of a child, and says all that is kept of it."""
+        """Return whether the end of a state is also the recorded outcome of a child."""
         ends = exited[-1] is None and log.path != ""
         return ends and not self.answers.has_spent(exited[2].execution)
 
     def is_paused(self) -> bool:
-        """Whether the history says already that the execution is paused."""
+        """Return whether the history has recorded the current pause."""
         return self.paused
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep a new checkpoint."""
+        """Record a new checkpoint."""
         self.journal.put_checkpoint(checkpoint)
 
     def abandon_children(self, at: Frame, now: float) -> None:
-        """Give up what the children of a fork that has failed have asked and started."""
+        """Close the requests and executions of the children of a failed fork."""
         self.journal.cut_off(f"{at.key}[", now)
 
     def keep_spending(self) -> None:
-        """Keep what the execution has spent."""
+        """Record the spending of the execution."""
         self.answers.keep_spending()
 
 
 def _earlier(journal: Journal, execution: Execution, flat: list[Any]) -> list[Any]:
-    """Return the records that were there before this process, as a flat history."""
+    """Return the records from before this process, as a flat history."""
     reader = RecordReader(execution, each_record(flat), journal.program)
     return [item for record in journal.records_of(reader) for item in record]
 
 
 PRICES = "!prices"
-"""The key under which the prices of an execution are recorded."""
+"""Key of the recorded prices."""
 RIGHTS = "!rights"
-"""The key under which the tool policies are kept that bind an execution from outside."""
+"""Key of the recorded tool policies of the parent execution."""
 
 
 def record_terms(journal: Journal, execution: Execution) -> None:
@@ -322,7 +324,7 @@ def _keep_rights(journal: Journal, execution: Execution) -> None:
 
 
 def _keep_prices(journal: Journal, execution: Execution) -> None:
-    """Record the prices of the execution, or find those with which it began."""
+    """Record the prices of the execution, or restore them."""
     recorded = journal.answers.pop(PRICES, None)
     if recorded is None:
         recorded = {

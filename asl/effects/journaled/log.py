@@ -1,4 +1,4 @@
-"""What the journal already has of one machine, so that records can refer to it."""
+"""The journal's state of one machine, so that records can refer to earlier entries."""
 
 from __future__ import annotations
 
@@ -15,64 +15,65 @@ from asl.states.effects import Record
 __all__ = ["MIN_WEIGHT", "MachineLog", "log_of"]
 
 MIN_WEIGHT = 4096
-"""Bytes of answers up to which no position is taken: replaying them is cheap."""
+"""Bytes of answers up to which no position is recorded, because replaying them is cheap."""
 LONG = 32
-"""Characters from which on a text is not repeated in the records behind it."""
+"""Length from which on a text is not repeated in later records."""
 
 
 class MachineLog:
     """The journal's state of one machine."""
 
-    # What is so of nearly every machine needs no assignment when it begins.
+    # Class attributes hold the usual values, so that a new machine needs no assignments.
 
     forks = "", True
-    """What the paths of the machines begin with that it forks now, and whether these owe
-    anything from the start: where only so many may be in flight."""
+    """Prefix of the paths of the machines that it is forking, and whether these have pending
+    entries from the start (with limited concurrency)."""
     records = 0
-    """How many records the machine has emitted."""
+    """Number of records that the machine has emitted."""
     stretch = 0
-    """The number of the record with which the present visit began."""
+    """Number of the record with which the current visit began."""
     weight = 0
-    """The size of the answers since the last position, with all that the children have kept."""
+    """Size of the answers since the last position, including those of children."""
     begins = False
     """Whether the next record was written with the last one."""
     over = False
     """Whether the last record of the machine was written."""
     last: tuple[Record | None, Sequence[int]] = None, ()
-    """The last record that was written, and the identities of the containers in it."""
+    """The last written record, and the identities of its containers."""
     latest: tuple[int, int] | None = None
-    """Refers to the last answer."""
+    """Identity of the last answer."""
     given: Json = None
-    """The value of that answer, if it is worth to refer to it."""
+    """Value of that answer, if it is large enough for a reference."""
     calling: str | None = None
-    """The key of a direct call that is under way."""
+    """Key of a running direct call."""
     committing = False
-    """Whether that call waits for what led to it to be durable."""
+    """Whether that call waits for the commit of earlier entries."""
     aside: dict[str, Any] | None = None
-    """What an effect under way has recorded besides its answer: `notes`, `used`,
-    `progress`, unshown text, how many records say that it was `advanced`, and when it `began`."""
+    """Data that the current effect has recorded besides its answer: `notes`, `used`, `progress`,
+    unshown text, the number of `advanced` records, and its start (`began`)."""
     attempt: tuple[int, int, float] | None = None
-    """The visit and the retries of the last call that may be made again, and when it began."""
+    """Visit and retries of the last call that may be repeated, and its start."""
     noted: Sequence[Record] = ()
-    """The notes of an effect under way. They are written with its answer: should there be
-    none, the effect is performed again, perhaps with other events."""
+    """Events of the current effect. They are written with its answer; without an answer the effect
+    is performed again, possibly with other events."""
 
     def __init__(self, path: str, owes: bool = True) -> None:
         self.path = path
         self.owes = owes
-        """Whether anything must be durable before the machine acts again: an answer of its own, or
-        that it began."""
+        """Whether entries must be durable before the machine acts again: its answers, or its
+        start."""
         self.began = not path
-        """Whether it is known when the machine began; of the top one the execution knows."""
+        """Whether the start of the machine is recorded; that of the top machine is the
+        execution's."""
         self.least = MIN_WEIGHT
-        """How much they must weigh before it is worth to see whether a position is smaller."""
+        """Minimum weight of answers at which a position is compared with them."""
 
     def note_position(self) -> None:
-        """Note that a position was recorded."""
+        """Reset the counts after a recorded position."""
         self.weight, self.least = 0, MIN_WEIGHT
 
     def note_answer(self, latest: tuple[int, int] | None, value: Json) -> None:
-        """Know of the last answer, so that the records behind it may refer to its value."""
+        """Set the last answer, so that later records may refer to its value."""
         self.latest, self.owes = latest, True
         of = type(value)
         worth = of is dict or of is list or (of is str and len(value) > LONG)
@@ -80,7 +81,7 @@ class MachineLog:
 
     def write(self, journal: Journal, record: Record) -> None:
         """Write a record that refers to earlier entries."""
-        if self.begins:  # with the record before
+        if self.begins:  # written with the previous record
             self.begins = False
             return
         written = self._written(journal, record)
@@ -88,7 +89,7 @@ class MachineLog:
         journal.put_record(self.path, written)
 
     def write_last(self, journal: Journal, record: Record) -> int:
-        """Put the record of the end of a child, which has its result; return its size."""
+        """Write the final record of a child, with its result, and return its size."""
         self.over = True
         return journal.put_last_record(self.path, self._written(journal, record, whole=True))
 
@@ -102,14 +103,14 @@ class MachineLog:
         return written
 
     def write_notes(self, journal: Journal) -> None:
-        """Put the notes of the effect under way."""
+        """Write the events of the current effect."""
         notes, self.noted = self.noted, ()
         for record in notes:
             self.write(journal, record)
 
 
 def log_of(frame: Frame) -> MachineLog:
-    """Return what is remembered of the machine of a frame."""
+    """Return the journal state of a machine."""
     log: MachineLog | None = frame.log
     if log is None:
         log = frame.log = MachineLog(frame.path)

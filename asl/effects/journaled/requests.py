@@ -16,11 +16,11 @@ from asl.states.approval_request import ApprovalRequest
 __all__ = ["FAILED_NOTICES", "JournaledRequests"]
 
 FAILED_NOTICES = "!"
-"""Ends the key of a request under which it is kept which notices could not be sent."""
+"""Suffix of a request's key under which failed notices are recorded."""
 
 
 class JournaledRequests:
-    """Keeps the requests of an execution in its journal (protocol `RequestKeeping`)."""
+    """Records the requests of an execution in its journal (protocol `RequestPersistence`)."""
 
     def __init__(self, answers: JournaledResults) -> None:
         self.answers = answers
@@ -28,13 +28,13 @@ class JournaledRequests:
         self.runtime = answers.runtime
 
     def record_notices(self, asked: ApprovalRequest) -> None:
-        """Keep which notices were sent: what the history says of them depends on it."""
+        """Record the notices that were sent, because events of the history depend on them."""
         if asked.notices_sent in asked.failed_notices:
             self.journal.put_answer(asked.key + FAILED_NOTICES, list(asked.failed_notices.items()))
         self.journal.put_request(asked)
 
     def recorded_decision(self, asked: ApprovalRequest) -> Json:
-        """Take up the decision on a request that another process has recorded, None without one."""
+        """Return the decision recorded by another process and mark it as used; None without one."""
         decided = self.journal.decision(asked)
         if decided is not None:
             self.journal.take_answer(asked.id)
@@ -47,7 +47,7 @@ class JournaledRequests:
         ask: Callable[[ApprovalRequest], Awaitable[Json]],
         new: Callable[[], ApprovalRequest],
     ) -> Json:
-        """Return the decision on a request about the whole execution, asked for once."""
+        """Return the decision on a request of the whole execution, requested once."""
         journal = self.journal
         answer, known = journal.answers.pop(key, None), journal.requests.pop(key, None)
         asked = known or new()
@@ -66,7 +66,7 @@ class JournaledRequests:
             journal.put_request(asked)
 
     def is_replaced(self, known: ApprovalRequest, asked: ApprovalRequest) -> bool:
-        """Whether a redrive has changed what is asked; then no answer to the former counts."""
+        """Return whether a redrive has changed the request, which makes earlier answers invalid."""
         if not self.execution.redrives or known.content_digest == asked.content_digest:
             return False
         self.journal.drop_request(known)
@@ -75,7 +75,7 @@ class JournaledRequests:
     async def awaits_consent(
         self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> bool:
-        """Whether the turn of this key was paused, and people have not decided since."""
+        """Return whether a turn was paused and has no decision since."""
         waiting: dict[str, list[ApprovalRequest]] = {}
         for name, asked in self.journal.requests.items():
             use = name.rpartition(".")[0]
@@ -101,14 +101,14 @@ class JournaledRequests:
         return asked.key in answers or self.journal.decision(asked) is not None
 
     async def _is_over(self, asking: ConsentProcess) -> bool:
-        """Whether the time for a decision is over; what is due until then happens."""
+        """Apply the due notices; return whether the time for a decision is over."""
         await asking.begin()
         return await asking.catch_up(self.runtime.now()) is not None
 
     async def consent(
         self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
-        """Ask people for consent to a tool call, once; the request is durable beforehand."""
+        """Request consent to a tool call, once; the request is durable before it is sent."""
         journal, key = self.journal, asked.key
         known, answer = journal.requests.get(key), journal.answers.get(key)
         if known is not None and self.is_replaced(known, asked):
@@ -139,5 +139,5 @@ class JournaledRequests:
             journal.put_request(asked, asked.received is not before)
 
     def withdraw(self, within: str, now: float) -> None:
-        """Close the requests whose keys begin so: nothing depends on them any more."""
+        """Close the requests whose keys begin with *within*, because nothing depends on them."""
         self.journal.cut_off(within, now)

@@ -1,12 +1,12 @@
 """The results of effects in a journal: each effect is performed once.
 
-An effect first makes durable all that was put before it (the position of its machine, earlier
-answers, records of the history), then acts. Its own answer is durable by the end of the turn of the
-event loop, at the latest before the next effect of its machine. What led to the first effect of a
-child was durable when the fork began, so it acts immediately; where only so many children may be in
-flight, it waits for the answers of those before it. A machine that shares no transaction
-makes one itself when it is about to act. At recovery each machine runs again from its
-position; effects that have an answer give it instead of acting.
+An effect first commits all entries before it (the position of its machine, earlier answers, records
+of the history), then acts. Its own answer is durable by the end of the turn of the event loop, at
+the latest before the next effect of its machine. The entries before the first effect of a child
+were committed when the fork began, so it acts immediately; with limited concurrency it waits for
+the answers of earlier children. A machine without concurrent ones commits its entries itself when
+it is about to act. At recovery each machine runs again from its position; effects with an answer
+return it instead of acting.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ FAIL_POINTS = (
     "request.put",
     "child.done",
 )
-"""The instants of a step at which a process may die; see `Journal.reached`."""
+"""Points of a step at which tests kill the process; see `Journal.reached`."""
 
 MUCH = 256 * 1024
-"""Bytes that are put from which on they are made durable, and others run, before anybody acts."""
+"""Bytes of entries from which on they are committed, and others run, before the next effect."""
 PATIENCE = 16
-"""Transactions of a machine by itself until all else on the event loop may run."""
+"""Commits of a single machine until it yields to the event loop."""
 BEGAN = "!"
-"""Ends the key under which the beginning of a machine is kept that has no history."""
+"""Suffix of the key of a machine's start, for a machine without a history."""
 
 
 class JournalMismatch(AslError):
@@ -61,16 +61,17 @@ class JournaledResults:
     """Performs effects once, and records the results of effects and child machines.
 
     Args:
-        journal: Where they are kept.
-        execution: The whole, which counts what the children of distributed Maps spend, too.
+        journal: The journal.
+        execution: The whole execution, which also counts the spending of children of distributed
+            Maps.
         caller: Calls the agents of the execution.
     """
 
     unshared = PATIENCE
-    """Transactions made for this execution alone since others could run; at first they may, for
-    those that begin together are to share theirs."""
+    """Commits for this execution alone since it last yielded; initially at the limit, so that
+    executions that start together share commits."""
     kept = 0
-    """The size of all answers and positions of the execution so far."""
+    """Size of all answers and positions of the execution so far."""
 
     def __init__(self, journal: Journal, execution: Execution, caller: Caller) -> None:
         self.journal = journal
@@ -78,7 +79,7 @@ class JournaledResults:
         self.caller = caller
         self.runtime = caller.runtime
         self.fresh = not (journal.positions or journal.answers or journal.recorded)
-        """Whether there was nothing in the journal."""
+        """Whether the journal was empty."""
 
     async def once(
         self,
@@ -90,7 +91,11 @@ class JournaledResults:
     ) -> Json:
         """Perform an effect of the machine *at*, or return its recorded result.
 
-        What is *metered* is durable when it is admitted.
+        Args:
+            at: The machine.
+            kind: Kind of the effect.
+            perform: Performs it.
+            metered: Whether the budget gate commits at its admission.
         """
         log, journal = log_of(at), self.journal
         key = at.next_effect(log.path)
@@ -98,7 +103,7 @@ class JournaledResults:
             answer = journal.answers.pop(key, None)
             if answer is not None:
                 return self.given(kind, key, answer, at)
-            self.runtime.raise_if_expired()  # what led here may lie far back
+            self.runtime.raise_if_expired()  # the entries before it may be much older
         self.prepare(at, log)
         if not metered:
             if not self.shares:
@@ -119,7 +124,7 @@ class JournaledResults:
             self.put(at, log, key, kind, None, error)
             raise
         except Suspension:
-            if metered:  # its reservation has ended with it
+            if metered:  # its reservation has ended
                 self.keep_spending()
             raise
         journal.reached("effect.done")
@@ -128,7 +133,7 @@ class JournaledResults:
 
     @property
     def shares(self) -> bool:
-        """Whether others may put something into the next transaction, which then is worth a wait.
+        """Return whether others may write in the next transaction, so that waiting for it pays.
 
         A single machine commits its entries when it is about to act.
         """
@@ -143,7 +148,7 @@ class JournaledResults:
         return not log.owes and self.journal.uncommitted_bytes <= MUCH
 
     async def _let_others_run(self) -> None:
-        """Give way now and then: a machine by itself waits for nothing that lets others run."""
+        """Yield periodically, because a single machine never waits otherwise."""
         self.unshared += 1
         if self.unshared > PATIENCE:
             self.unshared = 0
@@ -151,7 +156,7 @@ class JournaledResults:
                 await self.runtime.pause(0)
 
     def prepare(self, at: Frame, log: MachineLog) -> None:
-        """Put what led to an effect."""
+        """Write the entries that precede an effect."""
         if log.weight > log.least and at.ordinal == 0:
             size = measure(at.data, log.weight) + measure(at.variables, log.weight)
             if size <= log.weight:
@@ -160,7 +165,7 @@ class JournaledResults:
                 log.least = 2 * log.weight
         if not log.began:
             log.began = True
-            if at.execution is not self.execution:  # which leaves no history
+            if at.execution is not self.execution:  # which has no history
                 self.journal.put_answer(log.path + BEGAN, [at.now, write_usage(at.usage)])
         at.show_usage(None)
 
@@ -176,7 +181,7 @@ class JournaledResults:
     def put(
         self, at: Frame, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
     ) -> None:
-        """Keep the answer of an effect, or the outcome of a child, and what was spent by then."""
+        """Record the answer of an effect, or the outcome of a child, with the spending so far."""
         if log.noted:
             log.write_notes(self.journal)
         answer = [kind, at.now, value, None if error is None else write_error(error)]
@@ -197,7 +202,12 @@ class JournaledResults:
             journal.commit_soon()
 
     def given(self, kind: str, key: str, answer: Json, at: Frame) -> Json:
-        """Return or raise what is in the journal."""
+        """Return a recorded answer.
+
+        Raises:
+            StateError: The effect failed.
+            JournalMismatch: The journal has the answer of another effect.
+        """
         with self.journal.reading():
             of, now, value, error, *more = answer
             if of != kind:
@@ -207,7 +217,7 @@ class JournaledResults:
             at.show_usage(read_usage(more[0]) if more else UsageTotals())
             notes = self._restore_aside(at, more[1]) if len(more) > 1 else []
             now = read_time(now)
-            size = measure(["answer", key, answer], 2**62)  # as when it was put
+            size = measure(["answer", key, answer], 2**62)  # as at the time of recording
             failure = None if error is None else read_error(error)
         for time, event, details in notes:
             at.now = time
@@ -236,10 +246,10 @@ class JournaledResults:
         return [(read_time(time), event, {**details}) for time, event, details in notes]
 
     def has_spent(self, execution: Execution) -> bool:
-        """Whether an answer has to say what was spent by then."""
+        """Return whether an answer has to include the spending so far."""
         usage = execution.usage
         return bool(usage.tokens or usage.cost) or self.execution.ledger is not None
 
     def keep_spending(self) -> None:
-        """Keep what the execution has spent."""
+        """Record the spending of the execution."""
         self.journal.put_spending(write_spending(self.execution))

@@ -1,1 +1,1 @@
-"""The calls of tools that agents make: what they may use, and what that may reach."""
+"""Tool calls of agents: which tools they may use, and what these may reach."""

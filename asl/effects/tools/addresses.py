@@ -1,4 +1,4 @@
-"""Names and addresses of hosts: how they are compared, and which address is reached."""
+"""Names and addresses of hosts: comparison, and the address that is reached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 EMBEDDING: Final = tuple(
     map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96"))
 )
-"""The networks of IPv6 whose last 32 bits are the address of IPv4 that is reached, as in NAT64."""
+"""IPv6 networks whose last 32 bits are the IPv4 address that is reached, as in NAT64."""
 NUMBERS: Final = re.compile(r"[0-9][0-9a-fx.]*")
 """An IPv4 address as the C library reads it: `127.1`, `0x7f000001`, `2130706433`."""
 
@@ -67,7 +67,7 @@ def normalize_host(host: str) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Return whether a host is an IP address and no name."""
+    """Return whether a host is an IP address rather than a name."""
     try:
         _read(host)
     except ValueError:
@@ -76,7 +76,11 @@ def is_address(host: str) -> bool:
 
 
 def _read(host: str) -> IPv4Address | IPv6Address:
-    """Return the address that a host is written as; raises ValueError for a name."""
+    """Return the address in a host.
+
+    Raises:
+        ValueError: The host is a name.
+    """
     if NUMBERS.fullmatch(host):
         try:
             return IPv4Address(socket.inet_aton(host))
@@ -86,7 +90,7 @@ def _read(host: str) -> IPv4Address | IPv6Address:
 
 
 def reached_address(address: str) -> IPv4Address | IPv6Address:
-    """Return the address that a connection reaches: an IPv6 address may embed one of IPv4."""
+    """Return the address that a connection reaches: an IPv6 address may embed an IPv4 one."""
     found = _read(address)
     if isinstance(found, IPv6Address):
         if int(found) > 1 and any(found in network for network in EMBEDDING):

@@ -1,4 +1,4 @@
-"""The hosts and files that the arguments of a tool call name."""
+"""Scan of the arguments of a tool call for hosts and files."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ __all__ = ["MAX_PATH", "hosts_in", "is_path", "texts_in"]
 URL: Final = re.compile(
     r"(?<![A-Za-z0-9+.-])[0-9+.-]*+([A-Za-z][A-Za-z0-9+.-]*+:[/\\]{2}[^\s\"'<>]*)"
 )
-"""A URL anywhere in a text, its scheme looked for once in each word."""
+"""A URL anywhere in a text; its scheme is searched once per word."""
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:[/\\]{2}")
 WHOLE: Final = re.compile(
     r"(?:(?:https?|wss?|ftp):[/\\]*+|[a-z][a-z0-9+.-]*+:[/\\]{2})(?:[^/\\?#]*@)?([^/\\?#\s]+)",
     re.IGNORECASE,
 )
-"""How a text begins that is a URL to its end, in which a user's name may have blanks."""
+"""Beginning of a text that is a URL to its end, whose user name may contain blanks."""
 DROPPED: Final = re.compile(r"[\t\r\n]|\A[\0- ]+")
-"""What readers of URLs take out of them before anything else."""
+"""Characters that parsers of URLs remove first."""
 HOSTS: Final = frozenset({"host", "hostname", "domain", "server", "ip"})
-"""The arguments that name a host."""
+"""Names of arguments with a host."""
 URLS: Final = frozenset({"url", "uri", "urls", "uris", "link", "href", "endpoint", "website"})
-"""The arguments that are a URL, maybe without its scheme."""
+"""Names of arguments with a URL, possibly without a scheme."""
 PATHS: Final = frozenset(
     {"files", "filenames", "paths", "source", "destination", "src", "dst", "cwd"}
 )
 FILE: Final = frozenset({"path", "file", "filename", "filepath", "dir", "directory", "folder"})
-"""The arguments that name a file; these also at the end of a longer name: `output_path`."""
+"""Names of arguments with a file, also as the end of a longer name: `output_path`."""
 PATH: Final = re.compile(r"[/~]|\.{1,2}(?:[/\\]|$)|[A-Za-z]:[\\/]|file:|\\\\")
-"""How a text begins that is a path, whatever its argument is called."""
+"""Beginning of a text that is a path, regardless of its argument."""
 MAX_PATH: Final = 4096
 
 
@@ -53,10 +53,10 @@ def texts_in(value: Json, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def hosts_in(key: str, text: str) -> Iterator[str]:
-    """Yield the hosts that a text names."""
+    """Yield the hosts in a text."""
     for found in URL.findall(text):
         yield _host_of(found)
-        yield _host_of(found.replace("\\", "%5C"))  # to some it is a character of a name
+        yield _host_of(found.replace("\\", "%5C"))  # some parsers take it as part of a name
     if whole := WHOLE.match(DROPPED.sub("", text.rstrip())):
         yield _host_of(f"//{whole[1]}")
     last = key.lower().replace("-", "_").rpartition("_")[2]
@@ -65,7 +65,7 @@ def hosts_in(key: str, text: str) -> Iterator[str]:
 
 
 def _host_of(url: str) -> str:
-    """Return the host of a URL; one that readers could understand differently has none."""
+    """Return the host of a URL, empty if parsers could read it differently."""
     if "\\" in url or any(ord(each) <= 32 or ord(each) == 127 for each in url):
         return url
     try:

@@ -1,6 +1,6 @@
-"""Functions as tools: what they connect to and open is checked while they run.
+"""Bounds of functions as tools: their connections and files are checked while they run.
 
-An audit hook of Python hears it before it happens.
+An audit hook of Python receives each action before it happens.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ FILES: Final = {
     "os.symlink": 2, "os.rmdir": 1, "os.mkdir": 1, "os.truncate": 1, "os.chmod": 1, "os.chown": 1,
     "os.utime": 1, "os.chdir": 1, "sqlite3.connect": 1,
 }  # fmt: skip
-"""The events that name files, and how many."""
+"""Events that name files, and the number of files."""
 WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 LOW_LEVEL: Final = ("start_new_thread", "start_new", "start_joinable_thread")
-"""The functions of `_thread` that start a thread."""
+"""Functions of `_thread` that start a thread."""
 HARMLESS: Final = ("/dev/null", "/dev/urandom", "/dev/random")
 
 
 @contextmanager
 def enforce_bounds(bounds: CallBounds) -> Iterator[None]:
-    """Hold what Python code does in this context, and in threads that it starts, to bounds.
+    """Apply bounds to Python code in this context and in threads that it starts.
 
-    Code that means harm can get around this: a function is trusted, its arguments are not.
+    This is no protection against malicious code: a function is trusted, its arguments are not.
     """
     global _watches
     if not _watches:
@@ -63,11 +63,11 @@ def enforce_bounds(bounds: CallBounds) -> Iterator[None]:
 
 
 def _heard(event: str, arguments: tuple[Any, ...]) -> None:
-    """Hear what the interpreter is about to do."""
+    """Check an action that the interpreter is about to take."""
     bounds = _WATCHED.get()
     if bounds is None:
         return
-    token = _WATCHED.set(None)  # what is done to find out is not held to anything
+    token = _WATCHED.set(None)  # the check itself is not bounded
     try:
         if event in PROCESSES:
             raise bounds.refused("a function within bounds starts no programs")
@@ -79,15 +79,15 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
             _opened(bounds, event, arguments)
     except RaisedError as refusal:
         bounds.refusal = refusal
-        raise PermissionError(refusal.cause) from None  # which Python code is prepared for
+        raise PermissionError(refusal.cause) from None  # Python code expects this exception
     finally:
         _WATCHED.reset(token)
 
 
 def _watch_threads() -> None:
-    """Hold threads that a function within bounds starts, and what it hands to pools, to them.
+    """Apply the bounds of a function to threads that it starts and to its tasks in thread pools.
 
-    The threads of a pool outlive the call, so what is handed over is held and not the thread.
+    The threads of a pool outlive the call, so the bounds belong to the task.
     """
     start: Any = Thread.start
     submit: Any = ThreadPoolExecutor.submit
@@ -111,7 +111,7 @@ def _watch_threads() -> None:
 
 
 def _start_held(start: Callable[..., Any], function: Any, /, *arguments: Any, **named: Any) -> Any:
-    """Start a thread without `threading` within the bounds of the one that starts it."""
+    """Start a thread without `threading` within the bounds of its starter."""
     bounds = _WATCHED.get()
     held = function if bounds is None else partial(_held, bounds, function)
     return start(held, *arguments, **named)
@@ -121,7 +121,7 @@ def _watch_processes() -> None:
     """Refuse processes that are started without an audit event, as `multiprocessing` does."""
     try:
         posix: Any = import_module("_posixsubprocess")
-    except ImportError:  # a system where every start of a process is heard
+    except ImportError:  # on this system every start of a process has an audit event
         return
     fork = posix.fork_exec
 
@@ -136,7 +136,7 @@ def _watch_processes() -> None:
 def _held(
     bounds: CallBounds | None, function: Callable[..., Any], /, *arguments: Any, **named: Any
 ) -> Any:
-    """Call a function in another thread within the bounds of the one that has asked for it."""
+    """Call a function in another thread within the bounds of its caller."""
     token = _WATCHED.set(bounds)
     try:
         return function(*arguments, **named)
@@ -150,14 +150,14 @@ def _opened(bounds: CallBounds, event: str, arguments: tuple[Any, ...]) -> None:
     )
     for path in arguments[: FILES[event]]:
         if not isinstance(path, str | bytes | os.PathLike):
-            continue  # a file that is open already
+            continue  # an open file
         text = os.path.abspath(os.fsdecode(path))
         if not (reading and _belongs_to_python(text)):
             bounds.path(text, reading=reading)
 
 
 def _belongs_to_python(path: str) -> bool:
-    """Whether Python itself reads this to import modules and the like."""
+    """Return whether Python itself reads a file, for imports and the like."""
     if path in HARMLESS or path.endswith((".py", ".pyc", ".so", ".pyd")):
         return path in HARMLESS or path.startswith((*filter(None, sys.path), *code_folders()))
     return path in sys.path or path.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep))

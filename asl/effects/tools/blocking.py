@@ -1,4 +1,4 @@
-"""The tools of a plain function, which waits for each of them in its thread."""
+"""The tools of a plain function, which blocks in its thread for each call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["BlockingTools", "ThreadRequests"]
 
 
 class ThreadRequests:
-    """What threads have asked for during a call of an agent, and not got yet."""
+    """Unfinished requests of threads during a call of an agent."""
 
     def __init__(self) -> None:
         self.over = False
@@ -25,19 +25,19 @@ class ThreadRequests:
         self.tasks: set[Future[Any]] = set()
 
     def end(self) -> None:
-        """Give up what is still under way."""
+        """Cancel the unfinished requests."""
         self.over = True
         for task in list(self.tasks):
             task.cancel()
 
 
 class BlockingTools:
-    """The tools of a plain function: each method returns when it is done.
+    """The tools of a plain function; each method blocks until it is done.
 
     Args:
         tools: The tools.
-        asked: What threads have asked for.
-        runtime: What the execution runs on.
+        asked: Requests of threads.
+        runtime: Runtime context of the execution.
     """
 
     def __init__(self, tools: CallTools, asked: ThreadRequests, runtime: RuntimeContext) -> None:
@@ -47,7 +47,11 @@ class BlockingTools:
         self._threaded = runtime.in_event_loop
 
     def call(self, name: str, arguments: Json = None) -> Json:
-        """Use a tool of the run by its name; raises RaisedError, whatever goes wrong."""
+        """Use a tool of the run by its name.
+
+        Raises:
+            RaisedError: The tool fails or may not be used.
+        """
         if self._asked.over:
             raise call_ended(name)
         return self._done(self._tools.call(name, arguments))
@@ -67,7 +71,7 @@ class BlockingTools:
 
         asked = run_coroutine_threadsafe(work, self._runtime.loop)
         self._asked.tasks.add(asked)
-        if self._asked.over:  # since it was asked
+        if self._asked.over:  # it has ended meanwhile
             asked.cancel()
         try:
             return asked.result()

@@ -1,8 +1,8 @@
-"""What a tool may reach while it answers a call: hosts and files (8.9).
+"""Bounds of a tool call: the hosts and files that it may reach (8.9).
 
-What the arguments name is checked before the call. A host is checked by its name and by the address
-that is connected to: the connecting code resolves the address here, and connects to no other.
-Functions, which connect and open files by themselves, are watched while they run
+Hosts and files in the arguments are checked before the call. A host is checked by its name and by
+the address: the connecting code resolves the address here, and connects to no other. Functions,
+which connect and open files themselves, are checked while they run
 (`asl.effects.tools.audit_hook`).
 """
 
@@ -32,7 +32,9 @@ __all__ = ["CallBounds"]
 
 
 class CallBounds:
-    """The bounds of one call, from all policies around it (protocol `asl.engine.tools.Bounds`)."""
+    """The bounds of one call, from all policies around it (protocol
+    `asl.engine.agent.ToolBounds`).
+    """
 
     def __init__(
         self,
@@ -49,15 +51,19 @@ class CallBounds:
         self.refusal: RaisedError | None = None
         """The latest refusal of a function's action."""
         self.named: list[str] = []
-        """The hosts that the call names, or that were looked up by it."""
+        """Hosts that the call names or has looked up."""
 
     def __bool__(self) -> bool:
         return bool(self.hosts or self.files)
 
-    # What the arguments say
+    # Arguments
 
     def check(self, arguments: Json) -> None:
-        """Raise RaisedError("States.Permissions") for arguments with a forbidden target."""
+        """Check the arguments of a call.
+
+        Raises:
+            RaisedError: States.Permissions; an argument has a forbidden target.
+        """
         for key, text in texts_in(arguments):
             if self.hosts:
                 for host in hosts_in(key, text):
@@ -69,7 +75,11 @@ class CallBounds:
     # Hosts
 
     def name(self, host: str) -> None:
-        """Raise RaisedError("States.Permissions") unless a host may be reached, by its name."""
+        """Check a host by its name.
+
+        Raises:
+            RaisedError: States.Permissions; it may not be reached.
+        """
         name = normalize_host(host)
         for reach in self.hosts:
             if matches_host(name, reach.denied):
@@ -78,7 +88,11 @@ class CallBounds:
                 raise self.refused(f"the host {host!r} is not allowed")
 
     def admit(self, host: str, address: str) -> None:
-        """Raise RaisedError("States.Permissions") unless *host* may be reached at this address."""
+        """Check that *host* may be reached at this address.
+
+        Raises:
+            RaisedError: States.Permissions; it may not.
+        """
         self.name(host)
         found = reached_address(address)
         text, name = str(found), normalize_host(host)
@@ -99,7 +113,11 @@ class CallBounds:
             )
 
     async def address(self, host: str, port: int) -> str:
-        """Return the address to connect to; raises RaisedError."""
+        """Return the address to connect to.
+
+        Raises:
+            RaisedError: States.Permissions; the host is not allowed, or has no allowed address.
+        """
         from asyncio import get_running_loop
 
         self.name(host)
@@ -121,7 +139,7 @@ class CallBounds:
         raise refusal or RaisedError("Agent.NetworkError", f"{host}: it has no address")
 
     async def _denied_addresses(self) -> dict[str, str]:
-        """Return the addresses of the hosts that are denied by their names."""
+        """Return the addresses of the hosts that are denied by name."""
         from asyncio import get_running_loop
 
         addresses: dict[str, str] = {}
@@ -131,12 +149,16 @@ class CallBounds:
             try:
                 found = await get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
             except OSError:
-                continue  # it has no address that another name could have
+                continue  # it has no address to share with another name
             addresses.update((str(reached_address(str(place[0]))), host) for *_, place in found)
         return addresses
 
     def connects(self, address: object) -> None:
-        """Raise RaisedError("States.Permissions") unless a socket may connect there."""
+        """Check the address to which a socket is about to connect.
+
+        Raises:
+            RaisedError: States.Permissions; it is not allowed.
+        """
         if not self.hosts:
             return
         if type(address) is not tuple:
@@ -150,7 +172,7 @@ class CallBounds:
         self.admit(host, place)
 
     def looks_up(self, host: object) -> None:
-        """Take note of a host that is looked up, if it may be reached."""
+        """Register a host whose name is looked up, if it may be reached."""
         if self.hosts and isinstance(host, str | bytes):
             name = host if isinstance(host, str) else host.decode(errors="replace")
             self.name(name)
@@ -159,7 +181,11 @@ class CallBounds:
     # Files
 
     def path(self, path: str, *, reading: bool) -> None:
-        """Raise RaisedError("States.Permissions") unless a file may be touched."""
+        """Check a file that is about to be read or written.
+
+        Raises:
+            RaisedError: States.Permissions; it is not allowed.
+        """
         if path.lower().startswith("file:"):
             path = urlsplit(path).path
         if "\0" in path or len(path) > MAX_PATH:
@@ -170,5 +196,5 @@ class CallBounds:
                 raise self.refused(f"{path!r} {fault}")
 
     def refused(self, why: str) -> RaisedError:
-        """Return the error of what the tool may not do."""
+        """Return the error for a forbidden action of the tool."""
         return RaisedError("States.Permissions", f"tool {self.tool!r}: {why}")

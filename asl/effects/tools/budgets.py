@@ -19,7 +19,7 @@ __all__ = ["ToolBudgets"]
 
 
 class ToolBudgets:
-    """Holds the tools of one call of an agent against the ledger, where there is one."""
+    """Applies the ledger, if there is one, to the tool calls of one agent call."""
 
     def __init__(self, caller: Caller, call: Call, policies: CallPolicies, log: ToolLog) -> None:
         self.caller = caller
@@ -28,9 +28,10 @@ class ToolBudgets:
         self.log = log
 
     def reservation(self, offer: ToolOffer) -> Reservation | None:
-        """Return the call of a tool for the ledger, if there is one.
+        """Return the reservation of a tool call, None without a ledger.
 
-        Raises RaisedError where a limit does not allow it and fails the call of the agent anyway.
+        Raises:
+            RaisedError: A limit that fails the call of the agent does not allow it.
         """
         at = self.outer.at
         if self.caller.budget_gate is None:
@@ -45,7 +46,11 @@ class ToolBudgets:
     async def begin(
         self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
     ) -> Reservation | None:
-        """Reserve for a tool, where anything limits it; raises RaisedError."""
+        """Reserve for a tool call, None without a limit.
+
+        Raises:
+            RaisedError: A limit does not allow it.
+        """
         tool, at = offer.names[0], self.outer.at
         with self.log.preparing(tool, arguments, outcome):
             reservation = self.reservation(offer)
@@ -60,7 +65,11 @@ class ToolBudgets:
         return reservation
 
     def count(self, reservation: Reservation | None, result: Json, outcome: ToolOutcome) -> None:
-        """Count what a tool has used, as that of an agent; raises where that exceeds a budget."""
+        """Count the usage that a tool reports, in the form of an agent's.
+
+        Raises:
+            RaisedError: A limit is exceeded.
+        """
         if type(result) is not dict or USAGE_KEYS.isdisjoint(result):
             return
         at = self.outer.at
@@ -73,7 +82,7 @@ class ToolBudgets:
             self.ledger.use_tool(reservation, used)
 
     def lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
-        """Count a tool that broke off before it reported its usage."""
+        """Count a tool call that was interrupted before its report."""
         if reservation is not None:
             at = self.outer.at
             assumed = self.ledger.use_tool(reservation, BROKEN)
@@ -81,7 +90,7 @@ class ToolBudgets:
             self.caller.persistence.calls.record_usage(at, assumed)
 
     def end(self, reservation: Reservation | None) -> None:
-        """Count a tool call that has ended."""
+        """Count the end of a tool call."""
         if reservation is not None:
             self.ledger.end_tool(reservation)
             assert self.caller.budget_gate is not None
@@ -89,6 +98,6 @@ class ToolBudgets:
 
     @property
     def ledger(self) -> Ledger:
-        """What may be spent, where anything limits that."""
-        assert self.caller.budget_gate is not None  # where there are reservations
+        """The ledger of the execution."""
+        assert self.caller.budget_gate is not None  # reservations imply a gate
         return self.caller.budget_gate.ledger

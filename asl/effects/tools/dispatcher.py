@@ -1,9 +1,8 @@
 """The tool dispatcher: checks every tool call of an agent against its policies, and performs it.
 
 A call is bound by the policy of its state, over the `DefaultTools` of the document, and by those of
-all executions that have started this one. A tool may be an agent that uses tools: it is bound
-by the same. Every call is recorded as `ToolCalled`, or as `ToolRefused`
-if the tool was not reached.
+all parent executions. A tool may be an agent that uses tools under the same policies. Every call is
+recorded as `ToolCalled`, or as `ToolRefused` if the tool was not reached.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class ToolDispatcher:
         self.caller = caller
         self.outer = call
         self.real = real
-        """Whether the agent is at work outside of the event loop."""
+        """Whether the agent runs outside of the event loop."""
         self.room = caller.runtime.serving().tools
         self.policies = CallPolicies(caller, call)
         self.log = ToolLog(caller, call, self.policies)
@@ -65,23 +64,23 @@ class ToolDispatcher:
         self.hooks = ToolHooks(caller, call, self.policies, self.log)
         self.under_way = 0
         self.made: dict[str, int] = {}
-        """How often the same was asked for, by what was asked for."""
+        """Number of equal requests, by request."""
         self.asked = ThreadRequests()
-        """What threads have asked for and not got yet."""
+        """Unfinished requests of threads."""
         self.known: dict[str, ToolOffer] = {}
-        """The tools of the run that were found, by their names."""
+        """Tools of the run by name, as found."""
 
-    # What there is
+    # Listing
 
     async def offered(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
-        """Return what may be used of *boxes*, or of the tools that the document names."""
+        """Return the tools of *boxes*, or the tools that the document names, that may be used."""
         if boxes is None:
             names_tools = any(level.policy.allowed is not None for level in self.policies.levels)
             return await self._registered() if names_tools else []
         return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
 
     async def _told(self, box: ListTools) -> list[ToolOffer]:
-        await self.caller.runtime.event_loop()  # a server has to be asked
+        await self.caller.runtime.event_loop()  # a server has to be queried
         hosts = [each for level in self.policies.levels if (each := level.policy.hosts) is not None]
         call = self._bare("", CallOptions(None, None))
         call.bounds = CallBounds("", hosts, (), None) if hosts else None
@@ -107,7 +106,11 @@ class ToolDispatcher:
         return [offer.names[0] for offer in await self._registered()]
 
     async def call(self, name: str, arguments: Json = None) -> Json:
-        """Use a tool of the run by its name; raises RaisedError, whatever goes wrong."""
+        """Use a tool of the run by its name.
+
+        Raises:
+            RaisedError: The tool fails or may not be used.
+        """
         offer = await self._found(self.outer.hide(name), arguments)
         return await self.use(offer, {} if arguments is None else arguments)
 
@@ -138,10 +141,14 @@ class ToolDispatcher:
         self.log.refuse(name, arguments, "Agent.ToolError", cause)
         raise RaisedError("Agent.ToolError", cause)
 
-    # A call
+    # Calls
 
     async def use(self, offer: ToolOffer, arguments: Json) -> Json:
-        """Use a tool that was offered; raises RaisedError, whatever goes wrong."""
+        """Use a tool that was offered.
+
+        Raises:
+            RaisedError: The tool fails or may not be used.
+        """
         if self.asked.over:
             raise call_ended(offer.name)
         if self.real and self.caller.runtime.in_event_loop:
@@ -153,7 +160,7 @@ class ToolDispatcher:
                 await self._goes_on()
 
     def _waits(self) -> None:
-        """Say that the agent waits for a tool: its place is free, and time may pass."""
+        """Release the agent's slot and let time pass while it waits for a tool."""
         self.under_way += 1
         if self.under_way == 1:
             self.caller.runtime.clock.real_ends()
@@ -161,7 +168,7 @@ class ToolDispatcher:
                 self.outer.slot.release()
 
     async def _goes_on(self) -> None:
-        """Say that the agent has what it has waited for, once it has a place again."""
+        """Take a slot again before the agent continues."""
         self.under_way -= 1
         if not self.under_way:
             self.caller.runtime.clock.real_begins()
@@ -201,9 +208,9 @@ class ToolDispatcher:
         return outcome.result
 
     async def _repeat(self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome) -> Json:
-        """Give the outcome that a tool call had before the turn was paused."""
+        """Return the outcome of a tool call from before the turn was paused."""
         at = self.outer.at
-        with suppress(RaisedError):  # which is part of the outcome
+        with suppress(RaisedError):  # its failure is part of the outcome
             await self._insist_on_consent(offer, arguments, outcome)
         if outcome.used and self.caller.budget_gate is not None:
             self.accounts.ledger.restore_tool_usage(at, outcome.used)
@@ -214,7 +221,11 @@ class ToolDispatcher:
         return outcome.result
 
     async def _made(self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome) -> Json:
-        """Use a tool; raises RaisedError, whatever goes wrong."""
+        """Use a tool.
+
+        Raises:
+            RaisedError: The tool fails or may not be used.
+        """
         tool, rates = offer.names[0], self.room.rates
         with self.log.preparing(tool, arguments, outcome):
             self.accounts.reservation(offer)
@@ -244,14 +255,18 @@ class ToolDispatcher:
 
     @property
     def _shared_budgets(self) -> SharedBudgets:
-        """Where calls are counted for all executions."""
+        """Return the storage of call counts for all executions."""
         runtime = self.caller.runtime
         return runtime.serving().shared_budgets or shared_budgets_of(runtime.clock)
 
     async def _insist_on_consent(
         self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
     ) -> None:
-        """Ask people where a policy requires their approval; raises RaisedError if they reject."""
+        """Request consent if a policy requires it.
+
+        Raises:
+            RaisedError: The call is rejected.
+        """
         if outcome.place is None:
             return
         (turn, use), tool = outcome.place, offer.names[0]
@@ -261,7 +276,7 @@ class ToolDispatcher:
             for rule in level.policy.consents
             if rule.matches(offer.names)
         }
-        assert use is not None  # a tool call is under way
+        assert use is not None  # a tool call is running
         for number, rule in enumerate(rules.values()):
             question = rule.question(self.outer.at, self.outer.target.name, tool, arguments)
             try:
@@ -301,7 +316,7 @@ class ToolDispatcher:
             elif error.lost:
                 self.accounts.lose(reservation, outcome)
             raise failure from cause_for(failure, error)
-        except BaseException as stop:  # cancelled: the record says so, and it flies on
+        except BaseException as stop:  # cancelled: recorded, and propagated
             if call.answered:
                 with suppress(StateError, BudgetOverrun):
                     self.accounts.count(reservation, dict(call.usage or {}), outcome)
@@ -321,7 +336,11 @@ class ToolDispatcher:
                 self.log.tell(outcome, tool, arguments)
 
     async def _in_time(self, tool: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what is answered within the `Timeout` of the policies; raises RaisedError."""
+        """Return an answer within the `Timeout` of the policies.
+
+        Raises:
+            RaisedError: The time is over.
+        """
         limits = (each.policy.timeout for each in self.policies.levels)
         seconds = min((each for each in limits if each is not None), default=None)
         if seconds is None:
@@ -341,7 +360,11 @@ class ToolDispatcher:
     async def _answer(
         self, offer: ToolOffer, agent: Agent, call: Call, bounds: CallBounds, arguments: Json
     ) -> Json:
-        """Have the tool answer in time; raises StateError."""
+        """Return the answer of the tool within its time limit.
+
+        Raises:
+            StateError: The tool fails.
+        """
         tool, caller = offer.names[0], self.caller
         if agent.holds:
             caller.runtime.close_later(agent)
@@ -361,7 +384,7 @@ class ToolDispatcher:
         except NotJson as error:
             text = f"tool {tool!r}: it returned no JSON: {error}"
             raise mark_usage_unknown(RaisedError("Agent.ToolError", text)) from None
-        except BaseException as raised:  # foreign code: anything it raises is its failure
+        except BaseException as raised:  # user code: any exception is its failure
             failure = unwrap_group(raised)
             if isinstance(failure, StateError):
                 raise failure from cause_for(failure, raised.__cause__)
@@ -382,7 +405,7 @@ class ToolDispatcher:
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> Call:
-        """Return the call as the tool sees it: within the same rights, and one deeper."""
+        """Return the call that the tool receives: with the same rights, one level deeper."""
         outer = self.outer
         key = f"{outer.at.visit_key}/{digest(*self._identity(tool, arguments, self._number))[:24]}"
         options = CallOptions(
@@ -403,7 +426,9 @@ class ToolDispatcher:
     def _identity(
         self, tool: str, arguments: Json, number: Callable[[str], int]
     ) -> tuple[str, str, int]:
-        """Return what names a tool call: by whom it is made, what is asked, and how often."""
+        """Return the identity of a tool call: its caller, the request, and the number of the
+        repetition.
+        """
         caller, asked = self.outer.idempotency_key, f"{tool}\n{compact(arguments)}"
         return caller, asked, number(f"{caller}\n{asked}")
 
@@ -412,7 +437,7 @@ class ToolDispatcher:
         return number
 
     def _bare(self, tool: str, options: CallOptions) -> Call:
-        """Return a call within the one of the agent."""
+        """Return a call nested in that of the agent."""
         outer, caller = self.outer, self.caller
         call = Call(outer.at, Target("agent", tool, outer.state_name, aside=True), options)
         call.attach(caller, outer.heartbeat)
@@ -425,9 +450,9 @@ class ToolDispatcher:
         self.log.refuse(tool, arguments, error, cause)
 
     def blocking(self) -> BlockingTools:
-        """Return the same for a plain function, which waits in its thread."""
+        """Return the same tools for a plain function, which blocks in its thread."""
         return BlockingTools(self, self.asked, self.caller.runtime)
 
     def end(self) -> None:
-        """Cancel what is still under way: the call of the agent has ended."""
+        """Cancel the running tool calls, because the call of the agent has ended."""
         self.asked.end()

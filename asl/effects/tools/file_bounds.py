@@ -1,4 +1,4 @@
-"""Which files a tool may touch, by the patterns of one policy."""
+"""Files that a tool may read or write, by the patterns of one policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FileBounds"]
 
 
 class FileBounds:
-    """The file rules of one policy; relative paths begin at *folder*."""
+    """The file rules of one policy; relative paths start at *folder*."""
 
     def __init__(self, reach: AccessBounds, folder: str) -> None:
         self.reach = reach
@@ -20,13 +20,13 @@ class FileBounds:
 
     @cached_property
     def allowed(self) -> list[list[str]] | None:
-        """The patterns that are allowed, by segments, after links."""
+        """Allowed patterns by segments, with links resolved; None for all files."""
         patterns = self.reach.allowed
         return None if patterns is None else [_pattern(each, self.folder) for each in patterns]
 
     @cached_property
     def denied(self) -> list[list[str]]:
-        """The patterns that are denied, by segments: as they are written, and after links."""
+        """Denied patterns by segments, as written and with links resolved."""
         return [
             _pattern(each, self.folder, resolve)
             for each in self.reach.denied
@@ -67,7 +67,9 @@ def _pattern(pattern: str, folder: str, resolve: bool = True) -> list[str]:
 
 
 def _fits(path: str, pattern: list[str]) -> bool:
-    """Whether a path fits a pattern: `*` is within a segment, `**` any number of segments."""
+    """Return whether a path matches a pattern: `*` stays within a segment, `**` is any number of
+    segments.
+    """
     reached = {0}
     for segment in path.split("/"):
         following = set()
@@ -81,7 +83,7 @@ def _fits(path: str, pattern: list[str]) -> bool:
 
 
 def _skipped(reached: set[int], pattern: list[str]) -> set[int]:
-    """Return where a match may stand, as `**` may stand for no segment."""
+    """Return the positions of a match, including those after an empty `**`."""
     found = set(reached)
     for at in reached:
         while at < len(pattern) and pattern[at] == "**":

@@ -1,4 +1,4 @@
-"""The hooks of policies: agents that are asked before a tool is used, and shown its answer."""
+"""Hooks of policies: agents that are called before and after a tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ToolHooks"]
 
 
 class ToolHooks:
-    """Calls the hooks around the tools of one call of an agent."""
+    """Calls the hooks around the tools of one agent call."""
 
     def __init__(self, caller: Caller, call: Call, policies: CallPolicies, log: ToolLog) -> None:
         self.caller = caller
@@ -28,7 +28,11 @@ class ToolHooks:
         self.log = log
 
     async def before(self, tool: str, arguments: Json, outcome: ToolOutcome) -> None:
-        """Ask the hooks whether a call may be made; raises RaisedError where one has it blocked."""
+        """Call the hooks before a tool.
+
+        Raises:
+            RaisedError: A hook blocks the call.
+        """
         request = {"tool": tool, "arguments": arguments, "state": self.outer.state_name}
         for level in self.policies.levels:
             if "Before" not in level.hooks:
@@ -53,7 +57,11 @@ class ToolHooks:
         reservation: Reservation | None,
         outcome: ToolOutcome,
     ) -> None:
-        """Show the hooks what was answered; raises RaisedError where one fails or rejects it."""
+        """Call the hooks with the answer of a tool.
+
+        Raises:
+            RaisedError: A hook fails or rejects the answer.
+        """
         state = self.outer.state_name
         response = {"tool": tool, "arguments": arguments, "result": result, "state": state}
         for level in reversed(self.policies.levels):
@@ -80,7 +88,7 @@ class ToolHooks:
     ) -> Json:
         """Call a hook within the call of *reservation*.
 
-        Without parameters of its own it gets what it is shown.
+        A hook without parameters receives what it has to check.
         """
         hook, data = given
         at, caller = self.outer.at, self.caller
@@ -95,12 +103,12 @@ class ToolHooks:
         options.within = reservation
         if outcome.place is not None:
             options.blocks["turn"] = outcome.place
-        # Within the effect that calls the agent: what it answers is part of that.
+        # Part of the effect that calls the agent, so its answer needs no record.
         return await caller.invoke(at, target, payload, options)
 
 
 def _rejection(answer: Json) -> str | None:
-    """Return why a hook rejects a call: an answer that is no verdict does, too."""
+    """Return why a hook rejects a call; an answer without a verdict rejects it as well."""
     if type(answer) is bool:  # whether the call is valid
         return None if answer else "it says so"
     try:

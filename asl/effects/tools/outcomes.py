@@ -24,37 +24,37 @@ __all__ = [
 
 
 class ToolOutcome:
-    """What came of a tool call."""
+    """The outcome of a tool call."""
 
     __slots__ = ("details", "error", "event", "name", "place", "result", "time", "used")
 
     def __init__(self, place: TurnPlace | None = None, name: str = "") -> None:
         self.place = place
-        """Its place in a turn; None if no tool needs consent."""
+        """Place in a turn; None if no tool needs consent."""
         self.name = name
-        """Names it in the records of the turn."""
+        """Name in the records of the turn."""
         self.event = "ToolCalled"
         self.details: dict[str, Json] = {}
-        """The details of the event."""
+        """Details of the event."""
         self.used: Amounts = UNKNOWN
-        """What budgets have counted."""
+        """Usage that budgets have counted."""
         self.result: Json = None
         self.error: list[str] | None = None
-        """The name and the cause of its failure."""
+        """Name and cause of its failure."""
         self.time = 0.0
-        """When it was known, in epoch seconds."""
+        """Time of the outcome in epoch seconds."""
 
     def add(self, used: Amounts) -> None:
-        """Add to what budgets have counted."""
+        """Add to the counted usage."""
         self.used = {**self.used, **add_amounts(self.used, used)}
 
     def written(self) -> Json:
-        """Return it as JSON."""
+        """Return the outcome as JSON."""
         told = {key: value for key, value in self.details.items() if key != "result"}
         return [self.event, self.time, told, write_amounts(self.used), self.result, self.error]
 
     def read(self, written: Json) -> None:
-        """Restore it from JSON."""
+        """Restore the outcome from JSON."""
         self.event, self.time, self.details, used, self.result, self.error = written
         self.used = read_amounts(used)
         if self.error is None:
@@ -62,13 +62,13 @@ class ToolOutcome:
 
 
 OWN_NAMES: Final = ("States.Permissions", "States.RateLimitExceeded", "States.BudgetExceeded")
-"""The failures of a tool that keep their names; all others are `Agent.ToolError`."""
+"""Errors of a tool that keep their names; all others become `Agent.ToolError`."""
 REJECTED: Final = "Agent.ToolRejected"
-"""The failure of a tool call that people have rejected; the agent may go on without it."""
+"""Error of a tool call that an approver rejected; the agent may continue without it."""
 
 
 def normalize_failure(tool: str, error: StateError) -> RaisedError:
-    """Return the failure of a tool by the name that the specification has for it."""
+    """Return the failure of a tool with the specification's error name."""
     if error.name in OWN_NAMES:
         return error if isinstance(error, RaisedError) else RaisedError(error.name, error.cause)
     if error.name == "Agent.ToolError" and str(error.cause).startswith(f"tool {tool!r}:"):
@@ -77,12 +77,12 @@ def normalize_failure(tool: str, error: StateError) -> RaisedError:
 
 
 def call_ended(tool: str) -> RaisedError:
-    """Return the error of a tool call that is made after the call of its agent has ended."""
+    """Return the error of a tool call after the end of its agent's call."""
     return RaisedError("Agent.ToolError", f"tool {tool!r}: the call of the agent has ended")
 
 
 def rejection_failure(tool: str, record: Mapping[str, Json]) -> RaisedError:
-    """Return the failure of a call that people have rejected."""
+    """Return the failure of a call that an approver rejected."""
     said = f": {record['comment']}" if record["comment"] else ""
     who, option = record["approver"], record["approval"]
     cause = f"tool {tool!r}: {who} has rejected the call ({option!r}){said}"
@@ -90,5 +90,5 @@ def rejection_failure(tool: str, record: Mapping[str, Json]) -> RaisedError:
 
 
 def tool_failure(tool: str, error: BaseException) -> RaisedError:
-    """Return the failure of a tool that has raised what is no failure by itself."""
+    """Return the failure of a tool for an exception of any class."""
     return RaisedError("Agent.ToolError", f"tool {tool!r}: {describe_exception(error)}")

@@ -28,11 +28,11 @@ UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Controls and invisible characters; line breaks and tabs stay."""
+"""Control and invisible characters, except line breaks and tabs."""
 
 
 def sanitize(value: Json) -> Json:
-    """Return a value whose texts hold nothing that is not seen."""
+    """Return a value without invisible characters in its texts."""
     if type(value) is str:
         return UNSEEN.sub("", ESCAPES.sub("", value))
     if type(value) is list:
@@ -43,11 +43,11 @@ def sanitize(value: Json) -> Json:
 
 
 MAX_NESTED: Final = 16
-"""How deep tools may use one another."""
+"""Maximum depth of tools that use one another."""
 
 
 class CallPolicies:
-    """All policies that bind the tools of one call of an agent."""
+    """All policies that bind the tools of one agent call."""
 
     def __init__(self, caller: Caller, call: Call) -> None:
         self.caller = caller
@@ -56,17 +56,22 @@ class CallPolicies:
 
     @cached_property
     def levels(self) -> tuple[PolicyLevel, ...]:
-        """The policies, the outermost first."""
+        """The policies, outermost first."""
         own = policy_levels_of(self.caller.runtime, self.outer.at, self.outer.tool_rules)
         operator = self.caller.runtime.serving().policy
         return own if operator is None else (*operator.levels, *own)
 
     def refusal(self, names: tuple[str, ...]) -> str | None:
+        """Return why a tool of these names may not be used, None if it may."""
         refusals = (level.policy.refusal(names) for level in self.levels)
         return next((each for each in refusals if each is not None), None)
 
     def prepared(self, offer: ToolOffer, arguments: Json) -> Json:
-        """Return the arguments with the defaults; raises RaisedError for those that are wrong."""
+        """Return the arguments with defaults.
+
+        Raises:
+            RaisedError: The arguments are invalid.
+        """
         tool = offer.names[0]
         why = self.refusal(offer.names)
         if why is not None:
@@ -93,7 +98,7 @@ class CallPolicies:
         return own
 
     def categories(self, offer: ToolOffer) -> set[str]:
-        """Return the categories that a tool belongs to, of all documents around."""
+        """Return the categories of a tool in all enclosing documents."""
         return {
             name
             for level in self.levels
@@ -108,7 +113,11 @@ class CallPolicies:
             raise RaisedError("Agent.ToolError", f"tool {tool!r}: the {what} {verb} wrong: {wrong}")
 
     async def bounded(self, offer: ToolOffer, arguments: Json) -> tuple[Agent, CallBounds]:
-        """Return the answerer and its bounds; raises RaisedError for a tool without bounds."""
+        """Return the agent of a tool and its bounds.
+
+        Raises:
+            RaisedError: The tool cannot be held to its bounds.
+        """
         tool, agent = offer.names[0], offer.agent
         hosts = [level.policy.hosts for level in self.levels if level.policy.hosts is not None]
         files = [level.policy.files for level in self.levels if level.policy.files is not None]
@@ -118,7 +127,7 @@ class CallPolicies:
         settings = self.sandbox(tool)
         if settings is not None:
             await self.caller.runtime.event_loop()
-            self.caller.runtime.clock.real_begins()  # it asks whether what it needs is there
+            self.caller.runtime.clock.real_begins()  # it checks its requirements
             try:
                 agent = await agent.confined(settings, tool)
             finally:
@@ -129,7 +138,11 @@ class CallPolicies:
         return agent, bounds
 
     def sandbox(self, tool: str) -> Mapping[str, Json] | None:
-        """Return the settings of the sandbox of a tool, None for none; raises RaisedError."""
+        """Return the sandbox settings of a tool, None without a sandbox.
+
+        Raises:
+            RaisedError: The settings are not allowed.
+        """
         needed = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
         if any(each != needed[-1] for each in needed):
             text = f"tool {tool!r}: it would need several sandboxes at once"
@@ -143,14 +156,14 @@ class CallPolicies:
 
     @cached_property
     def tracking(self) -> dict[str, CallTracking]:
-        """What has to be known of the calls of the workflows around: there may be limits."""
+        """Tracking of calls that the limits of the enclosing workflows require."""
         at = self.outer.at
         own = root_execution(at.execution)
         found = {own.workflow: self.room.tracking_of(own.program.document)}
         return found | {level.workflow: level.tracking for level in self.levels}
 
     def demands(self, counted: list[tuple[str, ...]]) -> Iterator[RateDemand]:
-        """Yield the limits that a call is subject to."""
+        """Yield the rate limits of a call."""
         for level in self.levels:
             for limit in level.policy.limits:
                 if limit.matches(counted[0]):
@@ -160,7 +173,11 @@ class CallPolicies:
                 yield RateDemand(level.workflow, network_limit(most), self.outer.tool_keys)
 
     def cleaned(self, offer: ToolOffer, result: Json) -> Json:
-        """Return the answer as the agent may see it; raises RaisedError for one that is wrong."""
+        """Return the answer as the agent may see it.
+
+        Raises:
+            RaisedError: The answer is invalid.
+        """
         tool = offer.names[0]
         for level in self.levels:
             for check in level.policy.checks(offer.names, "Output"):

@@ -17,7 +17,8 @@ from asl.states.errors import RaisedError
 __all__ = ["ToolLog"]
 
 MAX_DETAILED: Final = 200
-"""Tool calls of one agent call recorded with arguments and results; later ones with names only."""
+"""Number of tool calls of one agent call recorded with arguments and results; later ones only by
+name."""
 
 
 class ToolLog:
@@ -60,12 +61,12 @@ class ToolLog:
             if isinstance(error, RaisedError):
                 raise
             raise RaisedError(error.name, error.cause) from None
-        except BaseException as stop:  # cancelled, or a pause: the history says so, and it flies on
+        except BaseException as stop:  # cancelled or paused: recorded, and propagated
             self._give_up(tool, arguments, stop)
             raise
 
     def _give_up(self, tool: str, arguments: Json, stop: BaseException) -> None:
-        """Put it into the history that a call was cancelled before the tool was reached."""
+        """Record that a call was cancelled before the tool was reached."""
         if self.pauses:
             return
         self.refuse(tool, arguments, "States.Timeout", self.stopped(stop))
@@ -77,7 +78,7 @@ class ToolLog:
 
     @property
     def pauses(self) -> bool:
-        """Whether the turn is being paused: what is cut off now goes on later."""
+        """Return whether the turn is being paused, so that interrupted calls continue later."""
         return self.outer.place is not None and self.outer.place.turn.pausing
 
     def tell(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
