@@ -173,7 +173,12 @@ OPERATORS = _operators()
 
 
 def compile_rule(rule: Mapping[str, Json], operand: Operand) -> Predicate:
-    """Compile a rule without its `Next` and `Assign` into a predicate on the effective input."""
+    """Compile a rule into a predicate on the effective input.
+
+    Args:
+        rule: The rule; its `Next` and `Assign` are ignored.
+        operand: Compiles the texts in the rule.
+    """
     if "And" in rule:
         return _all_of([compile_rule(part, operand) for part in rule["And"]])
     if "Or" in rule:

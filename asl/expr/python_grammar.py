@@ -28,20 +28,24 @@ COMPARED: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.In: lambda one, other: one in other,
     ast.NotIn: lambda one, other: one not in other,
 }
-"""The comparison operators that all such languages share."""
+"""The comparison operators of all dialects with such expressions."""
 
 
 def parse_python(text: str, code: str) -> tuple[ast.expr, int]:
     """Return the syntax tree of an expression, and its offset in the text.
 
+    Args:
+        text: The expression.
+        code: Code of the error.
+
     Raises:
-        ExpressionFault: It is no expression; the error has the given code.
+        ExpressionFault: The text is no expression, or too long.
     """
     if len(text) > MAX_LENGTH:
         message = f"the expression is longer than {MAX_LENGTH} characters"
-        raise ExpressionFault(message, 0, code, "compute a part of it in an earlier step")
+        raise ExpressionFault(message, 0, code, "compute a part in an earlier step")
     if "\0" in text or not text.strip():
-        raise ExpressionFault("the expression is empty", 0, code, "write what must hold")
+        raise ExpressionFault("the expression is empty", 0, code, "write a condition")
     lead = len(text) - len(text.lstrip())
     try:
         with warnings.catch_warnings():
@@ -50,10 +54,10 @@ def parse_python(text: str, code: str) -> tuple[ast.expr, int]:
     except SyntaxError as error:
         offset = lead + max(0, (error.offset or 1) - 1) if error.lineno == 1 else lead
         raise ExpressionFault(
-            f"this is no expression: {error.msg}", min(offset, len(text)), code, _advice(text)
+            f"invalid expression: {error.msg}", min(offset, len(text)), code, _advice(text)
         ) from None
     except (ValueError, MemoryError, RecursionError):
-        raise ExpressionFault("the expression cannot be read", 0, code) from None
+        raise ExpressionFault("the expression cannot be parsed", 0, code) from None
 
 
 def _advice(text: str) -> str:
@@ -64,7 +68,7 @@ def _advice(text: str) -> str:
         ("||", "or"),
         ("===", "=="),
         ("!==", "!="),
-        ("{{", "the name alone: names need no braces here"),
+        ("{{", "the name without braces"),
     ):
         if written in text:
             return f"write {meant}"
@@ -72,4 +76,4 @@ def _advice(text: str) -> str:
         return "write == to compare"
     if "!" in text.replace("!=", ""):
         return "write not"
-    return "compare names with == != < > in, and join what holds by and, or, not"
+    return "compare names with == != < > in, and combine comparisons with and, or, not"

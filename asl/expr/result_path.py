@@ -24,11 +24,14 @@ __all__ = [
 Place: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, result, frame) -> value`; raises StateError("States.ResultPathMatchFailure").
 
-The frame is not looked at: with it, a state that only has a `ResultPath` needs no wrapper."""
+The frame is ignored; with it, a state that only has a `ResultPath` needs no wrapper."""
 
 
 def compile_result_path(path: Path | None) -> Place | None:
-    """Compile a `ResultPath`; None (the JSON null) keeps the raw input.
+    """Compile a `ResultPath`.
+
+    Args:
+        path: The path; None (the JSON null) for the raw input without the result.
 
     Returns:
         The closure; None if the result replaces the raw input (`$`).
@@ -65,7 +68,7 @@ def compile_result_path(path: Path | None) -> Place | None:
 
 
 def report_conflict(follow: Callable[..., Json], path: Path) -> Callable[..., Json]:
-    """Wrap *follow* to raise AWS's conflict error where *path* does not fit its first argument."""
+    """Wrap *follow* to raise AWS's conflict error if *path* does not fit its first argument."""
 
     def followed(data: Json, *more: Any) -> Json:
         try:
@@ -84,11 +87,11 @@ def _conflict(path: Path, data: Json) -> StateError:
     running executions, with one wording for a scalar and one for a container.
     """
     if type(data) is not dict and type(data) is not list:
-        said = f"ReferencePath {path.text}"
+        subject = f"ReferencePath {path.text}"
     else:
-        said = f'step "{_stuck(path.segments, data)}"'
+        subject = f'step "{_stuck(path.segments, data)}"'
     return StateError(
-        "States.ReferencePathConflict", f"Unable to apply {said} to input {excerpt(data)}"
+        "States.ReferencePathConflict", f"Unable to apply {subject} to input {excerpt(data)}"
     )
 
 
@@ -128,7 +131,11 @@ def compile_constant_at(path: Path, value: Json) -> Evaluate | None:
 
 
 def place(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:
-    """Return *data* with *value* at *steps*, creating missing objects."""
+    """Return *data* with *value* at *steps*, creating missing objects.
+
+    Raises:
+        StateError: States.ResultPathMatchFailure for steps that do not fit the data.
+    """
     spine: list[Json] = []
     node: Json = data
     for step in steps:

@@ -1,4 +1,9 @@
-"""Payload templates: JSON in which keys ending in `.$` are dynamic (Specification 3.4)."""
+"""Templates of JSONPath: payload templates, and text with expressions.
+
+In a payload template keys ending in `.$` are dynamic; their values are paths of any kind or
+intrinsic calls (Specification 3.4). A text such as `Review {{ $.title }}` is scanned once; inserted
+values are not scanned again, so data cannot add expressions (Specification 3.8).
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -37,11 +42,11 @@ SUFFIX = ".$"
 def compile_template(template: Json, expression: Callable[[str, str], Evaluate]) -> Evaluate:
     """Compile a payload template.
 
+    Parts without dynamic values are shared between evaluations: data is never edited in place.
+
     Args:
         template: The template.
         expression: Compiles one dynamic value: `(field name with suffix, text) -> Evaluate`.
-
-    Parts without dynamic values are shared between evaluations: data is never edited in place.
     """
     if not is_dynamic(template):
         return constant(template)
@@ -109,7 +114,7 @@ def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, Ex
                 yield (
                     here,
                     ExpressionFault(
-                        f"the value of {key!r} is a path or an intrinsic call, so a string",
+                        f"the value of {key!r} must be a string: a path or an intrinsic call",
                         0,
                         "V-ST-09",
                         hint=_computed(value)
@@ -120,7 +125,7 @@ def template_faults(template: Json, pointer: str = "") -> Iterator[tuple[str, Ex
                 yield (
                     here,
                     ExpressionFault(
-                        f"both {key[: -len(SUFFIX)]!r} and {key!r} are given", 0, "V-ST-09"
+                        f"both {key[: -len(SUFFIX)]!r} and {key!r} are present", 0, "V-ST-09"
                     ),
                 )
     elif type(template) is list:
@@ -134,7 +139,7 @@ def _computed(value: Json) -> str | None:
         flat = all(type(part) is not dict and type(part) is not list for part in value)
         return f"write States.Array({', '.join(map(_argument, value))})" if flat else None
     if type(value) is dict and any(map(_seems_expression, value.values())):
-        return "take the .$ from this key, and add it to the keys of what is computed"
+        return "remove .$ from this key, and add it to the keys of dynamic values"
     return None
 
 
@@ -155,7 +160,15 @@ Parsed: TypeAlias = Path | IntrinsicCall
 
 
 def parse_expression(text: str, aws: bool = False) -> Parsed:
-    """Parse an expression and the paths within it; raises ExpressionFault."""
+    """Parse an expression and the paths within it.
+
+    Args:
+        text: The expression.
+        aws: Whether to parse paths as AWS does.
+
+    Raises:
+        ExpressionFault: The text is neither a path nor an intrinsic call.
+    """
     if is_path(text, aws):
         return parse_path(text, aws)
     if "(" not in text:
@@ -177,7 +190,11 @@ def is_path(text: str, aws: bool = False) -> bool:
 
 
 def paths_in(parsed: Parsed, aws: bool = False) -> Iterator[Path]:
-    """Yield every path that an expression reads; raises ExpressionFault for a malformed one."""
+    """Yield every path that an expression reads.
+
+    Raises:
+        ExpressionFault: A path is malformed.
+    """
     if isinstance(parsed, Path):
         yield parsed
         return
@@ -208,7 +225,11 @@ InterpolationPart: TypeAlias = str | Insertion
 
 
 def parse_text(text: str) -> tuple[InterpolationPart, ...]:
-    """Split a text into literal strings and insertions; raises ExpressionFault (V-TXT-01)."""
+    """Split a text into literal strings and insertions.
+
+    Raises:
+        ExpressionFault: V-TXT-01 for malformed braces.
+    """
     parts: list[InterpolationPart] = []
     literal = ""
     at = 0
@@ -235,15 +256,19 @@ def _insertion(text: str, start: int) -> tuple[Insertion, int]:
             stripped = inner.strip()
             offset = start + len(inner) - len(inner.lstrip())
             if not stripped:
-                raise ExpressionFault("there is nothing between the braces", start - 2, RULE)
+                raise ExpressionFault("the braces are empty", start - 2, RULE)
             return Insertion(stripped, offset), token.end()
         if token["open"]:
-            raise ExpressionFault("this quote is never closed", token.start(), RULE)
+            raise ExpressionFault("the quote is never closed", token.start(), RULE)
     raise ExpressionFault("'{{' is never closed", start - 2, RULE, r"write \{{ for braces in text")
 
 
 def check_text(text: str) -> None:
-    """Raise ExpressionFault (V-TXT-01) for a text that `compile_text` refuses."""
+    """Check a text for `compile_text`.
+
+    Raises:
+        ExpressionFault: V-TXT-01 for malformed braces or expressions.
+    """
     for part in parse_text(text):
         if isinstance(part, Insertion):
             _check_expression(part)
@@ -260,11 +285,11 @@ def _check_expression(part: Insertion) -> None:
 def compile_text(text: str, expression: Callable[[str], Evaluate]) -> Evaluate:
     """Compile a text to a closure that returns a string.
 
+    Strings are inserted as they are, other values as compact JSON.
+
     Args:
         text: The text.
         expression: Compiles the path or intrinsic call between two braces.
-
-    Strings are inserted as they are, other values as compact JSON.
 
     Raises:
         ExpressionFault: V-TXT-01. The closure raises the errors of its expressions.

@@ -1,7 +1,8 @@
-r"""Patterns of `StringMatches` (Specification 6.2).
+r"""Match texts: the patterns of `StringMatches` (Specification 6.2), and the similarity of words.
 
-`*` matches any characters, or none; `\*` is a literal star and `\\` a literal backslash. The
-literal pieces are searched from left to right, each once, so matching never backtracks.
+In a pattern `*` matches any characters, or none; `\*` is a literal star and `\\` a literal
+backslash. The literal pieces are searched from left to right, each once, so matching never
+backtracks.
 """
 
 import math

@@ -89,7 +89,11 @@ def instant_of_java(value: Json) -> Instant | None:
 
 
 def epoch(text: str) -> float:
-    """Return the seconds since the epoch of a timestamp; raises as `parse_timestamp` does."""
+    """Return the seconds since the epoch of a timestamp.
+
+    Raises:
+        ExpressionFault: As `parse_timestamp` does.
+    """
     return seconds_of(parse_timestamp(text))
 
 
@@ -119,7 +123,12 @@ def parse_duration(value: str | int | float, *, allow_never: bool = False) -> fl
     """Return the seconds of a duration: `90`, `"90"`, `"500ms"`, `"90s"`, `"5m"`, `"2h"`, `"7d"`,
     `"1w"`.
 
-    With *allow_never* the text `"never"` is infinite. Raises ExpressionFault(V-DUR-01).
+    Args:
+        value: The duration; a number is in seconds.
+        allow_never: Whether the text `"never"` is an infinite duration.
+
+    Raises:
+        ExpressionFault: V-DUR-01 for any other value.
     """
     if allow_never and value == "never":
         return inf
@@ -140,7 +149,7 @@ def parse_duration(value: str | int | float, *, allow_never: bool = False) -> fl
 
 
 MOST_SECONDS = 1e11
-"""About 3,000 years: the largest relative time of a document."""
+"""The largest relative time of a document, about 3,000 years."""
 
 
 def relative(text: str) -> float | None:

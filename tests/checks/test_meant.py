@@ -157,7 +157,7 @@ def test_a_name_cut_short_is_nearer_than_another_word() -> None:
 def test_a_function_is_no_path() -> None:
     """A dollar before it makes it none."""
     hint = hints({**TASK, "InputPath": "States.Format('a')"})["/InputPath"]
-    assert hint == "an intrinsic function stands under a key that ends in '.$', as in Parameters"
+    assert hint == "call an intrinsic function under a key that ends in '.$', as in Parameters"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def comparison(operator: str, value: Any, operand: Any) -> bool:
     return holds({"Variable": "$.v", operator: operand}, {"v": value})
 
 
-def test_there_are_39_operators() -> None:
+def test_operator_count() -> None:
     """The number that the service documents."""
     assert len(OPERATORS) == 39
 
@@ -68,7 +68,7 @@ ORDERED = {
     ("kind", "less", "more"),
     [(kind, less, more) for kind, pairs in ORDERED.items() for less, more in pairs],
 )
-def test_values_of_a_kind_are_ordered(kind: str, less: Any, more: Any, relation: str) -> None:
+def test_comparison_order_by_type(kind: str, less: Any, more: Any, relation: str) -> None:
     """Strings by code point, numbers by value, timestamps by instant."""
     smaller, same, greater = RELATIONS[relation]
     assert comparison(kind + relation, less, more) is smaller
@@ -109,7 +109,7 @@ def test_values_of_a_kind_are_ordered(kind: str, less: Any, more: Any, relation:
         ("IsPresent", False, True),
     ],
 )
-def test_a_comparison_holds(operator: str, value: Any, operand: Any) -> None:
+def test_comparison_true(operator: str, value: Any, operand: Any) -> None:
     """Facts that tell neighbouring operators apart."""
     assert comparison(operator, value, operand)
 
@@ -132,13 +132,13 @@ def test_a_comparison_holds(operator: str, value: Any, operand: Any) -> None:
         ("IsPresent", None, False),
     ],
 )
-def test_a_comparison_does_not_hold(operator: str, value: Any, operand: Any) -> None:
+def test_comparison_false(operator: str, value: Any, operand: Any) -> None:
     """A value of another kind makes it false, never an error."""
     assert not comparison(operator, value, operand)
 
 
 @pytest.mark.parametrize("operator", sorted(OPERATORS))
-def test_only_is_present_bears_a_missing_value(operator: str) -> None:
+def test_missing_variable_fails_except_is_present(operator: str) -> None:
     """Every other operator fails as its path does."""
     operand: Any = {"path": "$.w", "number": 1, "boolean": True}.get(OPERATORS[operator].operand)
     rule = {"Variable": "$.missing", operator: "x" if operand is None else operand}
@@ -150,7 +150,7 @@ def test_only_is_present_bears_a_missing_value(operator: str) -> None:
             holds(rule, {"w": 1})
 
 
-def test_a_rule_is_evaluated_no_further_than_needed() -> None:
+def test_and_or_short_circuit() -> None:
     """A presence test guards what follows it."""
     present = {"Variable": "$.v", "IsPresent": True}
     reads = {"Variable": "$.v", "NumericEquals": 1}
@@ -160,7 +160,7 @@ def test_a_rule_is_evaluated_no_further_than_needed() -> None:
         holds({"And": [reads, present]}, {})
 
 
-def test_the_variable_may_be_an_expression() -> None:
+def test_variable_expression() -> None:
     """`Variable.$` is computed."""
     assert holds({"Variable.$": "$.a.b", "NumericEquals": 1}, {"a": {"b": 1}})
 
@@ -203,20 +203,20 @@ DATA = st.fixed_dictionaries({"v": VALUES, "w": VALUES})
 
 
 @given(RULES, DATA)
-def test_a_rule_is_true_or_false_for_any_values(rule: Any, data: Any) -> None:
+def test_rule_never_raises(rule: Any, data: Any) -> None:
     """No JSON value makes an operator raise, or answer anything else."""
     assert holds(rule, data) in (True, False)
 
 
 @given(RULES, DATA)
-def test_not_twice_is_nothing(rule: Any, data: Any) -> None:
+def test_double_negation(rule: Any, data: Any) -> None:
     """Not is an involution."""
     assert holds({"Not": {"Not": rule}}, data) is holds(rule, data)
     assert holds({"Not": rule}, data) is not holds(rule, data)
 
 
 @given(st.lists(RULES, min_size=1, max_size=4), DATA)
-def test_not_swaps_and_with_or(rules: list[Any], data: Any) -> None:
+def test_de_morgan(rules: list[Any], data: Any) -> None:
     """De Morgan's laws."""
     negated = [{"Not": rule} for rule in rules]
     assert holds({"Not": {"And": rules}}, data) is holds({"Or": negated}, data)
@@ -233,7 +233,7 @@ LITERALS = {**OPERANDS, "timestamp": TIMESTAMPS}
     ),
     VALUES,
 )
-def test_a_path_twin_is_the_literal_form(chosen: tuple[str, Any], value: Any) -> None:
+def test_path_operator_agrees_with_literal_operator(chosen: tuple[str, Any], value: Any) -> None:
     """Whether the operand is written down or read from the data makes no difference."""
     name, operand = chosen
     twin = {"Variable": "$.v", f"{name}Path": "$.w"}
@@ -243,7 +243,7 @@ def test_a_path_twin_is_the_literal_form(chosen: tuple[str, Any], value: Any) ->
 
 
 @given(st.sampled_from(TWINS), DATA)
-def test_a_path_twin_is_false_for_operands_of_another_kind(name: str, data: Any) -> None:
+def test_path_operator_false_for_other_types(name: str, data: Any) -> None:
     """And so is the comparison the other way round."""
     kinds: dict[str, Any] = {
         "string": lambda value: type(value) is str,

@@ -104,7 +104,7 @@ WITH_SECRET = {"secret": SECRET}
     ],
     ids=["native", "jsonata", "contenox", "flujo"],
 )
-def test_inserted_answer_is_not_evaluated(document: Any, input: Any) -> None:
+def test_inserted_value_is_not_evaluated(document: Any, input: Any) -> None:
     """Later calls and people see the answer as it is, and nothing that it refers to."""
     seen: list[str] = []
 

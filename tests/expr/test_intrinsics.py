@@ -373,7 +373,7 @@ RESULTS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), RESULTS, ids=[text[:70] for text, _ in RESULTS])
-def test_a_call_returns_or_fails_as_the_specification_says(text: str, expected: Json) -> None:
+def test_intrinsic_results_and_failures(text: str, expected: Json) -> None:
     """Specification 5.2 and 5.3, value by value; an exception stands for a failure."""
     if isinstance(expected, type):
         with pytest.raises(expected):
@@ -403,21 +403,21 @@ def test_a_call_returns_or_fails_as_the_specification_says(text: str, expected: 
         ),
     ],
 )
-def test_a_failure_names_the_function_and_the_argument(text: str, cause: str) -> None:
+def test_intrinsic_failure_cause(text: str, cause: str) -> None:
     """The error is States.IntrinsicFailure, its cause written for people."""
     with pytest.raises(StateError) as caught:
         evaluate(text)
     assert (caught.value.name, caught.value.cause) == ("States.IntrinsicFailure", cause)
 
 
-def test_compiling_a_call_that_must_fail_is_no_failure() -> None:
+def test_constant_call_fails_at_run_time() -> None:
     """A call of constants is computed early, but fails only when its state runs."""
     compiled = compile(parse("States.MathAdd('a', 1)"), definite, optional, DEFAULT)
     with pytest.raises(StateError):
         compiled(None, Running())
 
 
-def test_calls_of_constants_are_computed_once() -> None:
+def test_constant_call_is_computed_once() -> None:
     """Two evaluations share the value, as data is never edited in place."""
     compiled = compile(parse("States.ArrayRange(1, 3, 1)"), definite, optional, DEFAULT)
     assert compiled(None, Running()) is compiled(None, Running())
@@ -427,14 +427,14 @@ def test_calls_of_constants_are_computed_once() -> None:
 # Randomness, limits, profiles
 
 
-def test_a_seed_fixes_the_random_number() -> None:
+def test_math_random_seed() -> None:
     """The same seed gives the same number whatever the execution's entropy."""
     text = "States.MathRandom(0, 1000000, 42)"
     assert evaluate(text, frame=Running(bits=1)) == evaluate(text, frame=Running(bits=2)) == 670487
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(-1000, 1000), st.integers(1, 1000))
-def test_random_numbers_stay_in_their_range(bits: int, start: int, width: int) -> None:
+def test_math_random_range(bits: int, start: int, width: int) -> None:
     """The start is inclusive, the end exclusive."""
     frame = Running(bits=bits)
     found = evaluate(f"States.MathRandom({start}, {start + width})", frame=frame)
@@ -443,7 +443,7 @@ def test_random_numbers_stay_in_their_range(bits: int, start: int, width: int) -
 
 
 @given(st.integers(0, 2**128 - 1))
-def test_a_uuid_is_a_valid_version_4(bits: int) -> None:
+def test_uuid_version_4(bits: int) -> None:
     """Version and variant bits are set, letters are lower case."""
     found = evaluate("States.UUID()", frame=Running(bits=bits))
     assert re.fullmatch(
@@ -451,7 +451,7 @@ def test_a_uuid_is_a_valid_version_4(bits: int) -> None:
     )
 
 
-def test_the_budget_is_unknown_without_a_limit_and_never_negative() -> None:
+def test_remaining_budget_null_or_not_negative() -> None:
     """Null without MaxCost, 0 once it is overspent."""
     unlimited, overspent = Running(Spent(max_cost=None)), Running(Spent(cost=Decimal(2)))
     assert evaluate("States.RemainingBudget()", frame=unlimited) is None
@@ -462,7 +462,7 @@ def test_the_budget_is_unknown_without_a_limit_and_never_negative() -> None:
     "text",
     ["States.Base64Encode($)", "States.Base64Decode($)", "States.Hash($, 'MD5')"],
 )
-def test_coded_text_has_at_most_10000_characters(text: str) -> None:
+def test_hash_and_base64_length_limit(text: str) -> None:
     """Specification 1.2."""
     evaluate(text, "A" * 10_000)
     with pytest.raises(StateError) as caught:
@@ -483,7 +483,7 @@ def test_coded_text_has_at_most_10000_characters(text: str) -> None:
         "States.Merge($[1], $[1])",
     ],
 )
-def test_texts_beyond_the_payload_limit_are_refused(text: str) -> None:
+def test_intrinsics_payload_limit(text: str) -> None:
     """The size is measured before the text is built, even where lists are shared."""
     shared: Json = ["x" * 50]
     for _ in range(100):
@@ -498,7 +498,7 @@ def test_texts_beyond_the_payload_limit_are_refused(text: str) -> None:
     "text",
     ["States.JsonToString($)", "States.ArrayUnique($)", "States.Merge($[0], $[0])"],
 )
-def test_values_without_end_are_refused(text: str) -> None:
+def test_intrinsics_depth_limit(text: str) -> None:
     """A value that a loop has nested ever deeper is never walked recursively."""
     deep: Json = {}
     for _ in range(50_000):
@@ -509,7 +509,7 @@ def test_values_without_end_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(("depth", "sound"), [(200, True), (201, False), (900, False)])
-def test_parsed_json_is_no_deeper_than_any_value(depth: int, sound: bool) -> None:
+def test_string_to_json_depth_limit(depth: int, sound: bool) -> None:
     """StringToJson refuses what could not have come in either."""
     text = "[" * depth + "]" * depth
     if sound:
@@ -530,7 +530,7 @@ def test_parsed_json_is_no_deeper_than_any_value(depth: int, sound: bool) -> Non
         ("States.Hash('abc', 'sha256')", StateError),
     ],
 )
-def test_the_aws_profile_does_as_aws_does(text: str, expected: Json) -> None:
+def test_intrinsics_aws_profile(text: str, expected: Json) -> None:
     """Java's way to print containers; no extensions of argument values."""
     if isinstance(expected, type):
         with pytest.raises(expected):
@@ -560,7 +560,7 @@ def test_the_aws_profile_does_as_aws_does(text: str, expected: Json) -> None:
         "$.a[?(@.b > 1 && (@.c || !@.d))]",
     ],
 )
-def test_a_path_ends_where_its_brackets_end(path: str) -> None:
+def test_path_argument_ends_after_brackets(path: str) -> None:
     """Commas and parentheses within brackets, quotes and filters belong to the path."""
     path = path.replace("\\\\", "\\")
     call = parse(f"States.Array( {path} , 1,{path})")
@@ -602,7 +602,7 @@ def test_a_path_ends_where_its_brackets_end(path: str) -> None:
         ("States.Array($.a[0)", "V-INTR-02", 13),
     ],
 )
-def test_a_fault_has_its_rule_and_place(text: str, code: str, offset: int) -> None:
+def test_intrinsic_syntax_error_code_and_offset(text: str, code: str, offset: int) -> None:
     """Unknown functions are V-INTR-01, anything else V-INTR-02."""
     with pytest.raises(ExpressionFault) as caught:
         parse(text)
@@ -619,14 +619,14 @@ def test_a_fault_has_its_rule_and_place(text: str, code: str, offset: int) -> No
         ("States.Array(abc)", "write 'abc' for a string or $.abc for a path"),
     ],
 )
-def test_usual_slips_have_a_hint(text: str, hint: str) -> None:
+def test_intrinsic_syntax_error_hints(text: str, hint: str) -> None:
     """The hint says what to write."""
     with pytest.raises(ExpressionFault) as caught:
         parse(text)
     assert caught.value.hint == hint
 
 
-def test_calls_nest_ten_deep() -> None:
+def test_intrinsic_nesting_limit() -> None:
     """Specification 1.2: the eleventh level is a fault at its place."""
     deepest = "States.Array(" * 10 + ")" * 10
     assert isinstance(parse(deepest), IntrinsicCall)
@@ -660,7 +660,7 @@ def test_calls_nest_ten_deep() -> None:
         )
     ).map("".join)
 )
-def test_any_text_is_a_call_or_a_fault(text: str) -> None:
+def test_intrinsic_parser_raises_only_expression_fault(text: str) -> None:
     """Nothing but ExpressionFault is raised, at an offset within the text."""
     try:
         places = [remark.offset for remark in check(parse(text), DEFAULT)]
@@ -670,14 +670,14 @@ def test_any_text_is_a_call_or_a_fault(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))
-def test_every_text_can_be_written_as_a_string(text: str) -> None:
+def test_string_argument_escapes(text: str) -> None:
     """With backslashes and quotes escaped, any text is an argument."""
     escaped = re.sub(r"(['\\])", r"\\\1", text)
     assert evaluate(f"States.Array('{escaped}')") == [text]
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))
-def test_every_text_can_be_written_as_a_template(text: str) -> None:
+def test_format_template_escapes(text: str) -> None:
     """With braces escaped too, a template prints itself."""
     escaped = re.sub(r"(['\\{}])", r"\\\1", text)
     assert evaluate(f"States.Format('{escaped}')") == text
@@ -726,23 +726,21 @@ def test_every_text_can_be_written_as_a_template(text: str) -> None:
         ("States.Merge($.a, 1)", ["V-INTR-03"], ["V-INTR-01"]),
     ],
 )
-def test_what_is_known_before_a_run_is_remarked(
-    text: str, default: list[str], aws: list[str]
-) -> None:
+def test_static_findings_of_calls(text: str, default: list[str], aws: list[str]) -> None:
     """Rule ids under the default and the aws profile."""
     call = parse(text)
     assert [remark.code for remark in check(call, DEFAULT)] == default
     assert [remark.code for remark in check(call, AWS)] == aws
 
 
-def test_a_remark_points_at_the_argument() -> None:
+def test_static_finding_offset() -> None:
     """The offset of a stray brace is that of the brace in the call's text."""
     text = "States.Format('a{} { ', States.Hash(1, 'md5'))"
     places = {remark.code: remark.offset for remark in check(parse(text), DEFAULT)}
     assert places == {"V-INTR-05": text.index("{ "), "V-INTR-06": text.index("'md5'")}
 
 
-def test_a_wrong_number_of_arguments_does_not_compile() -> None:
+def test_compile_refuses_wrong_argument_count() -> None:
     """A call that was never checked is refused before it runs."""
     with pytest.raises(ExpressionFault) as caught:
         compile(parse("States.ArrayLength()"), definite, optional, DEFAULT)
@@ -750,12 +748,12 @@ def test_a_wrong_number_of_arguments_does_not_compile() -> None:
     assert caught.value.message == "States.ArrayLength takes 1 argument, not 0"
 
 
-def test_the_functions_allowed_in_error_paths_exist() -> None:
+def test_allowed_in_error_path_exist() -> None:
     """The set and the table agree."""
     assert set(FUNCTIONS) >= ALLOWED_IN_ERROR_PATH
 
 
-def test_every_function_has_a_result_in_the_table_above() -> None:
+def test_every_function_is_tested() -> None:
     """No function goes untested."""
     returning = " ".join(text for text, expected in RESULTS if not isinstance(expected, type))
     assert [name for name in FUNCTIONS if f"{name}(" not in returning] == []
@@ -779,19 +777,19 @@ NUMBERS = st.integers(-(10**20), 10**20) | st.floats(-1e15, 1e15)
 
 
 @given(VALUES)
-def test_json_text_reads_back_as_the_value(value: Json) -> None:
+def test_string_to_json_inverts_json_to_string(value: Json) -> None:
     """StringToJson undoes JsonToString."""
     assert json_equal(evaluate("States.StringToJson(States.JsonToString($))", value), value)
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=1000))
-def test_base64_decodes_to_what_was_encoded(text: str) -> None:
+def test_base64_round_trip(text: str) -> None:
     """Base64Decode undoes Base64Encode."""
     assert evaluate("States.Base64Decode(States.Base64Encode($))", text) == text
 
 
 @given(st.lists(VALUES), st.integers(1, 10))
-def test_chunks_concatenate_to_the_array(items: list[Json], size: int) -> None:
+def test_array_partition_chunks(items: list[Json], size: int) -> None:
     """All chunks but the last have the wanted size."""
     chunks = evaluate(f"States.ArrayPartition($, {size})", items)
     assert [item for chunk in chunks for item in chunk] == items
@@ -800,7 +798,7 @@ def test_chunks_concatenate_to_the_array(items: list[Json], size: int) -> None:
 
 
 @given(st.lists(VALUES))
-def test_unique_elements_are_unique(items: list[Json]) -> None:
+def test_array_unique(items: list[Json]) -> None:
     """ArrayUnique keeps one of each, is idempotent and loses no value."""
     once = evaluate("States.ArrayUnique($)", items)
     assert evaluate("States.ArrayUnique($)", once) == once
@@ -811,14 +809,14 @@ def test_unique_elements_are_unique(items: list[Json]) -> None:
 
 
 @given(st.lists(st.text("abc", min_size=1)), st.sampled_from([",", ";", "-"]))
-def test_joined_pieces_split_again(pieces: list[str], delimiter: str) -> None:
+def test_string_split_inverts_join(pieces: list[str], delimiter: str) -> None:
     """StringSplit undoes joining pieces that are not empty."""
     data = {"text": delimiter.join(pieces), "by": ",;-"}
     assert evaluate("States.StringSplit($.text, $.by)", data) == pieces
 
 
 @given(NUMBERS, NUMBERS)
-def test_decimal_arithmetic_is_exact(one: float, other: float) -> None:
+def test_math_subtract_and_multiply_are_exact(one: float, other: float) -> None:
     """Differences and products are the exact decimal ones, rounded once to a double."""
     exact = Decimal(repr(one)) - Decimal(repr(other))
     found = evaluate("States.MathSubtract($[0], $[1])", [one, other])
@@ -828,7 +826,7 @@ def test_decimal_arithmetic_is_exact(one: float, other: float) -> None:
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1))
-def test_math_add_adds_or_refuses(one: int, other: int) -> None:
+def test_math_add_32_bit_limit(one: int, other: int) -> None:
     """Sums outside 32 bits fail."""
     if -(2**31) <= one + other < 2**31:
         assert evaluate("States.MathAdd($[0], $[1])", [one, other]) == one + other
@@ -838,7 +836,7 @@ def test_math_add_adds_or_refuses(one: int, other: int) -> None:
 
 
 @given(TEXT, st.integers(0, 20))
-def test_a_truncated_text_fits(text: str, tokens: int) -> None:
+def test_truncate_token_limit(text: str, tokens: int) -> None:
     """What remains is a prefix of at most that many tokens."""
     found = evaluate(f"States.Truncate($, {tokens})", text)
     if found != text:
@@ -848,7 +846,7 @@ def test_a_truncated_text_fits(text: str, tokens: int) -> None:
 
 
 @given(st.dictionaries(TEXT, VALUES), st.lists(TEXT, min_size=1, max_size=3))
-def test_picked_and_omitted_members_are_the_object(value: dict[str, Json], keys: list[str]) -> None:
+def test_pick_and_omit_partition_object(value: dict[str, Json], keys: list[str]) -> None:
     """Pick and Omit with the same keys share nothing and lose nothing."""
     quoted = ", ".join("'" + re.sub(r"(['\\])", r"\\\1", key) + "'" for key in keys)
     picked = evaluate(f"States.Pick($, {quoted})", value)
@@ -877,7 +875,7 @@ def recorded() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("case", list(recorded()))
-def test_recorded_calls_give_the_recorded_output(case: Json) -> None:
+def test_intrinsics_match_recorded_aws_output(case: Json) -> None:
     """Each call, evaluated alone under the aws profile, yields what AWS answered."""
     (state,) = case["definition"]["States"].values()
     frame = Running(

@@ -36,7 +36,7 @@ def get(data: Any, steps: list[str]) -> Any:
 
 
 @given(TREES, STEPS, st.integers())
-def test_what_was_placed_is_found_there(tree: Any, steps: list[str], value: int) -> None:
+def test_result_path_reads_back_the_result(tree: Any, steps: list[str], value: int) -> None:
     """Placing then reading gives the value, and the raw input is untouched."""
     before = copy.deepcopy(tree)
     try:
@@ -49,7 +49,7 @@ def test_what_was_placed_is_found_there(tree: Any, steps: list[str], value: int)
 
 
 @given(TREES, STEPS, st.integers())
-def test_nothing_else_changes_or_is_copied(tree: Any, steps: list[str], value: int) -> None:
+def test_result_path_shares_other_members(tree: Any, steps: list[str], value: int) -> None:
     """Every member beside the way is the very same object."""
     try:
         placed = put(tree, "$." + ".".join(steps), value)
@@ -78,7 +78,7 @@ def test_nothing_else_changes_or_is_copied(tree: Any, steps: list[str], value: i
         ({"a": {"b": 1, "c": 2}}, "$.a.b", {"a": {"b": 9, "c": 2}}),
     ],
 )
-def test_a_result_is_placed(raw: Any, path: str, expected: Any) -> None:
+def test_result_path_inserts_result(raw: Any, path: str, expected: Any) -> None:
     """Members are replaced, missing objects made, array elements replaced."""
     assert put(raw, path, 9) == expected
 
@@ -97,14 +97,14 @@ def test_a_result_is_placed(raw: Any, path: str, expected: Any) -> None:
         ({}, "$.a[0]"),
     ],
 )
-def test_a_result_that_has_no_place_is_a_named_error(raw: Any, path: str) -> None:
+def test_result_path_match_failure(raw: Any, path: str) -> None:
     """A scalar or array on the way, or an index beyond the end."""
     with pytest.raises(StateError) as failure:
         put(raw, path, 9)
     assert failure.value.name == "States.ResultPathMatchFailure"
 
 
-def test_null_keeps_the_raw_input() -> None:
+def test_result_path_null_returns_raw_input() -> None:
     """ResultPath null drops the result."""
     place = compile_result_path(None)
     assert place is not None

@@ -48,25 +48,25 @@ DATA = {"a": 1, "b": {"c": [2, 3]}, "n": None}
         ({"$": 1, ".$x": 2, "x$": 3}, {"$": 1, ".$x": 2, "x$": 3}),
     ],
 )
-def test_a_template_gives(template: Any, value: Any) -> None:
+def test_template_results(template: Any, value: Any) -> None:
     """Values at any depth, with the suffix taken off the key."""
     assert evaluate(template, DATA) == value
 
 
-def test_keys_keep_their_order() -> None:
+def test_template_key_order() -> None:
     """Of the template, whether dynamic or not."""
     template = {"z.$": "$.a", "y": 1, "x": {"b.$": "$.a", "a": 2}, "w.$": "$.n"}
     assert list(evaluate(template, DATA)) == ["z", "y", "x", "w"]
     assert list(evaluate(template, DATA)["x"]) == ["b", "a"]
 
 
-def test_a_missing_value_fails() -> None:
+def test_template_missing_value() -> None:
     """However deep it is asked for."""
     with pytest.raises(StateError):
         evaluate({"x": [{"y.$": "$.missing"}]}, DATA)
 
 
-def test_parts_that_are_never_computed_are_shared() -> None:
+def test_template_shares_constant_parts() -> None:
     """Two evaluations build only what differs between them."""
     compiled = compile_template({"x.$": "$.a", "y": {"z": [1]}}, expression)
     one, other = compiled({"a": 1}, FRAME), compiled({"a": 2}, FRAME)
@@ -85,7 +85,7 @@ def test_parts_that_are_never_computed_are_shared() -> None:
         ({"x.$": "$.a", "y": {"x": 1}}, []),
     ],
 )
-def test_a_misshapen_template_has_its_faults_named(template: Any, places: list[str]) -> None:
+def test_template_faults(template: Any, places: list[str]) -> None:
     """A dynamic value is a string, its key has a name, and that name is given once."""
     faults = list(template_faults(template))
     assert [pointer for pointer, _ in faults] == places
@@ -115,7 +115,7 @@ TEMPLATES = st.recursive(
 
 
 @given(LITERALS)
-def test_a_template_without_dynamic_fields_is_returned_itself(template: Any) -> None:
+def test_constant_template_is_returned_unchanged(template: Any) -> None:
     """The very same object, every time."""
     compiled = compile_template(template, expression)
     assert compiled(DATA, FRAME) is template
@@ -123,7 +123,7 @@ def test_a_template_without_dynamic_fields_is_returned_itself(template: Any) -> 
 
 
 @given(TEMPLATES)
-def test_a_dynamic_field_is_what_its_expression_is_alone(template: Any) -> None:
+def test_dynamic_field_value(template: Any) -> None:
     """At any depth; and everything else is as it is written."""
 
     def expected(part: Any) -> Any:
@@ -142,7 +142,7 @@ def test_a_dynamic_field_is_what_its_expression_is_alone(template: Any) -> None:
 
 
 @given(TEMPLATES)
-def test_every_dynamic_field_is_found_at_its_pointer(template: Any) -> None:
+def test_dynamic_fields_pointers(template: Any) -> None:
     """Following the pointer leads to the text of the expression."""
     for pointer, key, text in dynamic_fields(template):
         found = template
@@ -153,7 +153,7 @@ def test_every_dynamic_field_is_found_at_its_pointer(template: Any) -> None:
 
 
 @given(TEMPLATES, st.integers())
-def test_evaluating_changes_neither_the_template_nor_the_data(template: Any, value: int) -> None:
+def test_template_evaluation_changes_no_input(template: Any, value: int) -> None:
     """Both are shared with everybody."""
     from copy import deepcopy
 

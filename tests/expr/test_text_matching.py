@@ -49,15 +49,13 @@ from asl.expr.text_matching import compile_glob
         ("é*", "étude", True),
     ],
 )
-def test_a_star_matches_any_run_and_nothing_else_is_special(
-    pattern: str, text: str, expected: bool
-) -> None:
+def test_pattern_star(pattern: str, text: str, expected: bool) -> None:
     """A pattern matches the whole text, case-sensitively."""
     assert compile_glob(pattern)(text) is expected
 
 
 @given(st.text(st.characters(exclude_characters="*\\")), st.text())
-def test_a_pattern_without_a_star_is_equality(pattern: str, text: str) -> None:
+def test_pattern_without_star(pattern: str, text: str) -> None:
     """Without `*` and backslashes a pattern matches itself alone."""
     matches = compile_glob(pattern)
     assert matches(pattern)
@@ -65,7 +63,7 @@ def test_a_pattern_without_a_star_is_equality(pattern: str, text: str) -> None:
 
 
 @given(st.text())
-def test_an_escaped_text_matches_itself(text: str) -> None:
+def test_escaped_pattern(text: str) -> None:
     """Escaping stars and backslashes makes a pattern for exactly that text."""
     pattern = text.replace("\\", "\\\\").replace("*", "\\*")
     assert compile_glob(pattern)(text)
@@ -82,12 +80,12 @@ def _matches_slowly(pattern: str, text: str) -> bool:
 
 
 @given(st.text("ab*", max_size=7), st.text("ab", max_size=9))
-def test_matching_agrees_with_the_definition(pattern: str, text: str) -> None:
+def test_pattern_agrees_with_definition(pattern: str, text: str) -> None:
     """The search from left to right finds a match whenever there is one."""
     assert compile_glob(pattern)(text) is _matches_slowly(pattern, text)
 
 
-def test_hostile_patterns_do_not_backtrack() -> None:
+def test_pattern_does_not_backtrack() -> None:
     """A pattern that takes a backtracking matcher for ever is decided at once."""
     start = process_time()
     assert not compile_glob("a*" * 1000 + "b")("a" * 100_000)

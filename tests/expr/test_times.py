@@ -39,7 +39,7 @@ pytestmark = pytest.mark.quick
         ("9999-12-31T23:59:59Z", 253_402_300_799_000_000_000),
     ],
 )
-def test_a_timestamp_is_an_exact_instant(text: str, expected: int) -> None:
+def test_timestamp_parses_to_nanoseconds(text: str, expected: int) -> None:
     """Instants are nanoseconds since the epoch; finer fractions are cut off."""
     assert parse_timestamp(text) == expected
     assert is_timestamp(text)
@@ -81,7 +81,7 @@ NOT_TIMESTAMPS = [
 
 
 @pytest.mark.parametrize("text", NOT_TIMESTAMPS)
-def test_only_the_rfc_3339_form_and_real_dates_are_timestamps(text: str) -> None:
+def test_timestamp_refuses_other_forms_and_dates(text: str) -> None:
     """Capital T and Z or an offset are mandatory; the calendar is checked."""
     assert instant(text) is None
     with pytest.raises(ExpressionFault) as caught:
@@ -90,7 +90,7 @@ def test_only_the_rfc_3339_form_and_real_dates_are_timestamps(text: str) -> None
 
 
 @pytest.mark.parametrize("value", [None, True, 0, 1.5, [], ["2016-12-05T21:29:29Z"], {}])
-def test_only_strings_are_timestamps(value: object) -> None:
+def test_timestamp_refuses_other_types(value: object) -> None:
     """Numbers and containers have no instant."""
     assert instant(value) is None
     assert not is_timestamp(value)
@@ -100,7 +100,7 @@ def test_only_strings_are_timestamps(value: object) -> None:
     st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1)),
     st.integers(-1439, 1439),
 )
-def test_an_offset_does_not_move_the_instant(moment: datetime, minutes: int) -> None:
+def test_timestamp_offset_is_applied(moment: datetime, minutes: int) -> None:
     """The same moment written with another offset is the same instant."""
     utc = moment.replace(tzinfo=UTC)
     local = utc.astimezone(timezone(timedelta(minutes=minutes)))
@@ -114,7 +114,7 @@ MOMENTS = st.tuples(
 
 
 @given(MOMENTS, MOMENTS)
-def test_instants_are_ordered_as_their_dates(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+def test_instants_order_by_date(one: tuple[int, ...], other: tuple[int, ...]) -> None:
     """In UTC the order of instants is that of year, month, day and nanosecond."""
     first, second = (
         parse_timestamp("{}-{:02}-{:02}T00:00:00.{:09}Z".format(*parts)) for parts in (one, other)
@@ -124,7 +124,7 @@ def test_instants_are_ordered_as_their_dates(one: tuple[int, ...], other: tuple[
 
 
 @given(st.text() | st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.Z+]{0,15}", fullmatch=True))
-def test_any_text_is_a_timestamp_or_a_fault(text: str) -> None:
+def test_timestamp_parser_raises_only_expression_fault(text: str) -> None:
     """Nothing but ExpressionFault is raised, and `instant` agrees."""
     found = instant(text)
     if found is None:
@@ -144,14 +144,14 @@ def test_any_text_is_a_timestamp_or_a_fault(text: str) -> None:
         (9_230_969_426.56, "2262-07-08T22:10:26.560Z"),
     ],
 )
-def test_instants_are_written_in_utc_with_milliseconds(seconds: float, expected: str) -> None:
+def test_format_timestamp_utc_milliseconds(seconds: float, expected: str) -> None:
     """The form of `$$.Execution.StartTime`."""
     assert format_timestamp(seconds) == expected
     assert epoch(expected) == seconds
 
 
 @given(st.integers(0, 10**13))
-def test_what_is_written_is_a_timestamp_of_the_same_millisecond(milliseconds: int) -> None:
+def test_format_timestamp_round_trips(milliseconds: int) -> None:
     """Writing and reading loses nothing down to the millisecond."""
     written = format_timestamp(milliseconds / 1000)
     assert parse_timestamp(written) == milliseconds * 1_000_000
@@ -174,7 +174,7 @@ def test_what_is_written_is_a_timestamp_of_the_same_millisecond(milliseconds: in
         (0, 0),
     ],
 )
-def test_a_duration_is_seconds(value: str | int | float, seconds: float) -> None:
+def test_duration_units(value: str | int | float, seconds: float) -> None:
     """Without a unit it is seconds; ms, s, m, h, d and w are units."""
     assert parse_duration(value) == seconds
 
@@ -183,7 +183,7 @@ def test_a_duration_is_seconds(value: str | int | float, seconds: float) -> None
     "value",
     ["", "s", "-5m", "+5m", "1.5h", "5 m", "5M", "5y", "never", "٥s", "5m\n", "9" * 400, -1, True],
 )
-def test_other_texts_are_no_durations(value: str | int) -> None:
+def test_duration_refuses_other_texts(value: str | int) -> None:
     """Signs, fractions, blanks and other units are faults."""
     with pytest.raises(ExpressionFault) as caught:
         parse_duration(value)
@@ -191,13 +191,13 @@ def test_other_texts_are_no_durations(value: str | int) -> None:
 
 
 @pytest.mark.parametrize("value", [inf, -inf, float("nan")])
-def test_a_duration_is_finite(value: float) -> None:
+def test_duration_refuses_infinity(value: float) -> None:
     """Infinity is written `never`."""
     with pytest.raises(ExpressionFault):
         parse_duration(value)
 
 
-def test_never_is_a_duration_only_where_it_is_allowed() -> None:
+def test_duration_never_needs_allow_never() -> None:
     """Retention may be for ever."""
     assert parse_duration("never", allow_never=True) == inf
     assert parse_duration("5m", allow_never=True) == 300
@@ -219,12 +219,12 @@ def test_never_is_a_duration_only_where_it_is_allowed() -> None:
         ("2016-12-05T21:29:29Z", None),
     ],
 )
-def test_a_relative_time_has_a_sign_and_a_unit(text: str, seconds: float | None) -> None:
+def test_relative_time_sign_and_unit(text: str, seconds: float | None) -> None:
     """`-5m` is five minutes ago."""
     assert relative(text) == seconds
 
 
-def test_a_shifted_clock_is_an_instant() -> None:
+def test_shift_returns_instant() -> None:
     """The clock's seconds and instants compare."""
     assert shift(60.0, -300) == parse_timestamp("1969-12-31T23:56:00Z")
 
@@ -233,7 +233,7 @@ def test_a_shifted_clock_is_an_instant() -> None:
     st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)),
     st.sampled_from(["Z", "+05:30", "-08:00"]),
 )
-def test_an_independent_parser_reads_the_same_instant(moment: datetime, offset: str) -> None:
+def test_timestamp_parser_agrees_with_dateutil(moment: datetime, offset: str) -> None:
     """python-dateutil agrees on every date, fraction and offset that both can say."""
     from dateutil.parser import isoparse
 

@@ -1,7 +1,7 @@
-"""What documents of the CodeMie dialect compute and JSONata cannot say.
+"""Functions of the CodeMie dialect that JSONata does not have.
 
-Pure functions of the data, bounded in work: outputs are parsed as that platform parses them
-(`outputs`), placeholders in texts are resolved (`placeholders`), conditions are evaluated in their
-closed grammar (`conditions`), and the context, the message history and the writes of branches are
-kept (`store`, `forks`). Documents reach them as functions of JSONata (`functions`).
+They are pure functions of the data, bounded in work: `outputs` parses outputs as that platform
+does, `placeholders` resolves placeholders in texts, `conditions` evaluates conditions, `transforms`
+runs transform nodes, and `context_store` holds the context, the message history and the writes of
+branches. `functions` makes them available to JSONata.
 """

@@ -1,7 +1,7 @@
-"""Conditions: a closed grammar of expressions in the form of Python's.
+"""Conditions: expressions in a subset of Python's syntax.
 
-Python's own parser reads the text, under bounds, and nothing but the constructs below is let
-through. They are evaluated here, node by node, over JSON values; Python executes none of it.
+Python's parser reads the text, within limits, and only the nodes of the grammar below are accepted.
+They are evaluated here, node by node, over JSON values; Python executes nothing.
 """
 
 import ast
@@ -19,19 +19,19 @@ from asl.expr.python_grammar import COMPARED, MAX_DEPTH, parse_python
 __all__ = ["COMPARISONS", "CodemieConditionError", "evaluate", "holds", "parse"]
 
 LIMITS: Final = WorkLimits(steps=500_000, bytes=8 * 1024 * 1024)
-"""What one condition may do."""
+"""Limits of the evaluation of one condition."""
 MAX_ITEMS: Final = 100_000
 MAX_BITS: Final = 50_000
 
 SYNTAX: Final = "CM-EXPR-SYNTAX"
 UNSUPPORTED: Final = "CM-EXPR-UNSUPPORTED"
-INSTEAD: Final = "it is false as it stands: let the actor put what it tells into its output"
+INSTEAD: Final = "the condition is always false; compute the value in the actor's output"
 
 Names: TypeAlias = Mapping[str, Json]
 
 
 class CodemieConditionError(Exception):
-    """An evaluation failed: whatever it was part of is false."""
+    """The evaluation of an expression failed; the condition around it is false."""
 
 
 # --------------------------------------------------------------------------------------------
@@ -39,10 +39,15 @@ class CodemieConditionError(Exception):
 
 
 def parse(text: str, *, members: bool = False) -> ast.expr:
-    """Read an expression, with *members* one in which `user.name` is a member of an object.
+    """Parse an expression.
 
-    Raises ExpressionFault. Its code is CM-EXPR-SYNTAX for what is no expression at all, and
-    CM-EXPR-UNSUPPORTED for what is one beyond the grammar: that is false when it is evaluated.
+    Args:
+        text: The expression.
+        members: Whether `user.name` reads a member of an object.
+
+    Raises:
+        ExpressionFault: CM-EXPR-SYNTAX for a text that is no expression, CM-EXPR-UNSUPPORTED for an
+            expression beyond the grammar, which is false when it is evaluated.
     """
     tree, lead = parse_python(text, SYNTAX)
     _Grammar(text[lead:], lead, members).check(tree, 0)
@@ -68,7 +73,7 @@ _CONSTANTS = (str, int, float, bool, type(None))
 
 
 class _Grammar:
-    """Lets through what the grammar has, and says of anything else what it is."""
+    """Accepts the nodes of the grammar and names the error of any other."""
 
     def __init__(self, text: str, lead: int, members: bool) -> None:
         self.text = text
@@ -77,16 +82,16 @@ class _Grammar:
 
     def check(self, node: ast.AST, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise self.beyond(node, f"the expression nests deeper than {MAX_DEPTH} levels")
+            raise self.beyond(node, f"the expression is nested deeper than {MAX_DEPTH} levels")
         match node:
             case ast.Constant(value=value):
                 if type(value) not in _CONSTANTS:
                     raise self.beyond(node, f"{type(value).__name__} constants are not supported")
                 if type(value) is str and not _is_one(self.text, node):
-                    raise self.beyond(node, "texts are single and have no prefix")
+                    raise self.beyond(node, "a string must be one literal without a prefix")
             case ast.Name(id=name):
                 if name.startswith("__"):
-                    raise self.beyond(node, f"{name!r} names nothing")
+                    raise self.beyond(node, f"{name!r} is not a name of the output")
             case ast.UnaryOp(op=op) if not isinstance(op, _UNARY):
                 raise self.beyond(node, "the operator ~ is not supported")
             case ast.BinOp(op=op) if not isinstance(op, _BINARY):
@@ -98,8 +103,8 @@ class _Grammar:
             case ast.Attribute() if self.members and not node.attr.startswith("_"):
                 pass
             case ast.Attribute():
-                hint = "an object's member is written user['name']"
-                raise self.beyond(node, f".{node.attr} is only supported as a call", hint)
+                hint = "write user['name'] for a member of an object"
+                raise self.beyond(node, f".{node.attr} is only supported as a method call", hint)
             case ast.UnaryOp() | ast.BinOp() | ast.Dict():
                 pass
             case _ if not isinstance(node, _PLAIN):
@@ -119,20 +124,20 @@ class _Grammar:
 
     def call(self, node: ast.Call) -> None:
         if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
-            raise self.beyond(node, "only plain arguments are supported")
+            raise self.beyond(node, "only positional arguments are supported")
         match node.func:
             case ast.Name(id="isinstance"):
                 self.types(node)
             case ast.Name(id=name) if name not in FUNCTIONS:
-                hint = f"there is {', '.join(FUNCTIONS)}"
+                hint = f"the functions are {', '.join(FUNCTIONS)}"
                 raise self.beyond(node, f"there is no function {name}", hint)
             case ast.Attribute(attr=name) if name not in METHODS:
-                hint = f"there is {', '.join(METHODS)}"
+                hint = f"the methods are {', '.join(METHODS)}"
                 raise self.beyond(node, f"there is no method .{name}()", hint)
             case ast.Name() | ast.Attribute():
                 pass
             case _:
-                raise self.beyond(node, "this cannot be called")
+                raise self.beyond(node, "only functions and methods can be called")
 
     def types(self, node: ast.Call) -> None:
         if len(node.args) == 2:
@@ -148,7 +153,7 @@ class _Grammar:
 
 
 def _is_one(text: str, node: ast.Constant) -> bool:
-    """Whether a text is written as one, without a prefix."""
+    """Return whether a text is one literal without a prefix."""
     written = ast.get_source_segment(text, node) or ""
     quote = written[:3] if written[:3] in ("'''", '"""') else written[:1]
     inner = written[len(quote) : -len(quote)] if quote in ("'", '"', "'''", '"""') else quote
@@ -193,7 +198,7 @@ def _parse_cached(text: str, members: bool) -> ast.expr | None:
 def holds(
     text: str, names: Names, *, members: bool = False, meter: WorkMeter | None = None
 ) -> bool:
-    """Whether a condition is true of these names; a failure makes it false."""
+    """Return whether a condition is true for these names; a failed evaluation makes it false."""
     tree = _parse_cached(text, members)
     if tree is None:
         return False
@@ -204,9 +209,15 @@ def holds(
 
 
 def evaluate(tree: ast.expr, names: Names, meter: WorkMeter | None = None) -> Any:
-    """Return the value of an expression that was read here; raises Failure.
+    """Return the value of a parsed expression.
 
-    A *meter* counts the work of several expressions.
+    Args:
+        tree: The expression.
+        names: The values by name.
+        meter: Counts the work of several expressions; None for a new one.
+
+    Raises:
+        CodemieConditionError: The evaluation failed or exceeded a limit.
     """
     meter = meter or WorkMeter(LIMITS)
     try:
@@ -222,7 +233,7 @@ def evaluate(tree: ast.expr, names: Names, meter: WorkMeter | None = None) -> An
 
 
 class _Evaluation:
-    """One evaluation, within its bounds; whatever Python's operators refuse is a failure."""
+    """One evaluation within its limits; it fails where Python's operators fail."""
 
     def __init__(self, names: Names, meter: WorkMeter) -> None:
         self.names = names
@@ -265,7 +276,7 @@ class _Evaluation:
         raise CodemieConditionError("beyond the grammar")
 
     def counted(self, value: Any) -> Any:
-        """Count what it takes to look through a value."""
+        """Count the work of reading a value."""
         count_values(value, self.meter)
         return value
 
@@ -423,7 +434,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "list": lambda values: list(values),
     "isinstance": isinstance,
 }
-"""The functions that may be called, none with more than plain arguments."""
+"""The functions of the grammar; they take positional arguments only."""
 
 METHODS: Final[Mapping[str, Mapping[str, Callable[..., Any]]]] = {
     "lower": {"text": str.lower},
@@ -452,4 +463,4 @@ METHODS: Final[Mapping[str, Mapping[str, Callable[..., Any]]]] = {
     "items": {"object": dict.items},
     "index": {"list": list.index},
 }
-"""The methods that may be called, by the kind of value that has them."""
+"""The methods of the grammar by the type of value that has them."""

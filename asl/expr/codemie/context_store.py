@@ -37,16 +37,18 @@ __all__ = [
 ]
 
 RESERVED: Final = "cm"
-"""The key under which everything is that is not context."""
+"""The key of the platform's own data."""
 
 Context: TypeAlias = dict[str, Json]
 Write: TypeAlias = Mapping[str, Json]
-"""`{"set": {...}}`, `{"append": {...}}`, `{"remove": [...]}` or `{"clear": true}`."""
+"""A change of the context: `{"set": {...}}`, `{"append": {...}}`, `{"remove": [...]}` or `{"clear":
+true}`.
+"""
 Flags: TypeAlias = Mapping[str, Any]
 
 
 def open_data(data: Json) -> tuple[Context, dict[str, Json]]:
-    """Return the context and what stands under `cm`; a raw input is taken as the platform does."""
+    """Return the context and the platform's own data; a raw input becomes the context."""
     if isinstance(data, dict):
         kept = data.get(RESERVED)
         return without_reserved(data), dict(kept) if isinstance(kept, dict) else {}
@@ -57,12 +59,12 @@ def open_data(data: Json) -> tuple[Context, dict[str, Json]]:
 
 
 def without_reserved(found: Mapping[str, Json]) -> Context:
-    """Return the keys that may stand in the context."""
+    """Return the members that may be in the context."""
     return {key: value for key, value in found.items() if key != RESERVED}
 
 
 def close_data(context: Context, kept: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the data of an execution."""
+    """Return a context and the platform's own data as the data of an execution."""
     return {**context, RESERVED: kept}
 
 
@@ -72,9 +74,9 @@ def context_of(data: Json) -> Context:
 
 
 def scope_of(data: Json) -> Scope:
-    """Return what placeholders may name: the context, and `task`.
+    """Return the values of placeholders by name: the context, and `task`.
 
-    `task` is the item of an iteration, else the last output; a key of the context comes first.
+    `task` is the item of an iteration, else the last output; a key of the context takes precedence.
     """
     context, kept = open_data(data)
     for implicit in ("item", "last"):
@@ -95,7 +97,7 @@ def message(role: str, content: str, state: str | None = None) -> dict[str, Json
 
 
 def last_object(data: Json) -> dict[str, Json]:
-    """Return the last output as conditions see it: without keys if it is no object."""
+    """Return the last output for conditions; an empty object if it is no object."""
     found = parse_output(open_data(data)[1].get("last", ""))
     return coerce_literals(found) if isinstance(found, dict) else {}
 
@@ -131,7 +133,7 @@ def _append_value(context: Context, key: str, value: Json) -> Json:
 
 
 def _writes(output: Json, raw: str, flags: Flags) -> Iterator[Write]:
-    """Yield what an output writes, in the order of the platform."""
+    """Yield the writes of an output, in the order of the platform."""
     cleared = flags.get("clear_context_store")
     if cleared:
         yield {"clear": True}
@@ -149,9 +151,16 @@ def _writes(output: Json, raw: str, flags: Flags) -> Iterator[Write]:
 
 
 def store_result(data: Json, result: Json, state: str | None, flags: Flags) -> Json:
-    """Return the data after a state: its answer is written, and becomes a message of *state*.
+    """Return the data after a state: its result is written and added to the messages.
 
-    Without a state there is no history. *flags* are those of the state's `next`.
+    Args:
+        data: The data before the state.
+        result: The result of the state.
+        state: Name of the state; None for a document without a message history.
+        flags: The flags of the state's `next`.
+
+    Raises:
+        StateError: CM.RecursionLimit after too many states.
     """
     context, kept = open_data(data)
     raw = as_text(result)
@@ -176,9 +185,14 @@ def store_result(data: Json, result: Json, state: str | None, flags: Flags) -> J
 
 
 def check_recursion_limit(data: Json, limit: float | None) -> Json:
-    """Return the data of a run that goes on to another state.
+    """Return the data unchanged.
 
-    Raises StateError("CM.RecursionLimit") where that would be one too many.
+    Args:
+        data: The data of the execution.
+        limit: Number of states that the execution may run; None for no limit.
+
+    Raises:
+        StateError: CM.RecursionLimit if it has run that many.
     """
     if limit is not None and open_data(data)[1].get("steps", 0) >= limit:
         raise StateError(
@@ -197,7 +211,7 @@ def _item_writes(kept: Mapping[str, Json], flags: Flags) -> Iterator[Write]:
 def _add_messages(
     kept: dict[str, Json], raw: str, state: str, flags: Flags, *, first: bool
 ) -> None:
-    """Add what a state said to the messages."""
+    """Add the output of a state to the messages."""
     messages = kept.get("history", [])
     if flags.get("clear_prior_messages"):
         messages = []
@@ -215,8 +229,9 @@ def _add_messages(
 
 
 def resume_data(data: Json, record: Mapping[str, Json], state: str | None) -> Json:
-    """Return the data after a gate: what was entered there is a message and, if it is an object,
-    written into the context.
+    """Return the data after an approval.
+
+    The input of the approver is added to the messages, and an object is written to the context.
     """
     context, kept = open_data(data)
     given = record.get("input")
@@ -235,9 +250,15 @@ def resume_data(data: Json, record: Mapping[str, Json], state: str | None) -> Js
 
 
 def refuse_answer(data: Json, error: Mapping[str, Json], limit: int) -> Json:
-    """Return the data after an answer that did not fit its schema: the agent is to be told.
+    """Return the data after an answer that does not fit its schema.
 
-    Raises StateError("CM.OutputSchema") for the answer that exhausts the limit.
+    Args:
+        data: The data before the answer.
+        error: The error with its `Cause`, which the agent gets with the next attempt.
+        limit: Number of answers after which the state fails.
+
+    Raises:
+        StateError: CM.OutputSchema for the last of these answers.
     """
     context, kept = open_data(data)
     faults = [*kept.get("refused", []), error["Cause"]]
@@ -247,12 +268,12 @@ def refuse_answer(data: Json, error: Mapping[str, Json], limit: int) -> Json:
 
 
 def refusal_causes(data: Json) -> Json:
-    """Return what was wrong with the answers that this state has refused so far."""
+    """Return the causes why answers of the current state were refused."""
     return open_data(data)[1].get("refused", [])
 
 
 def last_output(data: Json) -> Json:
-    """Return the last output as it was parsed, else its text."""
+    """Return the last output, parsed if it can be, else as text."""
     text = open_data(data)[1].get("last", "")
     found = parse_output(text)
     return text if found is NOTHING else found
@@ -262,15 +283,18 @@ EVERYTHING: Final = ["*"]
 
 
 def start_branch(data: Json) -> Json:
-    """Return what a branch of a fork begins with: a copy of the data, and nothing written yet."""
+    """Return the data at the start of a branch: a copy without writes."""
     context, kept = open_data(data)
     return close_data(context, _branch_data(kept))
 
 
 def start_item(data: Json, item: Json, include: list[str]) -> Json:
-    """Return what an item's branch begins with; the keys of an object are in its context.
+    """Return the data at the start of the branch of an item.
 
-    *include* lists the keys of the context that it may see, `*` for all.
+    Args:
+        data: The data before the iteration.
+        item: The item; the members of an object are added to the context.
+        include: The keys of the context that the branch may read, `*` for all.
     """
     context, kept = open_data(data)
     if "*" not in include:
@@ -286,10 +310,10 @@ def _branch_data(kept: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def join_branches(data: Json, branches: Iterable[Mapping[str, Json]]) -> Json:
-    """Return the data after a fork: the writes of its branches, one branch after the other.
+    """Return the data after branches: their writes are applied, one branch after the other.
 
-    What they have said follows the messages from before, and the last output is the array of their
-    last outputs.
+    The messages of the branches follow those before, and the last output is the array of their last
+    outputs.
     """
     context, kept = open_data(data)
     writes: list[Json] = []
@@ -315,10 +339,16 @@ def join_branches(data: Json, branches: Iterable[Mapping[str, Json]]) -> Json:
 
 
 def list_items(data: Json, key: str) -> list[Json]:
-    """Return the items that the last output has under a key, or at a JSON Pointer.
+    """Return the items in the last output.
 
-    A list is itself the items, whatever the key; what is no list is one item. Raises
-    StateError("CM.IterKey") where nothing is there.
+    A list has its own elements as items, whatever the key; any other value is one item.
+
+    Args:
+        data: The data of the execution.
+        key: A key of the output, or a JSON Pointer.
+
+    Raises:
+        StateError: CM.IterKey if the output has no such key.
     """
     output = last_output(data)
     if key.startswith("/"):
@@ -339,7 +369,8 @@ def list_items(data: Json, key: str) -> list[Json]:
 def pick_part(result: Json, pointer: str) -> Json:
     """Return the part of a tool's result at a JSON Pointer.
 
-    Raises StateError("CM.ResultPointer") where nothing is there.
+    Raises:
+        StateError: CM.ResultPointer if the result has no such part.
     """
     found = _follow_pointer(result, pointer)
     if found is NOTHING:
@@ -348,7 +379,7 @@ def pick_part(result: Json, pointer: str) -> Json:
 
 
 def _follow_pointer(value: Json, pointer: str) -> Json:
-    """Return what a pointer leads to, else NOTHING; texts on the way are parsed."""
+    """Return the value at a JSON Pointer, else NOTHING; texts along it are parsed."""
     inner = pointer.strip("/")
     for segment in inner.split("/") if inner else ():
         if isinstance(value, str):

@@ -1,6 +1,6 @@
-"""The functions of the dialect, as JSONata sees them: one row each.
+"""The functions of the dialect for JSONata: one row each.
 
-All are pure and bounded by their data; `docs/dialects/codemie.md` says what each one is for.
+All are pure and bounded by their data; `docs/dialects/codemie.md` describes them.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "at": ("<xs:x>", context_store.pick_part, 2),
     "transform": ("<xo:x>", transforms.transform, 2),
 }
-"""Signature, function and number of arguments by the name behind `$codemie_`."""
+"""Signature, function and number of arguments by the name after `$codemie_`."""
 
 TABLE: dict[str, Native] = function_table("codemie", _ROWS)
-"""Every function by its name in a query."""
+"""The functions by their names in a query."""

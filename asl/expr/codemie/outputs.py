@@ -1,4 +1,7 @@
-"""From the text that an actor gave to a value: JSON, a Python literal, or either within prose."""
+"""Outputs of actors: the values in their texts, and their schemas.
+
+A text holds JSON, a Python literal, or either of them within prose.
+"""
 
 import json
 import re
@@ -27,17 +30,17 @@ __all__ = [
 ]
 
 NOTHING: Final[Any] = object()
-"""A text that holds no value."""
+"""The value of a text that holds none."""
 
 MAX_DEPTH: Final = 100
 MAX_SHOWN: Final = 4_000_000
-"""Bytes of a value that is put into a text."""
+"""Bytes of a value inserted into a text."""
 MAX_SCANNED: Final = 1_000_000
-"""Characters that are looked at again for an object that begins at a later brace."""
+"""Characters read again in search of an object that starts at a later brace."""
 MAX_MARKS: Final = 250_000
-"""Braces and texts in quotes that are looked at for the end of an object."""
+"""Braces and quoted texts read in search of the end of an object."""
 MAX_LITERAL: Final = 200_000
-"""Characters of a text that is tried as a literal."""
+"""Characters of a text parsed as a Python literal."""
 
 _FENCES = (
     re.compile(r"```json(.*?)```", re.DOTALL),
@@ -46,15 +49,15 @@ _FENCES = (
 
 
 def as_text(value: Json) -> str:
-    """Return what an actor gave as the text that the dialect works with: others as JSON."""
+    """Return the result of an actor as text: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def parse_output(text: str) -> Json:
-    """Return the value that a text holds, else NOTHING.
+    """Return the value in a text, else NOTHING.
 
-    The whole text counts first, then the first fenced block of JSON, then the first object that
-    stands anywhere. A text that says `null` or `None` holds no value.
+    The whole text is tried first, then the first fenced block of JSON, then the first object in
+    braces. `null` and `None` are no values.
     """
     found = _parse_whole(text)
     if found is not NOTHING:
@@ -71,7 +74,11 @@ def parse_output(text: str) -> Json:
 
 
 def as_bounded_text(value: Json, meter: WorkMeter) -> str:
-    """Return the same, and count it; raises WorkExceeded for a value that is too large."""
+    """Return a value as text and count its work.
+
+    Raises:
+        WorkExceeded: The value is too large.
+    """
     if isinstance(value, dict | list) and not fits(value, MAX_SHOWN):
         meter.exceed("bytes")
     text = as_text(value)
@@ -80,7 +87,7 @@ def as_bounded_text(value: Json, meter: WorkMeter) -> str:
 
 
 def follow_steps(value: Json, steps: Iterable[str], meter: WorkMeter) -> Json:
-    """Return what steps lead to from a value, else NOTHING; a text on the way is parsed."""
+    """Return the value at some steps, else NOTHING; texts along them are parsed."""
     for step in steps:
         if isinstance(value, str):
             meter.spend(len(value))
@@ -95,7 +102,9 @@ def follow_steps(value: Json, steps: Iterable[str], meter: WorkMeter) -> Json:
 
 
 def context_values(output: Json) -> dict[str, Json]:
-    """Return what an output writes into the context: root keys of an object or of a list's."""
+    """Return the members that an output writes to the context: those of an object, or of the
+    objects in a list.
+    """
     if isinstance(output, dict):
         return output
     merged: dict[str, Json] = {}
@@ -106,12 +115,12 @@ def context_values(output: Json) -> dict[str, Json]:
 
 
 def coerce_literals(output: dict[str, Json]) -> dict[str, Json]:
-    """Return an output as conditions see it: texts at its root that say a literal are that."""
+    """Return an output for conditions: texts at its root become the literals that they hold."""
     return {key: read_literal(each) if type(each) is str else each for key, each in output.items()}
 
 
 def read_literal(text: str) -> Json:
-    """Return what a condition sees where this text stands at the root of an output."""
+    """Return the value of a text for conditions: its literal, else the text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.strip() == "None":
@@ -149,7 +158,7 @@ def _finite(text: str) -> float:
 
 
 def _braced(text: str) -> Iterator[str]:
-    """Yield the first part of a text that stands in balanced braces."""
+    """Yield the first part of a text in balanced braces."""
     start, scanned = text.find("{"), 0
     meter = WorkMeter(WorkLimits(steps=MAX_MARKS))
     for _ in range(100):
@@ -171,7 +180,7 @@ _BRACE = re.compile("[{}]")
 
 
 def _marks(text: str, start: int) -> Iterator[re.Match[str]]:
-    """Yield braces, and the texts in quotes around others; where one does not end, none does."""
+    """Yield braces and quoted texts; after an unclosed quote, braces only."""
     for match in _MARK.finditer(text, start):
         if match[0] == '"':
             yield from _BRACE.finditer(text, match.end())
@@ -219,7 +228,7 @@ _DIGITS: Final = 4000
 
 
 class _Literal:
-    """Reads a Python literal of dicts, lists, tuples, texts, numbers, booleans and None."""
+    """Parses a Python literal of dicts, lists, tuples, strings, numbers, booleans and None."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -228,7 +237,7 @@ class _Literal:
         self.advance()
 
     def value(self) -> Json:
-        """Return the value of the whole text; raises _NoLiteral."""
+        """Return the value of the whole text; raises _NotLiteral."""
         found = self.read(0)
         if self.kind:
             raise _NotLiteral
@@ -305,7 +314,7 @@ class _Literal:
 
 
 def unescape(text: str) -> str:
-    """Return what the characters of a Python text stand for."""
+    """Return a Python string without its escapes."""
     return _ESCAPE.sub(_character, text) if "\\" in text else text
 
 
@@ -321,11 +330,11 @@ def _character(match: re.Match[str]) -> str:
 
 
 SHOWN: Final = 20
-"""How many faults of one answer are told."""
+"""Errors of one answer in a message."""
 
 
 def parse_schema(text: str) -> dict[str, Json] | None:
-    """Return the JSON Schema that a text is, None for one that only hints at a shape."""
+    """Return the JSON Schema in a text, None for a text that only describes a shape."""
     try:
         schema = orjson.loads(text)
     except ValueError:
@@ -338,7 +347,7 @@ def parse_schema(text: str) -> dict[str, Json] | None:
 
 
 def _local(schema: Json) -> bool:
-    """Whether every reference stays within the schema."""
+    """Return whether every reference is within the schema."""
     if type(schema) is list:
         return all(map(_local, schema))
     if type(schema) is not dict:
@@ -350,9 +359,14 @@ def _local(schema: Json) -> bool:
 
 
 def validate_output(result: Json, schema: Mapping[str, Json]) -> Json:
-    """Return an answer that fits a schema; raises StateError("CM.OutputSchema") for another.
+    """Return an answer that fits a schema.
 
-    Its cause tells every fault, for the agent that is asked again.
+    Args:
+        result: The answer.
+        schema: The JSON Schema.
+
+    Raises:
+        StateError: CM.OutputSchema for any other answer; its cause lists the errors for the agent.
     """
     output = parse_output(as_text(result))
     value = as_text(result) if output is NOTHING else output

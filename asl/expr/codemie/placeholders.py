@@ -12,11 +12,11 @@ from asl.expr.codemie.outputs import NOTHING, as_bounded_text, follow_steps
 __all__ = ["Placeholder", "fill", "find_placeholders", "look_up", "resolve_argument"]
 
 MAX_DEPTH: Final = 10
-"""How often what a placeholder stands for may hold further ones."""
+"""Levels of placeholders within the values of placeholders."""
 PLACEHOLDER: Final = 10
-"""What it takes to read a placeholder, in steps of work."""
+"""Steps of work for each placeholder."""
 MAX_LENGTH: Final = 1_000_000
-"""Characters that a filled text may have before its placeholders stay as they are."""
+"""Characters of inserted values; further placeholders are not resolved."""
 
 _BRACES = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,7 +31,7 @@ Scope: TypeAlias = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """One `{{...}}` of a text; `steps` is None for what is not understood and stays as it is."""
+    """A `{{...}}` in a text; `steps` is None if it is malformed, so it is left as it is."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Placeholder:
 
     @property
     def name(self) -> str | None:
-        """The name in scope that it begins with."""
+        """The first name of the placeholder, None if it is malformed."""
         return None if self.steps is None else self.steps[0]
 
 
@@ -64,30 +64,36 @@ def _steps(text: str) -> Steps | None:
 
 
 def look_up(steps: Steps, scope: Scope, meter: WorkMeter) -> Json:
-    """Return what steps lead to, else NOTHING; a text on the way is parsed."""
+    """Return the value at some steps, else NOTHING; texts along them are parsed."""
     if steps[0] not in scope:
         return NOTHING
     return follow_steps(scope[steps[0]], steps[1:], meter)
 
 
 def fill(text: str, scope: Scope, *, deep: bool = False, meter: WorkMeter | None = None) -> str:
-    """Return a text with its placeholders resolved; what leads nowhere stays as it is.
+    """Return a text with its placeholders resolved; unresolvable ones are left as they are.
 
-    What is put in is text, whatever it holds; only with *deep* placeholders within it are resolved.
-    Raises WorkExceeded.
+    Args:
+        text: The text.
+        scope: The values by name.
+        deep: Whether to resolve placeholders within inserted values.
+        meter: Counts the work; None for a new one.
+
+    Raises:
+        WorkExceeded: The values are too large.
     """
     return _Filling(scope, MAX_DEPTH if deep else 0, meter or WorkMeter()).text(text, frozenset())
 
 
 class _Filling:
-    """A text being filled in."""
+    """One text while its placeholders are resolved."""
 
     def __init__(self, scope: Scope, depth: int, meter: WorkMeter) -> None:
         self.scope = scope
         self.depth = depth
         self.meter = meter
         self.left = MAX_LENGTH
-        """Characters that may still be put in."""
+        """Characters that may still be inserted."""
 
     def text(self, text: str, within: frozenset[str]) -> str:
         if "{{" not in text:
@@ -121,7 +127,7 @@ class _Filling:
 def resolve_argument(value: Json, scope: Scope, meter: WorkMeter, *, deep: bool = False) -> Json:
     """Return an argument with its placeholders resolved, at any depth.
 
-    A text that is one placeholder becomes what that stands for, of whatever type.
+    A text that consists of one placeholder becomes the value of any type.
     """
     meter.spend()
     if isinstance(value, dict):

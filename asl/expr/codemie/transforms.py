@@ -1,4 +1,4 @@
-"""Transform nodes: values that are made of the context by mappings, without asking anybody."""
+"""Transform nodes: values computed from the context by mappings."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -22,7 +22,15 @@ class _Missing(Exception):
 
 
 def transform(data: Json, config: Mapping[str, Any]) -> Json:
-    """Return what a transform node gives; raises StateError("CM.TransformFailed")."""
+    """Return the output of a transform node.
+
+    Args:
+        data: The data of the execution.
+        config: The configuration of the node.
+
+    Raises:
+        StateError: CM.TransformFailed if a mapping fails and `on_error` is `fail`.
+    """
     with fail_beyond_limits():
         return _transform(data, config, WorkMeter())
 
@@ -129,7 +137,7 @@ def _template(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: Wor
 
 
 Mapped: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Json], WorkMeter], Json]
-"""`(mapping, what it may name, meter) -> value`."""
+"""`(mapping, values by name, meter) -> value`."""
 
 MAPPINGS: Final[Mapping[str, Mapped]] = {
     "extract": _extract,
@@ -139,7 +147,7 @@ MAPPINGS: Final[Mapping[str, Mapped]] = {
     "script": _script,
     "template": _template,
 }
-"""What a mapping gives, by its type."""
+"""The value of a mapping by its type."""
 
 _COERCED: Final[Mapping[str, Callable[[Any], Json]]] = {
     "string": str,
@@ -150,7 +158,7 @@ _COERCED: Final[Mapping[str, Callable[[Any], Json]]] = {
 
 
 def _apply_schema(found: dict[str, Json], schema: Json) -> Json:
-    """Return the values with their simple types, once all that are required are there."""
+    """Return the values converted to the simple types of a schema; raises _Missing."""
     if not isinstance(schema, dict):
         return found
     for name in schema.get("required", ()):

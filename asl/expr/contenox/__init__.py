@@ -1,8 +1,7 @@
-"""What documents of the Contenox dialect compute and JSONata cannot say.
+"""Functions of the Contenox dialect that JSONata does not have.
 
-Pure functions of the data, bounded in work: the variables of a chain and the output that moves
-along (`data`), texts in the closed part of Go's template language and the macros around it
-(`templates`, `rendering`), what handlers make of an answer (`answers`, `chats`), the numeric
-operators (`numbers`) and compositions (`composing`). Documents reach them as functions of JSONata
-(`functions`).
+They are pure functions of the data, bounded in work: `chain_data` holds the output and the
+variables of a chain, `templates` and `rendering` parse and render a subset of Go's templates with
+macros, `handlers` turn the answers of models and tools into results, and `texts` converts values to
+text. `functions` makes them available to JSONata.
 """

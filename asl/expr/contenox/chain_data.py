@@ -1,10 +1,10 @@
-"""The data of an execution: the output that moves along, and the variables of the chain.
+"""The data of an execution: the output and the variables of a chain.
 
-`input` is the chain's input, `output` what moves along, `eval` what the last task evaluated to
-(behind a failure there is `failure` instead, the message of the first one), `variables` what tasks
-have left under their names, `vars` what the caller has given for `{{var:name}}`, and `edges` how
-often transitions were made, where somebody asks. An execution's own input is the chain's input, or
-an object of just `input` and `vars`.
+`input` is the input of the chain, `output` the output of the last task, `eval` its selecting text
+(after a failure there is `failure` instead, the message of the first one), `variables` the outputs
+of tasks by name, `vars` the values of the caller for `{{var:name}}`, and `edges` the number of
+times that counted transitions were taken. The input of an execution is that of the chain, or an
+object with only `input` and `vars`.
 """
 
 from collections.abc import Mapping
@@ -38,12 +38,12 @@ Data: TypeAlias = dict[str, Any]
 
 
 def runtime_error(cause: str) -> StateError:
-    """The error of what is no failure of a task: nobody tries it again or catches it."""
+    """Return an error that is no failure of a task: it is neither retried nor caught."""
     return StateError("States.Runtime", cause)
 
 
 def open_data(data: Json) -> Data:
-    """Return the data of an execution; an input becomes what a chain begins with."""
+    """Return the data of an execution; an input becomes the data at the start of a chain."""
     if isinstance(data, dict):
         if "input" in data and "output" in data and isinstance(data.get("variables"), dict):
             return data
@@ -54,13 +54,13 @@ def open_data(data: Json) -> Data:
 
 
 def input_of(data: Json) -> Json:
-    """Return what moves along."""
+    """Return the input of the next task."""
     found: Json = open_data(data)["output"]
     return found
 
 
 def variables(data: Json) -> dict[str, Json]:
-    """Return all variables that templates may name."""
+    """Return the variables of templates by name."""
     found = open_data(data)
     named = {"input": found["input"], **found["variables"]}
     if found["variables"]:
@@ -69,15 +69,19 @@ def variables(data: Json) -> dict[str, Json]:
 
 
 def get_variable(data: Json, name: str) -> Json:
-    """Return a variable; one that is not there ends the run."""
+    """Return a variable.
+
+    Raises:
+        StateError: States.Runtime if there is none with this name.
+    """
     named = variables(data)
     if name not in named:
-        raise runtime_error(f"there is no variable {name!r} yet")
+        raise runtime_error(f"there is no variable {name!r}")
     return named[name]
 
 
 def complete_task(data: Json, task: str, handled: Mapping[str, Json]) -> Data:
-    """Return the data after a task: *handled* is its `output` and what it evaluates to, `eval`."""
+    """Return the data after a task with a result of its handler."""
     found = open_data(data)
     named = {**found["variables"], task: handled["output"]}
     new = {**found, "output": handled["output"], "eval": handled["eval"], "variables": named}
@@ -86,7 +90,7 @@ def complete_task(data: Json, task: str, handled: Mapping[str, Json]) -> Data:
 
 
 def fail_task(data: Json, task: str, error: Json, given: Json) -> Data:
-    """Return the data behind a task that failed: its input moves on, and the message is kept."""
+    """Return the data after a failed task: its input is the next input."""
     message = _message(task, error)
     found = {key: value for key, value in open_data(data).items() if key != "eval"}
     found.setdefault("failure", message)
@@ -95,7 +99,7 @@ def fail_task(data: Json, task: str, error: Json, given: Json) -> Data:
 
 
 def final_error(data: Json, task: str, error: Json) -> Json:
-    """Return the error that ends a run; behind a failure its cause leads with the first one."""
+    """Return the error of an execution; after an earlier failure its cause starts with that one."""
     first = open_data(data).get("failure")
     if first is None or not isinstance(error, dict):
         return error
@@ -108,14 +112,14 @@ def _message(task: str, error: Json) -> str:
 
 
 def count_transition(data: Json, edge: str) -> Data:
-    """Return the data after a transition that somebody counts."""
+    """Return the data after a counted transition."""
     found = open_data(data)
     edges = found.get("edges", {})
     return {**found, "edges": {**edges, edge: edges.get(edge, 0) + 1}}
 
 
 def transition_count(data: Json, edge: str) -> int:
-    """Return how often a transition was made."""
+    """Return the number of times that a transition was taken."""
     found: int = open_data(data).get("edges", {}).get(edge, 0)
     return found
 
@@ -129,17 +133,25 @@ STRATEGIES: Final[Mapping[str, str]] = {
     "append_string_to_chat_history": "append",
     "append_string": "append",
 }
-"""The strategies of the engine by the names that they are written with."""
+"""The engine's strategies by their names in documents."""
 
 
 def compose_output(
     data: Json, task: str, compose: Mapping[str, Any], when: str | None = None
 ) -> Data:
-    """Return the data after a composition; what fails ends the run.
+    """Return the data after a composition.
 
-    With `json_path:...` a new variable is made of the output; any other strategy puts the output
-    and the variable `with_var` together. *when* is that of the branch, None for the composition of
-    a task itself.
+    With `json_path:...` a part of the output becomes a new variable; any other strategy combines
+    the output with the variable `with_var`.
+
+    Args:
+        data: The data after the task.
+        task: Name of the task.
+        compose: The composition.
+        when: The condition of its branch; None for the composition of the task.
+
+    Raises:
+        StateError: States.Runtime if it fails.
     """
     found = open_data(data)
     name, strategy = compose["with_var"], compose.get("strategy") or ""
@@ -148,7 +160,7 @@ def compose_output(
         return {**found, "variables": {**found["variables"], name: value}}
     named = variables(data)
     if name not in named:
-        raise runtime_error(f"there is no variable {name!r} to compose with")
+        raise runtime_error(f"'with_var' names no variable: {name!r}")
     value = _combine(STRATEGIES[strategy], found["output"], named[name], of_task=when is None)
     new = {task: value}
     if when is not None:
@@ -162,7 +174,9 @@ def _select_json_path(output: Json, path: str) -> Json:
         try:
             output = read_data(output)
         except ValueError:
-            raise runtime_error(f"{JSON_PATH}{path} finds nothing: the output is no JSON") from None
+            raise runtime_error(
+                f"{JSON_PATH}{path} finds nothing: the output is not JSON"
+            ) from None
     try:
         parsed = parse_path(path)
         nodes = select(parsed.segments, output, output)

@@ -1,6 +1,6 @@
-"""The functions of the dialect, as JSONata sees them: one row each.
+"""The functions of the dialect for JSONata: one row each.
 
-All are pure and bounded by their data; `docs/dialects/contenox.md` says what each one is for.
+All are pure and bounded by their data; `docs/dialects/contenox.md` describes them.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ __all__ = ["TABLE"]
 
 
 def _requests_tool(chat: Json, tools: list[str]) -> Json:
-    """Whether the last message asks for any of these tools."""
+    """Return whether the last message calls one of these tools."""
     return bool(handlers.tool_calls(chat, tools))
 
 
@@ -27,7 +27,7 @@ def _fail_task(found: Json, task: str, error: Json, *given: Json) -> Json:
 
 
 def _try_handler(found: Json, task: str, handler: str, given: Json) -> Json:
-    """Do a task that no agent does; behind its failure the data evaluates to nothing."""
+    """Return the data after a task without an agent; a failure of its handler is caught."""
     try:
         return chain_data.complete_task(found, task, _LOCAL_HANDLERS[handler](given))
     except StateError as error:
@@ -37,7 +37,9 @@ def _try_handler(found: Json, task: str, handler: str, given: Json) -> Json:
 
 
 def _run_handler(found: Json, task: str, handler: str, given: Json) -> Json:
-    """Do a task that no agent does; behind a failure its own tells of the first one."""
+    """Return the data after a task without an agent; raises StateError with the first failure in
+    its cause.
+    """
     try:
         return chain_data.complete_task(found, task, _LOCAL_HANDLERS[handler](given))
     except StateError as error:
@@ -52,7 +54,7 @@ _LOCAL_HANDLERS: Mapping[str, Callable[[Json], handlers.HandlerResult]] = {
     "parse_key_value": handlers.parse_key_value,
     "convert_to_openai_chat_response": handlers.to_openai_response,
 }
-"""What handlers do that ask nobody."""
+"""The handlers of tasks without an agent."""
 
 _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "input": ("<x:x>", chain_data.input_of, 1),
@@ -97,7 +99,7 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "convert_to_openai_chat_response": ("<x:o>", handlers.to_openai_response, 1),
     "asked": ("<xa<s>:b>", _requests_tool, 2),
 }
-"""Signature, function and number of arguments by the name behind `$contenox_`."""
+"""Signature, function and number of arguments by the name after `$contenox_`."""
 
 TABLE: dict[str, Native] = function_table("contenox", _ROWS)
-"""Every function by its name in a query."""
+"""The functions by their names in a query."""

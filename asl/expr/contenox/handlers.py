@@ -1,6 +1,6 @@
-"""What handlers make of the answer of a model or tool: an output, and what it evaluates to.
+"""Results of task handlers: the output for an answer, and the text that selects a branch.
 
-Each gives `{"output", "eval"}`, or fails as its task would.
+A result is `{"output", "eval"}`. A chat is an object with a list of `messages`.
 """
 
 import math
@@ -41,27 +41,39 @@ _RANGE: Final = re.compile(r"([0-9]{1,300})(?:-([0-9]{1,300}))?")
 
 
 def handler_result(output: Json, evaluated: str) -> HandlerResult:
-    """Return an output with what it evaluates to."""
+    """Return a result: the output and the text that selects a branch."""
     return {"output": output, "eval": evaluated}
 
 
 def prompt_to_string(answer: Json) -> HandlerResult:
-    """prompt_to_string: the trimmed answer is both."""
+    """Return the trimmed answer as output and as selecting text."""
     found = input_text(answer).strip()
     return handler_result(found, found)
 
 
 def condition_key(answer: Json, conditions: Mapping[str, Json]) -> HandlerResult:
-    """condition_key: the answer is one of the keys, and the output what stands under it."""
+    """Return the value of the condition that the answer names.
+
+    Args:
+        answer: The answer of the model.
+        conditions: The values by condition.
+
+    Raises:
+        StateError: Contenox.Condition for any other answer.
+    """
     found = input_text(answer).strip()
     if found not in conditions:
-        known = ", ".join(conditions) or "the valid conditions: there are none"
+        known = ", ".join(conditions) or "the conditions, as there are none"
         raise StateError("Contenox.Condition", f"{found[:200]!r} is none of {known}")
     return handler_result(conditions[found], found)
 
 
 def parse_number(answer: Json) -> HandlerResult:
-    """parse_number: a whole number, the first one that the answer holds."""
+    """Return the first number of the answer, which must be an integer.
+
+    Raises:
+        StateError: Contenox.Number for an answer without one.
+    """
     found = _first_number(input_text(answer), "a whole number")
     try:
         whole = Decimal(found)
@@ -73,7 +85,11 @@ def parse_number(answer: Json) -> HandlerResult:
 
 
 def parse_score(answer: Json) -> HandlerResult:
-    """parse_score: a number; it evaluates to its text with two decimals."""
+    """Return the first number of the answer; two of its decimals select the branch.
+
+    Raises:
+        StateError: Contenox.Number for an answer without one.
+    """
     found = float(_first_number(input_text(answer), "a number"))
     if not math.isfinite(found):
         raise _number_error(input_text(answer), "a number")
@@ -81,7 +97,11 @@ def parse_score(answer: Json) -> HandlerResult:
 
 
 def parse_range(answer: Json) -> HandlerResult:
-    """parse_range: `a-b` without spaces and quotes; one number is a range of itself."""
+    """Return a range `a-b` without blanks and quotes; one number is a range of itself.
+
+    Raises:
+        StateError: Contenox.Number for any other answer.
+    """
     written = re.sub(r"[\s\"']", "", input_text(answer))
     match = _RANGE.fullmatch(written)
     if match is None:
@@ -98,13 +118,24 @@ def _first_number(answer: str, wanted: str) -> str:
 
 
 def _number_error(answer: str, wanted: str) -> StateError:
-    return StateError("Contenox.Number", f"{answer[:200]!r} does not say {wanted}")
+    return StateError("Contenox.Number", f"{answer[:200]!r} does not contain {wanted}")
 
 
 def route(given: Json, answer: Json, labels: list[str]) -> HandlerResult:
-    """route: the label that the answer is, or the first one in it; its input moves on."""
+    """Return the input with the label that the answer is, or that it contains first.
+
+    Args:
+        given: The input of the task.
+        answer: The answer of the model.
+        labels: The labels of the branches.
+
+    Raises:
+        StateError: Contenox.Route without labels.
+    """
     if not labels:
-        raise StateError("Contenox.Route", "there is no label to choose: no branch is by equals")
+        raise StateError(
+            "Contenox.Route", "there is no label to choose: no branch has the operator equals"
+        )
     said = input_text(answer).strip()
     plain = said.casefold()
     exact = (each for each in labels if each.casefold() == plain)
@@ -113,18 +144,26 @@ def route(given: Json, answer: Json, labels: list[str]) -> HandlerResult:
 
 
 def parse_transition(given: Json) -> HandlerResult:
-    """parse_transition: the word behind `/`; `pass` without one; the input moves on."""
+    """Return the input with the word after `/`; `pass` without one.
+
+    Raises:
+        StateError: Contenox.Command for a slash without a word.
+    """
     written = input_text(given).strip()
     if not written.startswith("/"):
         return handler_result(given, "pass" if written else "")
     word = written[1:].split(None, 1)
     if not word or written[1:2].isspace():
-        raise StateError("Contenox.Command", "there is no word behind the slash")
+        raise StateError("Contenox.Command", "the slash is not followed by a word")
     return handler_result(given, word[0])
 
 
 def parse_key_value(given: Json) -> HandlerResult:
-    """parse_key_value: an object of pairs, parted by `;`, else by lines, else by `,`."""
+    """Return an object of the pairs in a text, separated by `;`, else by lines, else by `,`.
+
+    Raises:
+        StateError: Contenox.KeyValue for a part that is no pair.
+    """
     written = input_text(given).strip()
     mark = next((each for each in (";", "\n") if each in written), ",")
     found: dict[str, Json] = {}
@@ -132,7 +171,7 @@ def parse_key_value(given: Json) -> HandlerResult:
         sign = "=" if "=" in part else ":"
         key, middle, value = part.partition(sign)
         if not middle:
-            raise StateError("Contenox.KeyValue", f"{part[:200]!r} is no pair")
+            raise StateError("Contenox.KeyValue", f"{part[:200]!r} is no key-value pair")
         found[key.strip().strip("\"'")] = _parse_scalar(value.strip())
     return handler_result(found, "parsed")
 
@@ -148,7 +187,7 @@ def _parse_scalar(written: str) -> Json:
 
 
 def tool_result(result: Json, evaluated: str, template: str | None = None) -> HandlerResult:
-    """hook and tools: the result; with an output template its text is both."""
+    """Return the result of a tool; the text of an output template selects the branch, too."""
     if template is None:
         return handler_result(result, evaluated)
     shown = render_result(result, template)
@@ -167,18 +206,26 @@ TOKENS: Final[Mapping[str, Mapping[str, str]]] = {
         "none": "no_calls_found",
     },
 }
-"""What chat_completion and execute_tool_calls evaluate to, by profile."""
+"""Selecting texts of chat_completion and execute_tool_calls, by profile."""
 
 
 def to_chat(given: Json, system: str | None = None) -> Message:
-    """Return a chat of a text or a chat, with a system message in front where one is given."""
+    """Return a text or a chat as a chat.
+
+    Args:
+        given: The input.
+        system: A system message to put first; None for none.
+
+    Raises:
+        StateError: Contenox.InputType for any other input.
+    """
     if isinstance(given, str):
         found: Message = {"messages": [{"role": "user", "content": given}]}
     elif is_chat(given):
         found = cast(Message, given)
     else:
         shown = type_name(given)
-        raise StateError(INPUT_TYPE, f"a text or a chat is needed, not {shown}")
+        raise StateError(INPUT_TYPE, f"the input must be a text or a chat, not {shown}")
     if not system:
         return found
     first = {"role": "system", "content": system}
@@ -188,7 +235,7 @@ def to_chat(given: Json, system: str | None = None) -> Message:
 
 
 def chat_completion(chat: Json, answer: Json, profile: str = "union") -> HandlerResult:
-    """chat_completion: the chat with the answer of the model behind it.
+    """Return the chat with the answer of the model added.
 
     The answer is a text, or an object with `content`, `tool_calls` (each with `id`, `name` and
     `arguments`) and `finish_reason`.
@@ -207,20 +254,20 @@ def chat_completion(chat: Json, answer: Json, profile: str = "union") -> Handler
 
 def _to_call(requested: Json) -> Message:
     if not isinstance(requested, dict) or not isinstance(requested.get("name"), str):
-        raise StateError("Contenox.ToolCall", "a tool call has an id, a name and arguments")
+        raise StateError("Contenox.ToolCall", "a tool call must have an id, a name and arguments")
     given = requested.get("arguments", {})
     written = given if isinstance(given, str) else to_json(given)
     return {"id": str(requested.get("id", "")), "name": requested["name"], "arguments": written}
 
 
 def tool_calls(chat: Json, tools: list[str] | None = None) -> list[Json]:
-    """Return the calls that the last message asks for and *tools* allow: id, name, arguments."""
+    """Return the allowed tool calls of the last message: id, name, arguments."""
     return [each for each in _requested_calls(chat) if _allowed(each["name"], tools)]
 
 
 def _requested_calls(chat: Json) -> list[Message]:
     if not is_chat(chat):
-        raise StateError(INPUT_TYPE, f"a chat is needed, not {type_name(chat)}")
+        raise StateError(INPUT_TYPE, f"the input must be a chat, not {type_name(chat)}")
     messages = cast(list[Message], cast(dict[str, Any], chat)["messages"])
     found = messages[-1].get("tool_calls") if messages else None
     return [_parse_arguments(_to_call(each)) for each in _call_list(found or [])]
@@ -228,7 +275,7 @@ def _requested_calls(chat: Json) -> list[Message]:
 
 def _call_list(found: Json) -> list[Json]:
     if not isinstance(found, list):
-        raise StateError("Contenox.ToolCall", f"tool calls are a list, not {type_name(found)}")
+        raise StateError("Contenox.ToolCall", f"tool calls must be a list, not {type_name(found)}")
     return found
 
 
@@ -236,7 +283,7 @@ def _parse_arguments(call: Message) -> Message:
     try:
         given = read_data(call["arguments"] or "{}")
     except ValueError:
-        cause = f"the arguments of {call['name']} are no JSON"
+        cause = f"the arguments of tool {call['name']!r} are not JSON"
         raise StateError("Contenox.ToolCall", cause) from None
     return {**call, "arguments": given}
 
@@ -254,10 +301,17 @@ def _allowed(name: str, tools: Iterable[str] | None) -> bool:
 def execute_tool_calls(
     chat: Json, results: Json, tools: list[str] | None = None, profile: str = "union"
 ) -> HandlerResult:
-    """execute_tool_calls: the chat with a message for each call.
+    """Return the chat with a message for each tool call.
 
-    *results* has one for each call that was allowed, in order; `{"error": "..."}` is the message of
-    a tool that failed.
+    Args:
+        chat: The chat.
+        results: The results of the allowed calls, in order; `{"error": "..."}` is the message of a
+            failed tool.
+        tools: Names of the allowed tools, None for all.
+        profile: A key of `TOKENS`.
+
+    Raises:
+        StateError: Contenox.ToolResult for another number of results.
     """
     requested = _requested_calls(chat)
     messages = cast(list[Message], cast(dict[str, Any], chat)["messages"])
@@ -265,7 +319,7 @@ def execute_tool_calls(
         return handler_result(chat, "noop")
     allowed = [each for each in requested if _allowed(each["name"], tools)]
     if not isinstance(results, list) or len(results) != len(allowed):
-        cause = f"there must be a list of {len(allowed)} results, one for each call"
+        cause = f"the results must be a list of {len(allowed)}, one for each call"
         raise StateError("Contenox.ToolResult", cause)
     coming = iter(results)
     told = [
@@ -288,7 +342,7 @@ def _tool_message(call: Message, result: Json) -> Message:
 
 
 def to_openai_response(chat: Json) -> HandlerResult:
-    """convert_to_openai_chat_response: the last message as one choice of a completion."""
+    """Return the last message as the only choice of a completion."""
     found = to_chat(chat)["messages"]
     last = found[-1] if found else {"role": "assistant", "content": ""}
     reason = "tool_calls" if last.get("tool_calls") else "stop"

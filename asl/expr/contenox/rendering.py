@@ -1,4 +1,4 @@
-"""Templates filled in: what the variables of a chain, the caller and the clock say."""
+"""Render templates with the variables of a chain, the values of the caller and the time."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,24 +25,33 @@ from asl.expr.contenox.texts import template_text, to_json
 __all__ = ["expand_macros", "render", "render_result", "require_caller_values"]
 
 MAX_LENGTH: Final = 1_000_000
-"""Characters that a text may have when it is filled in."""
+"""Characters of a rendered text."""
 NODE: Final = 10
-"""What it takes to show a node of a template, in steps of work."""
+"""Steps of work for each node of a template."""
 MISSING: Final = object()
 
 
 def render(data: Json, text: str, now: str | None = None) -> str:
-    """Return a template filled in; *now* is the time in RFC 3339. What fails ends the run."""
+    """Render a template with the variables of a chain.
+
+    Args:
+        data: The data of the execution.
+        text: The template.
+        now: The time in RFC 3339; None without macros of the time.
+
+    Raises:
+        StateError: States.Runtime if it cannot be rendered.
+    """
     return _Rendering(variables(data), data, now).text(text)
 
 
 def render_result(result: Json, text: str) -> str:
-    """Return a template filled in with the members of a tool's result."""
+    """Render a template with the members of a tool's result; raises as `render` does."""
     return _Rendering(result, None, None).text(text)
 
 
 def expand_macros(data: Json, text: str, now: str | None = None) -> str:
-    """Return a text that is no template with its macros expanded; unknown ones stay."""
+    """Expand the macros of a text that is no template; unknown ones are left as they are."""
     rendering = _Rendering({}, data, now)
     parts, at = [], 0
     for start, end, macro in find_macros(text):
@@ -52,10 +61,15 @@ def expand_macros(data: Json, text: str, now: str | None = None) -> str:
 
 
 def require_caller_values(data: Json, needed: list[str], given: Json) -> Json:
-    """Return what the first task is given; all that texts need of the caller has to be there.
+    """Return the input of the first task.
 
-    Each of the *needed* is what a macro `{{var:...}}` names. What is missing ends the run before
-    anybody is asked.
+    Args:
+        data: The data of the execution.
+        needed: The payloads of `{{var:...}}` macros.
+        given: The input.
+
+    Raises:
+        StateError: States.Runtime if the caller gives no value for one of them.
     """
     rendering = _Rendering({}, data, None)
     for each in needed:
@@ -76,7 +90,7 @@ class _Rendering:
         try:
             nodes = parse(template)
         except ExpressionFault as fault:
-            raise runtime_error(f"this is no template: {fault}") from None
+            raise runtime_error(f"the template is malformed: {fault}") from None
         with fail_beyond_limits():
             self.nodes(nodes, self.root)
         return "".join(self.parts)
@@ -84,7 +98,7 @@ class _Rendering:
     def put(self, text: str) -> None:
         self.length += len(text)
         if self.length > MAX_LENGTH:
-            raise runtime_error(f"a template grew beyond {MAX_LENGTH} characters")
+            raise runtime_error(f"a rendered template exceeds {MAX_LENGTH} characters")
         self.parts.append(text)
 
     def nodes(self, nodes: tuple[Node, ...], dot: Any) -> None:
@@ -101,18 +115,18 @@ class _Rendering:
                 self.block(node, dot)
 
     def shown(self, value: Any) -> str:
-        """Return a value as templates show it; one that is too large ends the run."""
+        """Return a value as text; raises StateError for one that is too large."""
         self.count(value)
         return template_text(None if value is MISSING else value)
 
     def count(self, value: Any) -> None:
-        """Count the work on a value; one that is too large ends the run."""
+        """Count the work on a value; raises StateError for one that is too large."""
         if isinstance(value, str):
             self.meter.spend(1 + (len(value) >> 5))
         elif isinstance(value, dict | list):
             count_values(value, self.meter)
         if isinstance(value, str) and len(value) > MAX_LENGTH:
-            raise runtime_error(f"a template grew beyond {MAX_LENGTH} characters")
+            raise runtime_error(f"a rendered template exceeds {MAX_LENGTH} characters")
 
     def block(self, block: TemplateBlock, dot: Any) -> None:
         value = self.value(block.value, dot)
@@ -135,7 +149,7 @@ class _Rendering:
             return [value[key] for key in sorted(value)]
         if isinstance(value, list):
             return value
-        raise runtime_error(f"nothing ranges over {template_text(value)[:40]!r}")
+        raise runtime_error(f"range needs a list or an object, not {template_text(value)[:40]!r}")
 
     def value(self, expression: TemplateConstant | TemplateField | TemplateCall, dot: Any) -> Any:
         if isinstance(expression, TemplateConstant):
@@ -151,7 +165,7 @@ class _Rendering:
         try:
             return _CALLS[expression.name](*given)
         except (TypeError, ValueError, LookupError, AttributeError):
-            raise runtime_error(f"{expression.name!r} cannot work on what it is given") from None
+            raise runtime_error(f"{expression.name!r} got arguments of the wrong type") from None
 
     def macro(self, macro: Macro) -> str:
         name, payload = macro.name, macro.payload
@@ -165,7 +179,7 @@ class _Rendering:
         return macro.written
 
     def given(self, payload: str) -> str:
-        """Return what the caller gives for the first of several names, else the text behind it."""
+        """Return the first value that the caller gives for these names, else the text after `|`."""
         named = open_data(self.data).get("vars", {})
         first, *others = (each.strip() for each in payload.split("|"))
         if first in named:
@@ -175,13 +189,11 @@ class _Rendering:
                 return other
             if other[4:].strip() in named:
                 return template_text(named[other[4:].strip()])
-        raise runtime_error(
-            f"nothing is given for {{{{var:{first}}}}}: add it to 'vars' of the input"
-        )
+        raise runtime_error(f"{{{{var:{first}}}}} has no value; add it to 'vars' of the input")
 
 
 def is_truthy(value: Any) -> bool:
-    """Whether a value counts as true: not absent, not false, not zero, not empty."""
+    """Return whether a value is true in a template: not absent, false, zero or empty."""
     return value is not MISSING and bool(value)
 
 
@@ -221,7 +233,7 @@ def _index(value: Any, *keys: Json) -> Any:
 
 
 def _print(*values: Json) -> str:
-    """Show values, with a blank between two where none of them is a text."""
+    """Return values as text, with a blank between two that are no strings."""
     parts: list[str] = []
     for index, each in enumerate(values):
         if index and not isinstance(each, str) and not isinstance(values[index - 1], str):
@@ -234,7 +246,7 @@ _VERB: Final = re.compile(r"%(\.[0-9])?([a-zA-Z%])")
 
 
 def _printf(form: Any, *values: Json) -> str:
-    """Show values where %s, %v, %q, %t, %d, %f or %.2f stand, each once."""
+    """Return values as text in the places of %s, %v, %q, %t, %d, %f or %.2f."""
     coming = iter(values)
 
     def verb(match: re.Match[str]) -> str:
@@ -291,7 +303,7 @@ _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 # --------------------------------------------------------------------------------------------
-# Moments
+# Times
 
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
@@ -325,7 +337,7 @@ _PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
 
 
 def format_time(now: str, layout: str) -> str:
-    """Return a time (RFC 3339, in UTC) in a layout of Go, RFC 3339 in seconds without one."""
+    """Return a time (RFC 3339, UTC) in a layout of Go; without one in RFC 3339 with seconds."""
     at = datetime.fromisoformat(now.replace("Z", "+00:00"))
 
     def part(match: re.Match[str]) -> str:

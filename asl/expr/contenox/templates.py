@@ -1,4 +1,4 @@
-"""The closed part of Go's template language that texts are written in, and the macros around it.
+"""The grammar of templates: a subset of Go's template language, and macros.
 
 A template is text with actions between double braces. An action shows a value, or is a macro:
 
@@ -6,7 +6,7 @@ A template is text with actions between double braces. An action shows a value, 
     {{range .list}}..{{end}} {{with .field}}..{{end}} {{/* comment */}} {{- .trimmed -}}
     {{var:name|text}} {{now:2006-01-02}} {{date}} {{chain:id}} {{edge_count:a->b}}
 
-There are no variables, no definitions and no methods.
+It has no variables, definitions and methods.
 """
 
 import re
@@ -37,9 +37,9 @@ __all__ = [
 
 CODE: Final = "CX-TEMPLATE"
 MAX_DEPTH: Final = 32
-"""How deep blocks and parentheses may stand in each other."""
+"""Levels of nested blocks and parentheses."""
 MAX_CALLS: Final = 100
-"""How many calls may stand in each other, piped ones included."""
+"""Levels of nested calls, including piped ones."""
 MACROS: Final = frozenset(
     ("var", "now", "date", "chain", "edge_count", "host", "toolservice", "tools", "hookservice")
 )
@@ -72,19 +72,19 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "hasPrefix": (2, 2),
     "hasSuffix": (2, 2),
 }
-"""What may be called, with the fewest and the most arguments."""
+"""The functions, with their minimum and maximum numbers of arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateConstant:
-    """A value that is written out."""
+    """A literal value."""
 
     value: Json
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateField:
-    """`.a.b`, or `$.a.b` with the root instead of the value at hand."""
+    """`.a.b`, or `$.a.b` for the root instead of the current value."""
 
     names: tuple[str, ...]
     root: bool = False
@@ -97,7 +97,7 @@ class TemplateCall:
     name: str
     arguments: tuple["Expression", ...]
     depth: int = 1
-    """How many calls stand in each other."""
+    """Levels of nested calls."""
 
 
 Expression: TypeAlias = TemplateConstant | TemplateField | TemplateCall
@@ -120,14 +120,14 @@ class Macro:
 
     @property
     def needed(self) -> bool:
-        """Whether it stands for a value of the caller, and no text is there instead of that."""
+        """Whether it is a value of the caller without an alternative text."""
         others = self.payload.split("|")[1:]
         return self.name == "var" and all(each.strip().startswith("var:") for each in others)
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateBlock:
-    """`if`, `with` or `range` with what is shown, and what otherwise."""
+    """`if`, `with` or `range` with its body and its `else` part."""
 
     kind: str
     value: Expression
@@ -137,7 +137,7 @@ class TemplateBlock:
 
 Node: TypeAlias = str | Show | Macro | TemplateBlock
 Tokens: TypeAlias = deque[tuple[str, str]]
-"""What is left to read of an action, each with its kind."""
+"""The remaining tokens of an action, each with its kind."""
 
 _ACTION: Final = re.compile(
     r"\{\{(?P<left>-(?=[ \t\r\n]))?"
@@ -159,7 +159,7 @@ _OPENING: Final = ("if", "with", "range")
 
 
 def parse_macro(body: str, written: str) -> Macro | None:
-    """Return the macro that stands between braces, None for anything else."""
+    """Return the macro between braces, None for anything else."""
     match = _MACRO.fullmatch(body)
     if match is None or match[1] not in MACROS:
         return None
@@ -170,7 +170,7 @@ _BRACES: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
 def find_macros(text: str) -> Sequence[tuple[int, int, Macro]]:
-    """Return the macros of a text that is no template, each with its start and end."""
+    """Return the macros of a text that is no template, with their starts and ends."""
     return _find_macros(text) if "{{" in text else ()
 
 
@@ -185,12 +185,16 @@ def _find_macros(text: str) -> tuple[tuple[int, int, Macro], ...]:
 
 @lru_cache(maxsize=512)
 def parse(text: str) -> tuple[Node, ...]:
-    """Parse a template; raises ExpressionFault (CX-TEMPLATE) for what it does not have."""
+    """Parse a template.
+
+    Raises:
+        ExpressionFault: CX-TEMPLATE for a malformed template.
+    """
     return _Parser(text).template()
 
 
 def variable_names(nodes: tuple[Node, ...]) -> Iterator[str]:
-    """Yield the variables that a template names, outside of `with` and `range`."""
+    """Yield the variables of a template outside of `with` and `range`."""
     for node in nodes:
         if isinstance(node, Show):
             yield from _expression_names(node.value)
@@ -217,18 +221,20 @@ class _Parser:
         self.trimming = False
 
     def fault(self, message: str, at: int, hint: str | None = None) -> ExpressionFault:
-        hint = hint or "fields, if, with, range, else, end and some functions are understood"
+        hint = hint or "use fields, if, with, range, else, end and the functions of the dialect"
         return ExpressionFault(message, at, CODE, hint)
 
     def template(self) -> tuple[Node, ...]:
         nodes, closing, at = self.nodes()
         if closing is not None:
-            message = f"{{{{{closing}}}}} closes nothing"
-            raise self.fault(message, at, "take it out, or open a block by if, with or range")
+            message = f"{{{{{closing}}}}} closes no block"
+            raise self.fault(message, at, "remove it, or open a block with if, with or range")
         return nodes
 
     def nodes(self) -> tuple[tuple[Node, ...], str | None, int]:
-        """Read up to the end, or to an `end` or `else`: that word with what follows, its place."""
+        """Read up to the end, or to an `end` or `else`: return the nodes, that action and its
+        offset.
+        """
         found: list[Node] = []
         while True:
             start = self.text.find("{{", self.at)
@@ -241,8 +247,8 @@ class _Parser:
                 return tuple(found), None, self.at
             match = _ACTION.match(self.text, start)
             if match is None:
-                hint = 'close it with }}; braces that are meant are written {{"{{"}}'
-                raise self.fault("this action is not closed, or holds a brace", start, hint)
+                hint = 'close it with }}, or write {{"{{"}} for literal braces'
+                raise self.fault("this action is not closed, or contains a brace", start, hint)
             if match["left"]:
                 literal = literal.rstrip(" \t\r\n")
             found += [literal] if literal else []
@@ -266,8 +272,8 @@ class _Parser:
     def block(self, kind: str, rest: list[str], at: int) -> TemplateBlock:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            message = f"blocks stand more than {MAX_DEPTH} deep in each other"
-            raise self.fault(message, at, "close them by {{end}}, or let a task do this")
+            message = f"blocks are nested deeper than {MAX_DEPTH} levels"
+            raise self.fault(message, at, "close them with {{end}}, or compute a part in a task")
         value = self.expression(rest[0] if rest else "", at)
         body, closing, place = self.nodes()
         otherwise: tuple[Node, ...] = ()
@@ -278,11 +284,11 @@ class _Parser:
                 self.depth -= 1
                 return TemplateBlock(kind, value, body, otherwise)
             if more:
-                raise self.fault(f"{{{{{closing}}}}} is not understood", place)
+                raise self.fault(f"{{{{{closing}}}}} is not supported", place)
             otherwise, closing, place = self.nodes()
         if closing != "end":
             message = f"{{{{{kind}}}}} is not closed by {{{{end}}}}"
-            raise self.fault(message, place, "add {{end}} behind what it holds")
+            raise self.fault(message, place, "add {{end}} after its content")
         self.depth -= 1
         return TemplateBlock(kind, value, body, otherwise)
 
@@ -290,7 +296,7 @@ class _Parser:
         tokens = deque(self.tokens(body, at))
         value = self.pipeline(tokens, at, 0)
         if tokens:
-            raise self.fault(f"{tokens[0][1]!r} is one too many", at)
+            raise self.fault(f"unexpected {tokens[0][1]!r}", at)
         return value
 
     def tokens(self, body: str, at: int) -> Iterator[tuple[str, str]]:
@@ -298,15 +304,15 @@ class _Parser:
         while place < end:
             match = _TOKEN.match(body, place)
             if match is None or match.lastgroup is None:
-                hint = "there are no variables: name the field itself" if "$" in body else None
-                raise self.fault(f"{body[place:end][:40]!r} is not understood", at, hint)
+                hint = "templates have no variables; use the field" if "$" in body else None
+                raise self.fault(f"{body[place:end][:40]!r} is not supported", at, hint)
             yield match.lastgroup, match[match.lastgroup]
             place = match.end()
 
     def pipeline(self, tokens: Tokens, at: int, depth: int) -> Expression:
         if depth > MAX_DEPTH:
-            message = f"parentheses stand more than {MAX_DEPTH} deep in each other"
-            raise self.fault(message, at, "close some of them")
+            message = f"parentheses are nested deeper than {MAX_DEPTH} levels"
+            raise self.fault(message, at, "compute a part in a task")
         value: Expression | None = None
         while True:
             value = self.command(tokens, value, at, depth)
@@ -315,14 +321,14 @@ class _Parser:
             tokens.popleft()
 
     def command(self, tokens: Tokens, piped: Expression | None, at: int, depth: int) -> Expression:
-        """Read a function with its arguments, the last one piped in, or a value."""
+        """Read a value, or a function with its arguments; a piped value is the last one."""
         operands: list[Expression] = []
         name: str | None = None
         while tokens and tokens[0] not in (("mark", "|"), ("mark", ")")):
             kind, text = tokens[0]
             if kind == "word" and text not in _WORDS:
                 if operands or name is not None:
-                    raise self.fault(f"{text!r} is a function: put its call in parentheses", at)
+                    raise self.fault(f"{text!r} is a function; put its call in parentheses", at)
                 name = text
                 tokens.popleft()
                 continue
@@ -332,27 +338,29 @@ class _Parser:
         if name is not None:
             return self.call(name, tuple(operands), at)
         if len(operands) != 1 or piped is not None:
-            what = "nothing is shown here" if not operands else "only functions take arguments"
-            hint = "name what is shown: {{.input}}" if not operands else "a field is named alone"
+            what = "the action is empty" if not operands else "only functions take arguments"
+            hint = "write a value, such as {{.input}}" if not operands else "write the field alone"
             raise self.fault(what, at, hint)
         return operands[0]
 
     def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> TemplateCall:
         if name not in FUNCTIONS:
-            near = None if arguments else f"a field has a dot in front: {{{{.{name}}}}}"
-            hint = did_you_mean(name, FUNCTIONS) or near or f"there are {', '.join(FUNCTIONS)}"
-            raise self.fault(f"there is no function {name!r} here", at, hint)
+            near = None if arguments else f"write {{{{.{name}}}}} for a field"
+            hint = (
+                did_you_mean(name, FUNCTIONS) or near or f"the functions are {', '.join(FUNCTIONS)}"
+            )
+            raise self.fault(f"there is no function {name!r}", at, hint)
         least, most = FUNCTIONS[name]
         if not least <= len(arguments) <= most:
             many = str(least) if least == most else f"{least} to {most}"
             message = f"{name!r} takes {many} arguments, not {len(arguments)}"
-            raise self.fault(message, at, "give it just as many")
+            raise self.fault(message, at, "change the number of arguments")
         depth = 1 + max(
             (each.depth for each in arguments if isinstance(each, TemplateCall)), default=0
         )
         if depth > MAX_CALLS:
-            message = f"more than {MAX_CALLS} calls stand in each other"
-            raise self.fault(message, at, "let a task work out a part")
+            message = f"calls are nested deeper than {MAX_CALLS} levels"
+            raise self.fault(message, at, "compute a part in a task")
         return TemplateCall(name, arguments, depth)
 
     def operand(self, tokens: Tokens, at: int, depth: int) -> Expression:

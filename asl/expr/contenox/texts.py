@@ -1,4 +1,4 @@
-"""Values as texts: as templates show them, as text handlers take them, and chats."""
+"""Values as text for templates and handlers, numbers in texts, and chats."""
 
 import json
 import re
@@ -24,13 +24,13 @@ __all__ = [
 ]
 
 INPUT_TYPE = "Contenox.InputType"
-"""The error of a task that cannot work on what it is given."""
+"""The error of a task with an input of the wrong type."""
 
 Chat: TypeAlias = Mapping[str, Json]
 
 
 def is_chat(value: Json) -> bool:
-    """Whether a value is a chat history: an object with a list of `messages`."""
+    """Return whether a value is a chat history: an object with a list of `messages`."""
     if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
         return False
     return all(isinstance(each, dict) for each in value["messages"])
@@ -44,7 +44,11 @@ def content_of(chat: Chat) -> str:
 
 
 def input_text(value: Json) -> str:
-    """Return a value as handlers of texts take it; fails with Contenox.InputType."""
+    """Return an input as text for a handler.
+
+    Raises:
+        StateError: Contenox.InputType for a value that is no text, number or chat.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -55,19 +59,29 @@ def input_text(value: Json) -> str:
         return f"{value:.6f}"
     if is_chat(value):
         return content_of(cast(Chat, value))
-    raise StateError(INPUT_TYPE, f"a text, a number or a chat is needed, not {type_name(value)}")
+    raise StateError(
+        INPUT_TYPE, f"the input must be a text, a number or a chat, not {type_name(value)}"
+    )
 
 
 def prompt_text(value: Json, filled: bool = False) -> str:
-    """Return a value as the text of a prompt, which is not empty where it has to be *filled*."""
+    """Return an input as the text of a prompt.
+
+    Args:
+        value: The input.
+        filled: Whether an empty prompt is an error.
+
+    Raises:
+        StateError: Contenox.InputType for any other input.
+    """
     found = input_text(value)
     if filled and not found:
-        raise StateError(INPUT_TYPE, "there is nothing to ask: the prompt is empty")
+        raise StateError(INPUT_TYPE, "the prompt is empty")
     return found
 
 
 def template_text(value: Json, nested: bool = False) -> str:
-    """Return a value as templates show it: objects as `map[k:v]`, lists as `[a b]`."""
+    """Return a value as templates print it: objects as `map[k:v]`, lists as `[a b]`."""
     if value is None:
         return "<nil>" if nested else "<no value>"
     if isinstance(value, str):
@@ -94,18 +108,18 @@ def _exponent(text: str) -> str:
 
 
 def to_json(value: Json, *, ordered: bool = False) -> str:
-    """Return a value as compact JSON; *ordered* by the keys of its objects."""
+    """Return a value as compact JSON; with *ordered* the keys of objects are sorted."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=ordered)
 
 
 FIRST_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
 _WHOLE: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 LONGEST: Final = 10_000
-"""Characters of a text in which a number is looked for."""
+"""Characters of a text that are searched for a number."""
 
 
 def find_number(text: str) -> float | None:
-    """Return the number that a text is, else the first one that it holds, else None."""
+    """Return the number that a text is, else the first one in it, else None."""
     text = text[:LONGEST]
     bare = text.strip().translate(str.maketrans("", "", "\"' "))
     found = _WHOLE.fullmatch(bare) or FIRST_NUMBER.search(text)
@@ -116,18 +130,18 @@ def find_number(text: str) -> float | None:
 
 
 def is_greater(text: str, than: float) -> Json:
-    """Whether a text holds a number, and that is greater."""
+    """Return whether the number of a text is greater; false without one."""
     number = find_number(text)
     return number is not None and number > than
 
 
 def is_less(text: str, than: float) -> Json:
-    """Whether a text holds a number, and that is less."""
+    """Return whether the number of a text is less; false without one."""
     number = find_number(text)
     return number is not None and number < than
 
 
 def is_between(text: str, least: float, most: float) -> Json:
-    """Whether a text holds a number, and that is in a range, both ends included."""
+    """Return whether the number of a text is in a closed range; false without one."""
     number = find_number(text)
     return number is not None and least <= number <= most

@@ -1,8 +1,7 @@
-"""What documents of the Flujo dialect compute and JSONata cannot say.
+"""Functions of the Flujo dialect that JSONata does not have.
 
-Pure functions of the data, bounded in work: conditions are evaluated in their closed grammar
-(`conditions`), templates are filled in (`templates`), and the data of an execution is kept: steps
-and their results (`data`), state machines (`machines`), branches and items (`forks`), rounds
-(`loops`). Documents reach them as functions of JSONata (`functions`); `hops` tells a history of a
-machine's transitions.
+They are pure functions of the data, bounded in work: `conditions` evaluates conditions, `templates`
+renders templates, and the data of an execution is changed by steps (`pipeline_data`), branches and
+loops (`control_flow`) and state machines (`state_machines`, with their history events). `functions`
+makes them available to JSONata.
 """

@@ -1,8 +1,7 @@
-"""Conditions: a closed grammar of expressions in the form of Python's.
+"""Conditions: expressions in a subset of Python's syntax.
 
-An expression becomes closures over what it may name; nothing is executed by Python. What lies
-beyond the grammar is read all the same, and fails when it is reached: a rule with it does not
-match.
+An expression is compiled to closures over the names that it reads; Python executes nothing. Nodes
+beyond the grammar are accepted, and fail when they are evaluated: a rule with one does not match.
 """
 
 import ast
@@ -30,18 +29,19 @@ __all__ = [
 
 SYNTAX: Final = "FL-EXPRESSION"
 MODES: Final = ("", "strict", "engine")
-"""How values compare: a number makes a number of a text beside it; nothing does; every text is read
-as a number where it can be."""
+"""Modes of comparison: a text compared with a number is read as a number; texts never are; all
+texts are if possible.
+"""
 MAX_NUMERAL: Final = 400
 """Characters of a text that may be a number."""
 
 
 class FlujoConditionError(Exception):
-    """An evaluation failed, which its rule takes as no match."""
+    """An evaluation failed; the rule does not match."""
 
 
 class FlujoNames(NamedTuple):
-    """What an expression may name."""
+    """The values that an expression may read."""
 
     output: Json
     """Also `previous_step`."""
@@ -51,37 +51,45 @@ class FlujoNames(NamedTuple):
 
 
 class Wrapped(NamedTuple):
-    """A step's output that was found by way of the context: its value has the names `OUTPUT`."""
+    """The output of a step read through the context; its members are named in `OUTPUT`."""
 
     value: Json
 
 
 OUTPUT: Final = frozenset(("output", "result", "value"))
-"""What the output of a step is called where it is not given as it is."""
+"""The names of the output of a step."""
 
 Closure: TypeAlias = Callable[[FlujoNames], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class FlujoExpression:
-    """An expression that was read: its value for some names, and what can only fail in it."""
+    """A compiled expression: its value for some names, and its parts that always fail."""
 
     tree: ast.expr
     value: Closure
-    """May raise Failure."""
+    """Raises FlujoConditionError."""
     doomed: tuple[tuple[int, str, str | None], ...]
-    """Offsets, why what stands there fails when it is reached, and what to do if that is known."""
+    """Offset, reason and hint of each part that fails when it is evaluated."""
 
 
 @lru_cache(maxsize=1024)
 def compile_expression(text: str, mode: str = "") -> FlujoExpression:
-    """Read an expression in one of `MODES`; raises ExpressionFault (FL-EXPRESSION)."""
+    """Compile an expression.
+
+    Args:
+        text: The expression.
+        mode: One of `MODES`.
+
+    Raises:
+        ExpressionFault: FL-EXPRESSION for a text that is no expression.
+    """
     tree, lead = parse_python(text, SYNTAX)
     compiler = _Compiler(mode, lead)
     try:
         closure = compiler.closure(tree, 0)
     except RecursionError:
-        raise ExpressionFault("the expression nests too deep", lead, SYNTAX) from None
+        raise ExpressionFault("the expression is nested too deeply", lead, SYNTAX) from None
 
     def value(names: FlujoNames) -> Any:
         try:
@@ -89,13 +97,13 @@ def compile_expression(text: str, mode: str = "") -> FlujoExpression:
         except WorkExceeded:
             raise FlujoConditionError("too much work") from None
         except RecursionError:
-            raise FlujoConditionError("values nest too deep") from None
+            raise FlujoConditionError("values are nested too deeply") from None
 
     return FlujoExpression(tree, value, tuple(compiler.doomed))
 
 
 def parse_number(text: str) -> int | float | None:
-    """Return the number that a text reads as, None where it reads as none."""
+    """Return the number in a text, None for any other text."""
     if len(text) > MAX_NUMERAL:
         return None
     try:
@@ -118,7 +126,7 @@ class _Compiler:
         self.doomed: list[tuple[int, str, str | None]] = []
 
     def fails(self, node: ast.AST, reason: str, hint: str | None = None) -> Closure:
-        """Return what fails whenever it is reached."""
+        """Return a closure that fails, and record its reason."""
         offset = self.lead + int(getattr(node, "col_offset", 0) or 0)
         self.doomed.append((offset, reason, hint))
 
@@ -129,12 +137,12 @@ class _Compiler:
 
     def closure(self, node: ast.AST, depth: int) -> Closure:
         if depth > MAX_DEPTH:
-            message = f"the expression nests deeper than {MAX_DEPTH} levels"
+            message = f"the expression is nested deeper than {MAX_DEPTH} levels"
             raise ExpressionFault(message, self.lead, SYNTAX)
         match node:
             case ast.Constant(value=value):
                 if type(value) not in (str, int, float, bool, type(None)):
-                    return self.fails(node, f"{type(value).__name__} constants are not known here")
+                    return self.fails(node, f"{type(value).__name__} constants are not supported")
                 return lambda names: value
             case ast.Name(id=name):
                 return self.named(node, name)
@@ -144,8 +152,8 @@ class _Compiler:
                 inner = self.closure(operand, depth + 1)
                 return lambda names: not inner(names)
             case ast.UnaryOp(op=ast.USub()):
-                hint = "compare with a field of the context that holds the number"
-                return self.fails(node, "a minus sign is not known here", hint)
+                hint = "compare with a field of the context that has the number"
+                return self.fails(node, "a minus sign is not supported", hint)
             case ast.Compare():
                 return self.compared(node, depth)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
@@ -155,10 +163,10 @@ class _Compiler:
             case ast.Subscript(value=held, slice=ast.Constant(value=str() as key)):
                 return self.member(held, key, depth)
             case ast.Subscript():
-                return self.fails(node, "only a text in quotes is taken in brackets")
+                return self.fails(node, "only a quoted name is supported in brackets")
             case ast.Call():
                 return self.called(node, depth)
-        return self.fails(node, f"{_NAMED.get(type(node), 'this')} is not known here")
+        return self.fails(node, f"{_NAMED.get(type(node), 'this')} is not supported")
 
     def named(self, node: ast.AST, name: str) -> Closure:
         known = _NAMES if self.mode != "strict" else _STRICT_NAMES
@@ -167,7 +175,7 @@ class _Compiler:
             return found
         meant = _MEANT.get(name.lower())
         hint = f"write {meant}" if meant else did_you_mean(name, known)
-        return self.fails(node, f"{name!r} names nothing", hint)
+        return self.fails(node, f"{name!r} is not a name", hint)
 
     def joined(self, every: bool, parts: list[ast.expr], depth: int) -> Closure:
         each = [self.closure(part, depth + 1) for part in parts]
@@ -177,7 +185,7 @@ class _Compiler:
 
     def listed(self, node: ast.AST, parts: list[ast.expr], depth: int) -> Closure:
         if self.mode == "strict":
-            return self.fails(node, "a list is not known here")
+            return self.fails(node, "a list is not supported")
         each = [self.closure(part, depth + 1) for part in parts]
         if isinstance(node, ast.Tuple):
             return lambda names: tuple(part(names) for part in each)
@@ -194,18 +202,18 @@ class _Compiler:
 
     def called(self, node: ast.Call, depth: int) -> Closure:
         if not isinstance(node.func, ast.Attribute):
-            return self.fails(node, "only a method of a value can be called")
+            return self.fails(node, "only methods of values can be called")
         if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
             return self.fails(node, "only plain arguments are known here")
         held, name, strict = node.func.value, node.func.attr, self.mode == "strict"
         if name not in _METHODS:
-            hint = did_you_mean(name, _METHODS) or f"there are {', '.join(_METHODS)}"
+            hint = did_you_mean(name, _METHODS) or f"the methods are {', '.join(_METHODS)}"
             unknown = self.fails(node, f"there is no method .{name}()", hint)
             of = self.closure(held, depth + 1)
             return lambda names: None if not strict and of(names) is None else unknown(names)
         if isinstance(held, ast.Name) and held.id == "context":
-            hint = "name the field itself: context.name"
-            return self.fails(node, "context itself has no methods", hint)
+            hint = "write the field: context.name"
+            return self.fails(node, "context has no methods", hint)
         inner = self.closure(held, depth + 1)
         arguments = [self.closure(each, depth + 1) for each in node.args]
 
@@ -225,7 +233,7 @@ class _Compiler:
         rest: list[tuple[Callable[[Any, Any], bool], Closure]] = []
         for op, each in zip(node.ops, node.comparators, strict=True):
             if type(op) not in COMPARED:
-                return self.fails(node, "is is not known here: write ==")
+                return self.fails(node, "'is' is not supported; write ==")
             rest.append((_comparison(type(op), self.mode), self.closure(each, depth + 1)))
         if len(rest) == 1:
             ((holds, second),) = rest
@@ -256,7 +264,7 @@ _NAMES: Final[Mapping[str, Closure]] = {
     "false": lambda names: False,
 }
 _MEANT: Final = {"null": "None", "nil": "None", "none": "None", "true": "True", "false": "False"}
-"""What other languages call the constants."""
+"""The constants of other languages."""
 _NAMED: Final[Mapping[type[ast.AST], str]] = {
     ast.BinOp: "arithmetic",
     ast.UnaryOp: "this operator",
@@ -305,14 +313,14 @@ def _method(value: Any, name: str, given: list[Any]) -> Any:
                 return getattr(value, name)(given[0])
         elif not given:
             return getattr(value, name)()
-    raise FlujoConditionError(f"no .{name}() for this")
+    raise FlujoConditionError(f".{name}() does not apply to this value")
 
 
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def _comparison(op: type[ast.cmpop], mode: str) -> Callable[[Any, Any], bool]:
-    """Return how an operator compares two values in a mode."""
+    """Return the comparison of an operator in a mode."""
     plain = _counted(COMPARED[op])
     if op in (ast.In, ast.NotIn):
         return lambda one, other: _contained(plain, one, other, op is ast.NotIn, mode)
@@ -337,7 +345,7 @@ def _comparison(op: type[ast.cmpop], mode: str) -> Callable[[Any, Any], bool]:
 
 
 def _counted(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Return the comparison, which raises WorkExceeded for values that are too large for it."""
+    """Return the comparison with its work counted; raises WorkExceeded for large values."""
 
     def counted(one: Any, other: Any) -> bool:
         if isinstance(one, _CONTAINERS) or isinstance(other, _CONTAINERS):
@@ -353,7 +361,7 @@ _CONTAINERS = (list, tuple, dict)
 
 
 def _one_number(one: Any, other: Any) -> tuple[Any, Any]:
-    """Make a number of a text beside one."""
+    """Convert a text compared with a number."""
     if type(other) in (int, float) and isinstance(one, str):
         number = parse_number(one)
         return (one if number is None else number), other

@@ -1,6 +1,9 @@
-"""Branches and items: what each begins with, and what becomes of all of them together.
+"""Branches, items and loops: the data at their start and their end.
 
-A branch or an item that has failed comes back as `{"failed": its message}`.
+A failed branch or item has the result `{"failed": message}`. The rounds of loops are counted under
+`loops`. An operation between rounds is an object `{op, path, value}`: a value is set at a path of
+the context (`set`), added to the list there (`append`), or merged into the object there (`merge`).
+A text is rendered, with the output of the round as `previous_step`; a malformed one has no effect.
 """
 
 from collections import Counter
@@ -40,15 +43,18 @@ __all__ = [
 
 
 def start_loop(data: Json, loop: str, operations: list[Json] | None = None) -> Data:
-    """Return the data in which the first round of a loop begins."""
+    """Return the data at the start of the first round of a loop."""
     found = apply_operations(data, operations or [])
     return {**found, "loops": {**found.get("loops", {}), loop: 1}}
 
 
 def next_round(data: Data, loop: str, between: Mapping[str, Any] | None = None) -> Data:
-    """Return the data in which the next round begins.
+    """Return the data at the start of the next round.
 
-    `state` are operations on the context; `next_input` is `context`, or a template.
+    Args:
+        data: The data after the round.
+        loop: Name of the loop.
+        between: `state` lists operations on the context; `next_input` is `context` or a template.
     """
     after = {**data, "loops": {**data["loops"], loop: count_rounds(data, loop) + 1}}
     if between:
@@ -73,16 +79,13 @@ def _next_input(data: Data, wanted: str) -> Json:
 
 
 def count_rounds(data: Data, loop: str) -> int:
-    """Return how many rounds have begun."""
+    """Return the number of rounds that have started."""
     count: int = data.get("loops", {}).get(loop, 0)
     return count
 
 
 def end_loop(data: Data, loop: str, flags: Mapping[str, Any] | None = None) -> Data:
-    """Return the data behind a loop.
-
-    Its output is that of the last round, or what the flag `output` makes of it.
-    """
+    """Return the data after a loop: the output of the last round, or of the flag `output`."""
     left = {key: each for key, each in data["loops"].items() if key != loop}
     after = {key: each for key, each in data.items() if key != "loops"}
     if left:
@@ -91,9 +94,9 @@ def end_loop(data: Data, loop: str, flags: Mapping[str, Any] | None = None) -> D
 
 
 def make_output(data: Data, output: Json, flags: Mapping[str, Any] | None) -> Json:
-    """Return what the flag `output` makes of an output: a text, or an object of texts.
+    """Return the output of the flag `output`: a template, or an object of templates.
 
-    A text that cannot be filled in gives the output as it is, one of several null.
+    A malformed template gives the output unchanged, as a member null.
     """
     wanted = flags.get("output") if flags else None
     if wanted is None:
@@ -140,11 +143,19 @@ Flags = Mapping[str, Any]
 def join_branches(
     data: Json, step: str, results: list[Json], names: list[str], flags: Flags | None = None
 ) -> Data:
-    """Return the data behind branches: their outputs by name, and what they did to the context.
+    """Return the data after branches: their outputs by name, and the merged context.
 
-    Raises StateError (Flujo.StepFailed) where a branch has failed, unless the flag `ignore` says
-    that this does not matter, or where branches may not write the same. `merge` and `reduce` are
-    flags, too.
+    Args:
+        data: The data before the branches.
+        step: Name of the step.
+        results: The results of the branches.
+        names: Their names.
+        flags: `ignore` accepts failed branches, `merge` is a key of `MERGES`, `reduce` one of
+            `REDUCERS`.
+
+    Raises:
+        StateError: Flujo.StepFailed for a failed branch, or for two that write the same key under
+            `error_on_conflict`.
     """
     flags, found = flags or {}, open_data(data)
     outputs: dict[str, Json] = {}
@@ -171,7 +182,7 @@ def join_branches(
 
 
 def _changes(before: Data, after: Data) -> Data:
-    """Return what was written, deep in objects."""
+    """Return the changed members, with those of nested objects."""
     found: Data = {}
     for key, value in after.items():
         if key not in before:
@@ -221,7 +232,7 @@ MERGES: Final[Mapping[str, Callable[[Data, list[Data]], Data]]] = {
     "keep_first": _merge_keep_first,
     "error_on_conflict": _merge_without_conflict,
 }
-"""What becomes of the contexts of branches, by the name of the strategy."""
+"""The merged context of branches, by strategy."""
 
 
 def _union(outputs: Mapping[str, Json]) -> Json:
@@ -238,7 +249,7 @@ def _concat(outputs: Mapping[str, Json]) -> Json:
 
 
 def _majority(outputs: Mapping[str, Json]) -> Json:
-    """Return what most branches say; the first of those that are equally many."""
+    """Return the most frequent output; the first of equally frequent ones."""
     said = {compact(each): each for each in outputs.values()}
     counted = Counter(compact(each) for each in outputs.values())
     return said[counted.most_common(1)[0][0]] if counted else None
@@ -253,7 +264,7 @@ REDUCERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
     "last": lambda outputs: [*outputs.values()][-1] if outputs else None,
     "majority_vote": _majority,
 }
-"""What is made of the outputs of branches, by name."""
+"""The output for the outputs of branches, by name."""
 
 
 # --------------------------------------------------------------------------------------------
@@ -261,7 +272,11 @@ REDUCERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
 
 
 def list_items(data: Json, path: str) -> list[Json]:
-    """Return the list in a field of the context; raises StateError where there is none."""
+    """Return the list at a path of the context.
+
+    Raises:
+        StateError: Flujo.StepFailed if there is none.
+    """
     found = value_at(open_data(data)["context"], path.removeprefix("context."))
     if not isinstance(found, list):
         raise step_error(f"there is no list {path!r} in the context")
@@ -269,12 +284,12 @@ def list_items(data: Json, path: str) -> list[Json]:
 
 
 def start_item(data: Json, value: Json) -> Data:
-    """Return what the steps for an item begin with."""
+    """Return the data at the start of the steps for an item."""
     return {**open_data(data), "previous_step": value}
 
 
 def collect_items(data: Json, step: str, results: list[Json], flags: Flags | None = None) -> Data:
-    """Return the data behind items: the list of their outputs, null for one that has failed."""
+    """Return the data after items: the list of their outputs, null for a failed one."""
     flags, found = flags or {}, open_data(data)
     outputs: list[Json] = []
     contexts: list[Data] = []
@@ -292,7 +307,7 @@ def collect_items(data: Json, step: str, results: list[Json], flags: Flags | Non
 
 
 def route_branches(data: Json, step: str, names: Json) -> Data:
-    """Return the data in which some branches run: those that were named."""
+    """Return the data with the names of the branches to run."""
     if isinstance(names, dict):
         names = names.get("branches", names.get("output"))
     listed = [names] if isinstance(names, str) else names

@@ -1,6 +1,6 @@
-"""The functions of the dialect, as JSONata sees them: one row each.
+"""The functions of the dialect for JSONata: one row each.
 
-All are pure and bounded by their data; `docs/dialects/flujo.md` says what each one is for.
+All are pure and bounded by their data; `docs/dialects/flujo.md` describes them.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "pause": ("<os:o>", state_machines.pause_machine, 2),
     "resume": ("<oxo?:o>", state_machines.resume_machine, 3),
 }
-"""Signature, function and number of arguments by the name behind `$flujo_`."""
+"""Signature, function and number of arguments by the name after `$flujo_`."""
 
 TABLE: dict[str, Native] = function_table("flujo", _ROWS)
-"""Every function by its name in a query."""
+"""The functions by their names in a query."""

@@ -52,7 +52,7 @@ MAX_PATH = 50
 
 
 def open_data(data: Json) -> Data:
-    """Return the data of an execution; an input becomes what a pipeline begins with."""
+    """Return the data of an execution; an input becomes the data at the start of a pipeline."""
     if isinstance(data, dict):
         if "previous_step" in data and isinstance(data.get("steps"), dict):
             return data
@@ -64,13 +64,13 @@ def open_data(data: Json) -> Data:
 
 
 def pipeline_result(data: Json) -> Data:
-    """Return what a pipeline comes to: the last output, and the context."""
+    """Return the result of a pipeline: the last output and the context."""
     found = open_data(data)
     return {"output": found["previous_step"], "context": found["context"]}
 
 
 def names_of(data: Data, output: Json) -> FlujoNames:
-    """Return what an expression may name."""
+    """Return the values that an expression may read."""
     return FlujoNames(output, data["context"], data["steps"], data.get("resume_input"))
 
 
@@ -83,8 +83,12 @@ def complete_step(
 ) -> Data:
     """Return the data after a step.
 
-    With the flag `updates_context` an object is merged into the context; `sink_to` names a path of
-    the context where the output goes.
+    Args:
+        data: The data before the step.
+        step: Name of the step.
+        output: The output.
+        flags: `updates_context` merges an object into the context; `sink_to` is the path in the
+            context for the output.
     """
     found = open_data(data)
     after = {**found, "previous_step": output, "steps": {**found["steps"], step: output}}
@@ -104,7 +108,7 @@ def complete_step(
 
 
 def store_output(context: Data, output: Json, flags: Mapping[str, Json]) -> Data:
-    """Return the context after a step that writes into it."""
+    """Return the context after a step with these flags."""
     if flags.get("updates_context") and isinstance(output, dict):
         context = {**context, **output}
     path = flags.get("sink_to")
@@ -112,7 +116,7 @@ def store_output(context: Data, output: Json, flags: Mapping[str, Json]) -> Data
 
 
 def requested_state(values: Mapping[str, Json]) -> str | None:
-    """Return the state that an object asks for by `next_state`, in either spelling."""
+    """Return the state that an object requests with `next_state`, None without one."""
     found = values.get("next_state")
     if isinstance(found, str):
         return found
@@ -122,7 +126,7 @@ def requested_state(values: Mapping[str, Json]) -> str | None:
 
 
 def fail_step(data: Json, step: str, error: Json) -> Data:
-    """Return the data behind a step that failed: nothing of it moves on but the message."""
+    """Return the data after a failed step: only its message is added."""
     told = error if isinstance(error, dict) else {}
     feedback = told.get("Cause") or told.get("Error") or "failed"
     last = {"name": step, "success": False, "feedback": feedback}
@@ -135,12 +139,12 @@ def fail_step(data: Json, step: str, error: Json) -> Data:
 def answer_question(
     data: Json, step: str, answer: Json, flags: Mapping[str, Json] | None = None
 ) -> Data:
-    """Return the data behind a question: the answer is the output of its step."""
+    """Return the data after a question: the answer is the output of its step."""
     return {**complete_step(data, step, answer, flags), "resume_input": answer}
 
 
 def close_steps(data: Data, steps: list[str]) -> Data:
-    """Return the data behind steps that end with one of their own: its output is theirs, too."""
+    """Return the data after nested steps: the output of the last one is the output of all."""
     output = data["previous_step"]
     after = {**data, "steps": {**data["steps"], **dict.fromkeys(steps, output)}}
     if "machine" in data and "output" in data:
@@ -150,7 +154,7 @@ def close_steps(data: Data, steps: list[str]) -> Data:
 
 
 def set_decision(data: Json, decision: Json) -> Data:
-    """Return the data with what a function has decided: the name of a branch, or yes and no."""
+    """Return the data with a decision: the name of a branch, or `true` and `false`."""
     return {**open_data(data), "decision": _key(decision)}
 
 
@@ -159,7 +163,7 @@ def set_decision(data: Json, decision: Json) -> Data:
 
 
 def value_at(context: Json, path: str) -> Json:
-    """Return what a dotted path leads to, None where it leads nowhere."""
+    """Return the value at a dotted path, None for a missing one."""
     for name in path.split(".")[:MAX_PATH]:
         if not isinstance(context, dict):
             return None
@@ -168,7 +172,7 @@ def value_at(context: Json, path: str) -> Json:
 
 
 def put_value(context: Data, path: str, value: Json, *, parents: bool = True) -> Data:
-    """Return the context with a value at a dotted path; without *parents* only where they are."""
+    """Return the context with a value at a dotted path; *parents* creates missing objects."""
     names = path.removeprefix("context.").split(".")
     return _put(context, names[:MAX_PATH], value, parents)
 
@@ -198,7 +202,7 @@ def merge_at(context: Data, path: str, value: Json) -> Data:
 
 
 def fill_template(data: Json, template: str) -> str | None:
-    """Return a template filled in; one that cannot be rendered gives what moves along."""
+    """Return a rendered template; the current value for a malformed one."""
     found = open_data(data)
     text = render(template, scope_of(found))
     kept: str | None = found["previous_step"] if text is None else text
@@ -206,16 +210,16 @@ def fill_template(data: Json, template: str) -> str | None:
 
 
 def scope_of(data: Data) -> TemplateScope:
-    """Return what a template may name."""
+    """Return the values that a template may read."""
     return TemplateScope(
         data["context"], data["previous_step"], data["steps"], data.get("resume_input")
     )
 
 
 def branch_key(data: Json, condition: str | None = None, mode: str = "") -> str | None:
-    """Return the branch that a condition names, None where it fails or gives null.
+    """Return the branch that a condition selects; None if it fails or is null.
 
-    Without a condition it is what moves along.
+    Without a condition the current value selects it.
     """
     found = open_data(data)
     value = found["previous_step"]
@@ -234,7 +238,7 @@ def _key(value: Json) -> str | None:
 
 
 def is_loop_over(data: Json, condition: str, mode: str = "") -> bool | None:
-    """Whether a loop is over, None where its condition fails."""
+    """Return whether the condition of a loop is true, None if it fails."""
     found = open_data(data)
     try:
         return bool(
@@ -245,22 +249,25 @@ def is_loop_over(data: Json, condition: str, mode: str = "") -> bool | None:
 
 
 def step_error(feedback: str) -> StateError:
-    """The error of a step that has failed by itself."""
+    """Return the error of a step that failed."""
     return StateError("Flujo.StepFailed", feedback)
 
 
 ARTIFACTS: Final = "import_artifacts"
-"""The field of the context that blueprints share."""
+"""The member of the context that blueprints share."""
 KEY: Final = "initial_input"
-"""The artifact that is the input, whatever else it may be; what is no object is put there."""
+"""The artifact that becomes the input; an input that is no object is stored under it."""
 
 
 def begin_import(data: Json, value: Json, settings: Mapping[str, Any]) -> Data:
-    """Return the data in which an imported blueprint begins, for the input of its step.
+    """Return the data at the start of an imported blueprint.
 
-    `inherit` hands the context over; the artifacts always are. `to` says where the input goes:
-    `initial_prompt` (as text), `import_artifacts` or `scratchpad` (an object is merged, anything
-    else is put under `key`), or `both`.
+    Args:
+        data: The data before the step.
+        value: The input of the step.
+        settings: `inherit` passes the context on, as the artifacts always are. `to` is the target
+            of the input: `initial_prompt` (as text), `import_artifacts` or `scratchpad` (an object
+            is merged, any other value is stored under `key`), or `both`.
     """
     outside = open_data(data)["context"]
     context = {**outside} if settings.get("inherit") else {}
@@ -281,9 +288,10 @@ def begin_import(data: Json, value: Json, settings: Mapping[str, Any]) -> Data:
 
 
 def end_import(data: Json, step: str, behind: Data, settings: Mapping[str, Any]) -> Data:
-    """Return the data behind a step that has run an imported blueprint.
+    """Return the data after a step with an imported blueprint.
 
-    With `updates` its context is merged, or of that (else of its output) what `outputs` lists.
+    With `updates` the context of the blueprint is merged, or those parts of it (else of its output)
+    that `outputs` lists.
     """
     found, output = open_data(data), behind["previous_step"]
     context = found["context"]
@@ -307,7 +315,7 @@ def end_import(data: Json, step: str, behind: Data, settings: Mapping[str, Any])
 YES: Final = frozenset(
     ("y", "yes", "yeah", "yep", "ok", "okay", "sure", "true", "1", "approve", "approved", "confirm")
 )
-"""What counts as consent, in lower case."""
+"""Texts of consent, in lower case."""
 
 
 def set_value(data: Json, step: str, path: str, value: Json) -> Data:
@@ -325,7 +333,7 @@ def _update_context(data: Json, step: str, value: Json, context: Data) -> Data:
 
 
 def get_value(data: Json, path: str, default: Json = None) -> Json:
-    """Return the value at a path of the context, the default where there is none."""
+    """Return the value at a path of the context, the default for a missing one."""
     found = value_at(open_data(data)["context"], path.removeprefix("context."))
     return default if found is None else found
 
@@ -336,6 +344,6 @@ def stringify(value: Json) -> str:
 
 
 def confirm(data: Json) -> str:
-    """Return `approved` or `denied`, by the text that moves along."""
+    """Return `approved` or `denied` for the current value."""
     said = open_data(data)["previous_step"]
     return "approved" if text_of(said).strip().lower() in YES else "denied"

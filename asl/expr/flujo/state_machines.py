@@ -1,8 +1,11 @@
-"""State machines: where they stand, what their rules see, and what a pause keeps apart.
+"""State machines: their data, their rules, their pauses and their history events.
 
-`machine` in the data is `name`, the `input` that every state begins with, the present `state`, how
-many `hops` were made, and what the state's steps ask for `next`. `main` is there in states that ask
-people: the context and the steps as they were when the state was entered.
+`machine` in the data has the `name`, the `input` of every state, the current `state`, the number of
+`hops` and the `next` state that a step requested. States that ask a person also have `main`: the
+context and the steps at their start.
+
+History events such as `HopStarted` and `RuleMatched` are not recorded during a run. They follow
+from the rules (the blueprint in the document's `Metadata`) and from the data of each entered state.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -48,14 +51,16 @@ EMPTY: Final[Mapping[str, Json]] = {
     "last_output": None,
     "last_step": {"name": None, "success": None, "feedback": None},
 }
-"""What rules see of a state without steps."""
+"""The values for rules after a state without steps."""
 PAUSE: Final[Mapping[str, Json]] = {"event": "pause", "last_output": None, "last_step": None}
-"""What rules see at a pause."""
+"""The values for rules at a pause."""
 Options = Mapping[str, Any]
 
 
 def start_machine(data: Json, name: str, first: str) -> Data:
-    """Return the data in which a machine begins, where the context says or with its first state."""
+    """Return the data at the start of a machine: in the state of the context, else in its first
+    one.
+    """
     found = open_data(data)
     context = found["context"]
     current = context.get("current_state")
@@ -68,10 +73,13 @@ def start_machine(data: Json, name: str, first: str) -> Data:
 
 
 def enter_state(data: Data, state: str, options: Options | None = None) -> Data:
-    """Return the data in which a state begins: with the machine's input, and without its past.
+    """Return the data at the start of a state, with the input of the machine.
 
-    With the option `asks` the context and the steps are kept as they are now. With `next_state` of
-    `engine` the latest `next_state` stays where it is.
+    Args:
+        data: The data before.
+        state: The state.
+        options: `asks` stores the context and the steps of now; with `next_state` of `engine` the
+            latest `next_state` remains.
     """
     options = options or {}
     before: dict[str, Any] = data["machine"]
@@ -102,7 +110,7 @@ def enter_state(data: Data, state: str, options: Options | None = None) -> Data:
 
 
 def stop_at_hop_limit(data: Data, state: str) -> Data:
-    """Return the data of a machine that stops in front of a state: it has made too many hops."""
+    """Return the data of a machine that stops before a state after too many hops."""
     machine = {**data["machine"], "max_hops_reached": True}
     return {**_at(data, state), "machine": machine}
 
@@ -113,7 +121,7 @@ def _at(data: Data, state: str) -> Data:
 
 
 def leave_machine(data: Data, state: str | None = None) -> Data:
-    """Return the data behind a machine, which has ended in an end state or where it was."""
+    """Return the data after a machine: in an end state, or where it stopped."""
     at = data if state is None else _at(data, state)
     after = {key: each for key, each in at.items() if key not in ("machine", "output")}
     if data["machine"].get("max_hops_reached"):
@@ -122,20 +130,20 @@ def leave_machine(data: Data, state: str | None = None) -> Data:
 
 
 def end_machine(data: Data, state: str | None = None) -> Data:
-    """Return what a pipeline comes to that ends with its machine."""
+    """Return the result of a pipeline that ends with its machine."""
     after = leave_machine(data, state)
     flag = {"max_hops_reached": True} if "max_hops_reached" in after else {}
     return {**pipeline_result(after), **flag}
 
 
 # --------------------------------------------------------------------------------------------
-# Machines within machines
+# Nested machines
 
 _CONTROL: Final = ("current_state", "next_state")
 
 
 def start_inner(data: Json) -> Data:
-    """Return what a machine within another begins with: it has control fields of its own."""
+    """Return the data at the start of a nested machine, which has its own control fields."""
     found = open_data(data)
     after = {key: each for key, each in found.items() if key not in ("machine", "output")}
     kept = {key: each for key, each in found["context"].items() if key not in _CONTROL}
@@ -143,7 +151,7 @@ def start_inner(data: Json) -> Data:
 
 
 def end_inner(data: Json, step: str, behind: Data) -> Data:
-    """Return the data behind a machine within another, which keeps its own control fields."""
+    """Return the data after a nested machine, with the control fields of the outer one."""
     found = open_data(data)
     kept = {key: each for key, each in behind["context"].items() if key not in _CONTROL}
     control = {key: found["context"][key] for key in _CONTROL if key in found["context"]}
@@ -157,14 +165,14 @@ def end_inner(data: Json, step: str, behind: Data) -> Data:
 
 
 def rule_holds(data: Data, condition: str, mode: str = "") -> bool:
-    """Whether a rule's condition holds behind a state; one that fails does not."""
+    """Return whether the condition of a rule holds after a state; a failed one does not."""
     return _holds(condition, mode, names_of(data, data["output"]))
 
 
 def pause_rule_holds(data: Data, condition: str, options: Options | None = None) -> bool:
-    """Whether a rule's condition holds at a pause: for the context from before the state.
+    """Return whether the condition of a rule holds at a pause.
 
-    With the option `pause` of `runtime` it is the one that the state has made of it.
+    It reads the context before the state; with the option `pause` of `runtime` the current one.
     """
     options = options or {}
     mode = options.get("expressions", "")
@@ -172,7 +180,7 @@ def pause_rule_holds(data: Data, condition: str, options: Options | None = None)
 
 
 def pause_names(data: Data, running: bool) -> FlujoNames:
-    """Return what a rule may name at a pause."""
+    """Return the values that a rule may read at a pause."""
     main = data["machine"].get("main", data)
     kept = data if running else {**data, "context": main["context"], "steps": main["steps"]}
     return names_of(kept, dict(PAUSE))
@@ -186,30 +194,30 @@ def _holds(condition: str, mode: str, names: FlujoNames) -> bool:
 
 
 def next_state(data: Data) -> str | None:
-    """Return the state that was asked for by `next_state`, None where nobody asked."""
+    """Return the state requested with `next_state`, None without a request."""
     asked = requested_state(data["context"])
     return data["machine"].get("next") if asked is None else asked
 
 
 def follow_next_state(data: Data) -> Data:
-    """Return the data on the way to the state that was asked for."""
+    """Return the data on the transition to the requested state."""
     context = {**data["context"], "current_state": next_state(data)}
     return {**data, "context": context}
 
 
 # --------------------------------------------------------------------------------------------
-# People
+# Pauses
 
 
 def pause_machine(data: Data, state: str) -> Data:
-    """Return the data of a pause that leads to another state: what this one did is dropped."""
+    """Return the data of a pause before another state, without the effects of the current one."""
     main = data["machine"]["main"]
     context = {**main["context"], "current_state": state, "next_state": state}
     return {**data, "context": context, "steps": main["steps"], "output": PAUSE}
 
 
 def resume_machine(data: Data, answer: Json, flags: Mapping[str, Json] | None = None) -> Data:
-    """Return the data behind such a pause: the answer is the machine's input from now on."""
+    """Return the data after such a pause: the answer is the new input of the machine."""
     context = store_output(data["context"], answer, flags) if flags else data["context"]
     machine = {**data["machine"], "input": answer}
     return {
@@ -229,17 +237,17 @@ EVENTS = ("success", "failure", "pause")
 
 
 class _Machine(NamedTuple):
-    """A machine as its history needs it."""
+    """The parts of a machine that its history needs."""
 
     states: Mapping[str, str]
-    """Its states by the names that they have in the document."""
+    """Its states by their names in the document."""
     ends: frozenset[str]
     rules: list[Mapping[str, Any]]
     cap: int
 
 
 def history_hook(metadata: Json) -> HistoryHook | None:
-    """Return what tells of the states of a blueprint, None where there is no state machine."""
+    """Return the hook for the states of a blueprint, None without a state machine."""
     if not isinstance(metadata, dict) or not isinstance(metadata.get("machines"), dict):
         return None
     machines = {
@@ -281,7 +289,7 @@ class _HistoryWriter:
     def told(
         self, name: str, kind: str, beside: Collection[str], data: Json
     ) -> Iterator[HistoryEvent]:
-        """Yield what is to tell of a state that is entered."""
+        """Yield the events of an entered state."""
         about = data.get("machine") if isinstance(data, dict) else None
         if not isinstance(about, dict) or about.get("name") not in self.machines:
             return
@@ -292,7 +300,7 @@ class _HistoryWriter:
         elif name == f"{about['name']}:stop" and not about.get("max_hops_reached"):
             yield from self._rules(machine, source, _event(data), data)
         elif name.endswith(":pause") or (kind == "Approval" and not _is_ruled(name, beside)):
-            forked = not any(each in beside for each in machine.states)  # no rule is tried there
+            forked = not any(each in beside for each in machine.states)  # no rules apply there
             rules = [] if forked else [*self._rules(machine, source, "pause", data)]
             told = _transition_details(source, "pause", rules, source)
             yield "PauseDetected", {**told, "step": name.removesuffix(":pause")}
@@ -302,7 +310,7 @@ class _HistoryWriter:
         self, machine: _Machine, state: str, source: Json, data: Mapping[str, Any]
     ) -> Iterator[HistoryEvent]:
         rules = [*self._rules(machine, source, _event(data), data)] if source else []
-        if _event(data) != "pause":  # what it has matched was told when it paused
+        if _event(data) != "pause":  # the events of a pause are written already
             yield from rules
         told = _transition_details(source, _event(data) if source else None, rules, state)
         hop = data["machine"].get("hops", 0) + 1
@@ -314,7 +322,7 @@ class _HistoryWriter:
     def _rules(
         self, machine: _Machine, source: Json, event: Json, data: Mapping[str, Any]
     ) -> Iterator[HistoryEvent]:
-        """Yield the rules that fail behind a state, and the one that matches."""
+        """Yield the events of failed rules, and of the one that matches."""
         names = self._names(event, dict(data))
         for index, rule in enumerate(machine.rules):
             if rule["on"] != event or str(rule["from"]) not in ("*", source):
@@ -339,7 +347,7 @@ class _HistoryWriter:
 
 
 def _is_ruled(name: str, beside: Collection[str]) -> bool:
-    """Whether rules of a pause stand in front of a question: they have told of it."""
+    """Return whether rules of a pause precede a question: their events are written already."""
     return f"{name}:pause" in beside or f"{name.rpartition('>')[0]}:pause" in beside
 
 
@@ -351,7 +359,7 @@ def _event(data: Mapping[str, Any]) -> Json:
 def _transition_details(
     source: Json, event: Json, rules: list[HistoryEvent], otherwise: Json
 ) -> dict[str, Json]:
-    """Return where a machine goes, and by which rule."""
+    """Return the details of a transition: its target and its rule."""
     matched = next((details for kind, details in rules if kind == "RuleMatched"), None)
     if matched is None:
         return {"from": source, "event": event, "to": otherwise, "rule": None}

@@ -1,7 +1,7 @@
 """Templates: `{{ path or 'text' | filter }}`, `{{#if path}}`, `{{#each path}}`.
 
-A closed language without arithmetic and calls; what is not there is empty text. Filling in is
-bounded by the length of what comes out.
+They have no arithmetic and no calls; a missing value is the empty text. The length of the result is
+limited.
 """
 
 import re
@@ -20,11 +20,11 @@ __all__ = ["CODE", "FILTERS", "TemplateScope", "parse", "paths_in", "render", "t
 
 CODE: Final = "FL-TEMPLATE"
 MAX_LENGTH: Final = 1_000_000
-"""Characters of a filled template."""
+"""Characters of a rendered template."""
 MAX_DEPTH: Final = 50
-"""Blocks within each other."""
+"""Levels of nested blocks."""
 PART: Final = 10
-"""What it takes to fill in a part of a template, in steps of work."""
+"""Steps of work for each part of a template."""
 
 _TAG = re.compile(r"\\?\{\{(.*?)\}\}", re.DOTALL)
 _PATH = re.compile(
@@ -43,7 +43,7 @@ _ROOTS: Final = ("context", "previous_step", "steps", "resume_input", "this")
 
 
 class TemplateScope(NamedTuple):
-    """What a template may name."""
+    """The values that a template may read."""
 
     context: Mapping[str, Json]
     previous_step: Json
@@ -57,14 +57,14 @@ Steps: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Text that stands as it is."""
+    """Literal text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePart:
-    """The first of these that is not empty, filtered."""
+    """The first of some values that is not empty, with its filters."""
 
     choices: tuple[Steps | TextPart, ...]
     filters: tuple[tuple[str, str | None], ...]
@@ -89,7 +89,11 @@ Part: TypeAlias = "TextPart | ValuePart | BlockPart"
 
 @lru_cache(maxsize=512)
 def parse(text: str) -> tuple[Part, ...]:
-    """Read a template; raises ExpressionFault (FL-TEMPLATE) for what cannot be rendered."""
+    """Parse a template.
+
+    Raises:
+        ExpressionFault: FL-TEMPLATE for a malformed template.
+    """
     open_: list[tuple[str, ValuePart, int]] = []
     levels: list[list[Part]] = [[]]
     at = 0
@@ -106,18 +110,18 @@ def parse(text: str) -> tuple[Part, ...]:
             open_.append((kind, value, start))
             levels.append([])
             if len(levels) > MAX_DEPTH:
-                message = f"more than {MAX_DEPTH} blocks in each other"
-                raise ExpressionFault(message, start, CODE, "let a step make a part of the text")
+                message = f"blocks are nested deeper than {MAX_DEPTH} levels"
+                raise ExpressionFault(message, start, CODE, "compute a part in an earlier step")
         elif inner.startswith("/"):
             if not open_ or open_[-1][0] != inner[1:].strip():
-                hint = f"close {{{{#{open_[-1][0]}}}}} first" if open_ else "take it out"
-                raise ExpressionFault(f"{{{{{inner}}}}} closes nothing", start, CODE, hint)
+                hint = f"close {{{{#{open_[-1][0]}}}}} first" if open_ else "remove it"
+                raise ExpressionFault(f"{{{{{inner}}}}} closes no block", start, CODE, hint)
             kind, value, _ = open_.pop()
             parts = tuple(levels.pop())
             levels[-1].append(BlockPart(kind, value, parts))
         elif inner.startswith("#"):
-            hint = "there are {{#if}} and {{#each}}"
-            raise ExpressionFault(f"{{{{{inner}}}}} is not known", start, CODE, hint)
+            hint = "use {{#if}} or {{#each}}"
+            raise ExpressionFault(f"{{{{{inner}}}}} is not supported", start, CODE, hint)
         else:
             levels[-1].append(_value(inner, start))
     if open_:
@@ -153,8 +157,8 @@ def _choice(text: str, start: int) -> Steps | TextPart:
     match = _PATH.fullmatch(text)
     if match is None or match["name"] not in _ROOTS:
         near = did_you_mean(re.split(r"[.\[]", text.strip())[0], _ROOTS)
-        hint = near or f"a path begins with {', '.join(_ROOTS)}"
-        raise ExpressionFault(f"{text.strip()[:60]!r} is no path", start, CODE, hint)
+        hint = near or f"start a path with {', '.join(_ROOTS)}"
+        raise ExpressionFault(f"{text.strip()[:60]!r} is not a path", start, CODE, hint)
     steps = (next(each for each in one if each) for one in _STEP.findall(match["rest"]))
     return (match["name"], *steps)
 
@@ -164,7 +168,7 @@ def _filter(text: str, start: int) -> tuple[str, str | None]:
     name = match["name"].lower() if match else None
     if match is None or name not in FILTERS:
         near = did_you_mean(re.split(r"\W", text.strip())[0], FILTERS)
-        hint = near or f"there are {', '.join(FILTERS)}"
+        hint = near or f"the filters are {', '.join(FILTERS)}"
         raise ExpressionFault(f"there is no filter {text.strip()[:60]!r}", start, CODE, hint)
     if match[2] is not None or match[3] is not None:
         return name, _unquote(match[2], match[3])
@@ -176,7 +180,7 @@ def _unquote(single: str | None, double: str | None) -> str:
 
 
 def paths_in(parts: tuple[Part, ...]) -> Iterator[tuple[Steps, int]]:
-    """Yield the paths of a template, and where each stands."""
+    """Yield the paths of a template with their offsets."""
     for part in parts:
         if isinstance(part, BlockPart):
             yield from paths_in((part.value, *part.parts))
@@ -189,9 +193,10 @@ def paths_in(parts: tuple[Part, ...]) -> Iterator[tuple[Steps, int]]:
 
 
 def render(text: str, scope: TemplateScope) -> str | None:
-    """Return a template filled in, None for one that cannot be.
+    """Return a rendered template, None for a malformed one.
 
-    Raises StateError (States.Runtime) where it grows beyond bounds.
+    Raises:
+        StateError: States.Runtime if it exceeds a limit.
     """
     if "{{" not in text:
         return text
@@ -204,7 +209,7 @@ def render(text: str, scope: TemplateScope) -> str | None:
 
 
 class _Filling:
-    """One filling, within its bounds."""
+    """One template while it is rendered."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -227,11 +232,11 @@ class _Filling:
     def fits(self, length: int) -> None:
         """Raise StateError (States.Runtime) for a text that is too long."""
         if length > MAX_LENGTH:
-            cause = f"a template is longer than {MAX_LENGTH} characters"
+            cause = f"a rendered template exceeds {MAX_LENGTH} characters"
             raise StateError("States.Runtime", cause)
 
     def shown(self, value: Json) -> str:
-        """Return a value as text, once it is known that it is not too long."""
+        """Return a value as text; raises StateError for one that is too long."""
         if isinstance(value, str):
             self.fits(len(value))
             self.meter.spend(len(value) >> 5)
@@ -241,7 +246,7 @@ class _Filling:
         return text_of(value)
 
     def found(self, value: ValuePart, scope: TemplateScope) -> Json:
-        """Return the first of a value's choices that is not empty, filtered."""
+        """Return the first value that is not empty, filtered."""
         found: Json = None
         for choice in value.choices:
             self.meter.spend(PART)

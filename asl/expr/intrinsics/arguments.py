@@ -28,18 +28,18 @@ MAX_CHARACTERS = 10_000
 
 
 class IntrinsicFailed(StateError):
-    """An intrinsic function failed at run time; `told` is AWS's message."""
+    """An intrinsic function failed at run time; `aws_message` is AWS's message."""
 
-    __slots__ = ("told",)
+    __slots__ = ("aws_message",)
 
-    def __init__(self, function: str, cause: str, told: str | None = None) -> None:
+    def __init__(self, function: str, cause: str, aws_message: str | None = None) -> None:
         super().__init__("States.IntrinsicFailure", f"{function}: {cause}")
-        self.told = told or f"Invalid arguments in {function}"
+        self.aws_message = aws_message or f"Invalid arguments in {function}"
 
 
-def failure(function: str, cause: str, told: str | None = None) -> IntrinsicFailed:
+def failure(function: str, cause: str, aws_message: str | None = None) -> IntrinsicFailed:
     """Return the failure of an intrinsic function, with AWS's message if it differs from ours."""
-    return IntrinsicFailed(function, cause, told)
+    return IntrinsicFailed(function, cause, aws_message)
 
 
 def _mismatch(function: str, position: int, wanted: str, value: Json) -> StateError:
@@ -53,42 +53,66 @@ def _excerpt(value: Json) -> str:
 
 
 def array(function: str, position: int, value: Json) -> list[Json]:
-    """Return the argument as an array."""
+    """Return the argument as an array.
+
+    Raises:
+        StateError: States.IntrinsicFailure for any other argument.
+    """
     if type(value) is list:
         return value
     raise _mismatch(function, position, "an array", value)
 
 
 def mapping(function: str, position: int, value: Json) -> dict[str, Json]:
-    """Return the argument as an object."""
+    """Return the argument as an object.
+
+    Raises:
+        StateError: States.IntrinsicFailure for any other argument.
+    """
     if type(value) is dict:
         return value
     raise _mismatch(function, position, "an object", value)
 
 
 def string(function: str, position: int, value: Json) -> str:
-    """Return the argument as a string."""
+    """Return the argument as a string.
+
+    Raises:
+        StateError: States.IntrinsicFailure for any other argument.
+    """
     if type(value) is str:
         return value
     raise _mismatch(function, position, "a string", value)
 
 
 def number(function: str, position: int, value: Json) -> int | float:
-    """Return the argument as a number; booleans are none."""
+    """Return the argument as a number; booleans are none.
+
+    Raises:
+        StateError: States.IntrinsicFailure for any other argument.
+    """
     if is_number(value):
         return value  # type: ignore[no-any-return]  # is_number is no type guard
     raise _mismatch(function, position, "a number", value)
 
 
 def integer(function: str, position: int, value: Json) -> int:
-    """Return the argument as an integer; 3.0 is one, 3.5 is not."""
+    """Return the argument as an integer; 3.0 is one, 3.5 is not.
+
+    Raises:
+        StateError: States.IntrinsicFailure for any other argument.
+    """
     if is_integer(value):
         return int(value)
     raise _mismatch(function, position, "an integer", value)
 
 
 def encodable(function: str, text: str) -> str:
-    """Return the text if it is short enough to be hashed or encoded."""
+    """Return the text if it is short enough to be hashed or encoded.
+
+    Raises:
+        StateError: States.IntrinsicFailure above `MAX_CHARACTERS`.
+    """
     if len(text) > MAX_CHARACTERS:
         raise failure(function, f"the text has more than {MAX_CHARACTERS} characters")
     return text
@@ -101,9 +125,17 @@ def text_of(
     write: Callable[[Json], str] = compact,
     work: WorkMeter | None = None,
 ) -> str:
-    """Return a string unchanged, any other value as text, by default compact JSON.
+    """Return a string unchanged, any other value as text.
 
-    The text is only built if it has at most `limit` bytes; see `check_bounds`.
+    Args:
+        function: Name of the function, for the cause.
+        value: The value.
+        limit: Bytes that the text may have.
+        write: Writes the text of a value, by default as compact JSON.
+        work: Counts the work, None for none.
+
+    Raises:
+        StateError: As `check_bounds` does.
     """
     if type(value) is str:
         if len(value) > limit:
@@ -137,14 +169,15 @@ def size_of(function: str, value: Json, limit: int, work: WorkMeter | None = Non
 
 
 def check_bounds(function: str, value: Json, limit: int, work: WorkMeter | None = None) -> None:
-    """Refuse a value that no recursive walk should enter.
+    """Check that a value is small enough for a recursive walk.
 
     A loop of `Pass` states can share a list within itself until its text is astronomically long, or
     nest one without end.
 
     Raises:
-        StateError: "States.DataLimitExceeded" above `limit` bytes, States.IntrinsicFailure beyond
+        StateError: States.DataLimitExceeded above `limit` bytes, States.IntrinsicFailure beyond
             `MAX_DEPTH` levels.
+        WorkExceeded: Measuring takes more than *work* has left.
     """
     size_of(function, value, limit, work)
     if deeper_than(value, MAX_DEPTH):

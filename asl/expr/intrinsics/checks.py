@@ -90,9 +90,9 @@ def _json_merge(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
     if isinstance(deep, LiteralArgument) and deep.value is True:
         yield CallFinding(
             "V-INTR-03",
-            "States.JsonMerge only merges shallowly: its third argument is false",
+            "the third argument of States.JsonMerge must be false: it only merges shallowly",
             deep.offset,
-            None if profile.aws else "States.Merge merges in depth",
+            None if profile.aws else "use States.Merge for a deep merge",
         )
 
 
@@ -106,7 +106,7 @@ def _hash(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:
             "V-INTR-03",
             f"{algorithm.value!r} is not a hash algorithm",
             algorithm.offset,
-            f"one of {', '.join(ALGORITHMS)}",
+            f"use one of {', '.join(ALGORITHMS)}",
         )
     else:
         yield CallFinding(
@@ -134,7 +134,7 @@ def _array_range(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]
         )
     step = _known(call, 2)
     if isinstance(step, LiteralArgument) and step.value == 0:
-        yield CallFinding("V-INTR-03", "the step of States.ArrayRange is not 0", step.offset)
+        yield CallFinding("V-INTR-03", "the step of States.ArrayRange must not be 0", step.offset)
 
 
 def _math_random(call: IntrinsicCall, profile: Profile) -> Iterator[CallFinding]:

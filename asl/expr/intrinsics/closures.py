@@ -29,7 +29,7 @@ CompilePath: TypeAlias = Callable[[str, int], Evaluate]
 def compile(
     call: IntrinsicCall, compile_path: CompilePath, compile_optional: CompilePath, profile: Profile
 ) -> Evaluate:
-    """Compile a call. Calls of constants are computed at once.
+    """Compile a call. Calls of constants are computed during compilation.
 
     Args:
         call: The parsed call.
@@ -38,10 +38,13 @@ def compile(
             `States.Coalesce`.
         profile: The profile.
 
+    Returns:
+        The closure. It raises StateError: States.IntrinsicFailure, in the profile `aws`
+        States.Runtime (AWS, recorded).
+
     Raises:
         ExpressionFault: V-INTR-03 for a wrong number of arguments, or an error of the path
-            compilers. The closure raises StateError("States.IntrinsicFailure"), in the profile
-            `aws` "States.Runtime", as recorded there.
+            compilers.
     """
     evaluate = _evaluate(_Compiler(compile_path, compile_optional, profile).call(call))
     return _as_on_aws(evaluate, call.text) if profile.aws else evaluate
@@ -53,7 +56,7 @@ def _as_on_aws(evaluate: Evaluate, text: str) -> Evaluate:
             return evaluate(data, frame)
         except IntrinsicFailed as failed:
             words = f"There was an error while evaluating the intrinsic function: {text}"
-            raise StateError("States.Runtime", f"{words}. {failed.told}") from None
+            raise StateError("States.Runtime", f"{words}. {failed.aws_message}") from None
 
     return attempt
 

@@ -1,4 +1,4 @@
-"""Intrinsic functions on arrays (Specification 5.2)."""
+"""Intrinsic functions on arrays, objects and JSON text (Specification 5.2, 5.3)."""
 
 import json
 from collections.abc import Hashable
@@ -35,7 +35,11 @@ def make(*items: Json) -> Json:
 
 
 def partition(profile: Profile, items: Json, size: Json) -> Json:
-    """`States.ArrayPartition(array, n)`: chunks of n elements; the last may be shorter."""
+    """`States.ArrayPartition(array, n)`: chunks of n elements; the last may be shorter.
+
+    Raises:
+        StateError: States.IntrinsicFailure if n is not positive.
+    """
     name = "States.ArrayPartition"
     items = array(name, 1, items)
     step = count_argument(profile, name, 2, size)
@@ -65,7 +69,11 @@ def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
 
 
 def span(profile: Profile, first: Json, last: Json, step: Json = 1) -> Json:
-    """`States.ArrayRange(first, last, step)`: the last is inclusive; the step defaults to 1."""
+    """`States.ArrayRange(first, last, step)`: the last is inclusive; the step defaults to 1.
+
+    Raises:
+        StateError: States.IntrinsicFailure for a step of 0, or above `MAX_RANGE` elements.
+    """
     name = "States.ArrayRange"
     bounds = enumerate((first, last, step), 1)
     start, end, stride = (count_argument(profile, name, at, bound) for at, bound in bounds)
@@ -81,6 +89,9 @@ def get_item(profile: Profile, items: Json, index: Json) -> Json:
     """`States.ArrayGetItem(array, i)`: from 0, a negative index from the end.
 
     AWS has no negative indices, nor does its profile; there any index into an empty array is null.
+
+    Raises:
+        StateError: States.IntrinsicFailure for an index outside of the array.
     """
     name = "States.ArrayGetItem"
     items = array(name, 1, items)
@@ -112,7 +123,11 @@ def unique(profile: Profile, frame: Frame, items: Json) -> Json:
 
 
 def concat(profile: Profile, *values: Json) -> Json:
-    """`States.ArrayConcat(a, b, ...)`: arrays are joined, other values appended."""
+    """`States.ArrayConcat(a, b, ...)`: arrays are joined, other values appended.
+
+    Raises:
+        StateError: States.DataLimitExceeded for too many elements.
+    """
     # Each element takes at least two bytes of text; a loop could double the array without end.
     if sum(len(value) for value in values if type(value) is list) * 2 > profile.max_payload:
         raise StateError("States.DataLimitExceeded", "States.ArrayConcat: too many elements")
@@ -132,7 +147,11 @@ _LONG_INTEGER = lazy_pattern("[0-9]{19}")
 
 
 def string_to_json(profile: Profile, text: Json) -> Json:
-    """`States.StringToJson(s)`: the value of a JSON text; null for blank text."""
+    """`States.StringToJson(s)`: the value of a JSON text; null for blank text.
+
+    Raises:
+        StateError: States.IntrinsicFailure for any other text.
+    """
     name = "States.StringToJson"
     text = string(name, 1, text)
     if not text.strip(_BLANKS):
@@ -140,8 +159,8 @@ def string_to_json(profile: Profile, text: Json) -> Json:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        told = f"Cannot convert String to Json in {name}, caused by: {error}"
-        raise failure(name, f"not JSON: {error}", told) from None
+        aws_message = f"Cannot convert String to Json in {name}, caused by: {error}"
+        raise failure(name, f"not JSON: {error}", aws_message) from None
     if text.count("[") + text.count("{") > MAX_DEPTH:
         check_bounds(name, value, profile.max_payload)
     # orjson reads integers beyond 64 bits as floats; they are rare, so found by a cheap look.
@@ -149,7 +168,7 @@ def string_to_json(profile: Profile, text: Json) -> Json:
 
 
 def json_to_string(profile: Profile, value: Json) -> Json:
-    """`States.JsonToString(v)`: compact JSON text, key order kept, non-ASCII unescaped."""
+    """`States.JsonToString(v)`: compact JSON text in the order of the keys, non-ASCII unescaped."""
     write = json_text if profile.java_format else compact
     text = text_of("States.JsonToString", value, profile.max_payload, write)
     return compact(text) if type(value) is str else text
@@ -159,6 +178,9 @@ def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
     """`States.JsonMerge(a, b, false)`: shallow, the second wins; deep merging is not supported.
 
     AWS refuses only true and treats anything else as false.
+
+    Raises:
+        StateError: States.IntrinsicFailure for a deep merge.
     """
     name = "States.JsonMerge"
     if deep is True or (deep is not False and not profile.aws):
@@ -167,8 +189,7 @@ def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
 
 
 def merge(profile: Profile, frame: Frame, *objects: Json) -> Json:
-    """`States.Merge(o, ...)`: objects are merged deeply, arrays joined, otherwise the later value
-    wins.
+    """`States.Merge(o, ...)`: merge deeply: arrays are joined, otherwise the later value wins.
 
     Null arguments are skipped.
     """
@@ -182,8 +203,7 @@ def merge(profile: Profile, frame: Frame, *objects: Json) -> Json:
 
 
 def merge_deep(one: Json, other: Json, work: WorkMeter, level: int = 1) -> Json:
-    """Return two values merged deeply: objects recurse, arrays join, otherwise the later value
-    wins.
+    """Return two values merged: objects recurse, arrays join, otherwise the later value wins.
 
     Raises:
         WorkExceeded: There are too many members, or too many common levels.

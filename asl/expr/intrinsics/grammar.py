@@ -138,7 +138,7 @@ class _Parser:
         """Read the name up to its parenthesis."""
         found = _NAME.match(self.text, self.at)
         if found is None:
-            self.fail("expected an intrinsic function", "a call looks like States.UUID()")
+            self.fail("expected an intrinsic function", "write a call such as States.UUID()")
         name = found.group()
         if not self.text.startswith("(", found.end()):
             self.at = found.end()
@@ -167,7 +167,7 @@ class _Parser:
         if first == "-" or "0" <= first <= "9":
             return self.number()
         if first == '"':
-            self.fail("a string is written in single quotes", "use single quotes")
+            self.fail("a string must be in single quotes", "use single quotes")
         start = self.at
         found = _NAME.match(self.text, start)
         if found is None:
@@ -177,7 +177,7 @@ class _Parser:
             return LiteralArgument(_WORDS[found.group()], start)
         if not self.text.startswith("(", found.end()) and "." not in found.group():
             self.fail(
-                f"{found.group()!r} is neither a literal nor a path nor a call",
+                f"{found.group()!r} is not a literal, a path or a call",
                 f"write '{found.group()}' for a string or $.{found.group()} for a path",
             )
         return self.call(depth + 1)
@@ -193,7 +193,7 @@ class _Parser:
             self.at = end
             self.fail(
                 f"{self.text[end : end + 2]!r} is not an escape",
-                r"only \' \\ \{ \} are; any other character stands for itself",
+                r"use only \' \\ \{ \}; write any other character without a backslash",
             )
         self.at = end + 1
         raw = found.group(1)

@@ -1,4 +1,4 @@
-"""Intrinsic functions on numbers (Specification 5.2, 5.3).
+"""Intrinsic functions on numbers, tokens and money (Specification 5.2, 5.3).
 
 `MathAdd` rounds its arguments as AWS does; the functions beyond AWS's compute exactly in decimal
 and return the shortest form, so that 0.3 - 0.1 is 0.2.
@@ -46,7 +46,11 @@ def count_argument(profile: Profile, function: str, position: int, value: Json) 
 
 
 def add(one: Json, other: Json, *more: Json) -> Json:
-    """`States.MathAdd(a, b, ...)`: each argument is rounded first; all within 32 bits."""
+    """`States.MathAdd(a, b, ...)`: each argument is rounded first; all within 32 bits.
+
+    Raises:
+        StateError: States.IntrinsicFailure beyond 32 bits.
+    """
     if type(one) is int and type(other) is int and not more:
         total = one + other
         if LOWEST <= total <= HIGHEST and LOWEST <= one <= HIGHEST and LOWEST <= other <= HIGHEST:
@@ -83,6 +87,9 @@ def random(profile: Profile, frame: Frame, *bounds: Json) -> Json:
 
     The same seed gives the same number: `random.Random(seed).randrange(start, end)` of Python.
     Without arguments: a number in [0, 1).
+
+    Raises:
+        StateError: States.IntrinsicFailure for an empty range.
     """
     name = "States.MathRandom"
     if not bounds:
@@ -102,7 +109,11 @@ def random(profile: Profile, frame: Frame, *bounds: Json) -> Json:
 
 
 def shortest(function: str, value: Decimal) -> int | float:
-    """Return a decimal as the JSON number with the shortest text."""
+    """Return a decimal as the JSON number with the shortest text.
+
+    Raises:
+        StateError: States.IntrinsicFailure for a number that no double represents.
+    """
     if abs(value) < _SAFE_INTEGER and value == value.to_integral_value():
         return int(value)
     nearest = float(value)
@@ -122,6 +133,7 @@ def _bounded(function: str, value: int) -> int:
 
 
 BYTES_PER_TOKEN = 4
+"""Bytes of text in one token of an estimate."""
 
 
 def token_count(profile: Profile, frame: Frame, value: Json) -> Json:
@@ -133,6 +145,9 @@ def truncate(profile: Profile, frame: Frame, value: Json, max_tokens: Json) -> J
     """`States.Truncate(s, maxTokens)`: whole characters of at most that many tokens, then `...`.
 
     Text that fits is returned unchanged.
+
+    Raises:
+        StateError: States.IntrinsicFailure for a negative number of tokens.
     """
     name = "States.Truncate"
     tokens = integer(name, 2, max_tokens)
@@ -168,7 +183,11 @@ def remaining_budget(frame: Frame) -> Json:
 
 
 def estimate_cost(profile: Profile, frame: Frame, value: Json, model: Json) -> Json:
-    """`States.EstimateCost(v, model)`: the price of the value's tokens as input of the model."""
+    """`States.EstimateCost(v, model)`: the price of the value's tokens as input of the model.
+
+    Raises:
+        StateError: States.IntrinsicFailure for a model without a known price.
+    """
     name = "States.EstimateCost"
     price = frame.price(string(name, 2, model))
     if price is None:

@@ -85,7 +85,11 @@ def unmatched_brace(text: str) -> str | None:
 
 
 def format_(profile: Profile, text: Json, *values: Json) -> Json:
-    """`States.Format(template, a, ...)` with a template known only at run time."""
+    """`States.Format(template, a, ...)` with a template known only at run time.
+
+    Raises:
+        StateError: States.IntrinsicFailure for an invalid template or a wrong number of arguments.
+    """
     text = string(FORMAT, 1, text)
     if profile.aws and (words := unmatched_brace(text)) is not None:
         raise failure(FORMAT, words, f"Invalid template in {FORMAT}: {words}")
@@ -93,7 +97,11 @@ def format_(profile: Profile, text: Json, *values: Json) -> Json:
 
 
 def fill(profile: Profile, parts: Template, *values: Json) -> str:
-    """Insert the values, in order, into the placeholders of a template."""
+    """Insert the values, in order, into the placeholders of a template.
+
+    Raises:
+        StateError: States.IntrinsicFailure for another number of values.
+    """
     places = sum(type(part) is not str for part in parts)
     if places != len(values):
         raise failure(FORMAT, f"the template has {places} places for {len(values)} arguments")
@@ -117,9 +125,7 @@ def _printed(
 
 
 def split(frame: Frame, text: Json, delimiters: Json) -> Json:
-    """`States.StringSplit(s, delimiters)`: splits at every listed character; empty pieces are
-    dropped.
-    """
+    """`States.StringSplit(s, delimiters)`: the non-empty pieces between the listed characters."""
     text = string("States.StringSplit", 1, text)
     delimiters = string("States.StringSplit", 2, delimiters)
     if not delimiters:
@@ -142,6 +148,9 @@ def base64_decode(profile: Profile, text: Json) -> Json:
     """`States.Base64Decode(s)` to the encoded UTF-8 text.
 
     AWS ignores invalid characters and missing padding.
+
+    Raises:
+        StateError: States.IntrinsicFailure for a text that is no Base64 or no UTF-8.
     """
     name = "States.Base64Decode"
     text = encodable(name, string(name, 1, text))
@@ -169,7 +178,11 @@ def canonical_algorithm(name: str) -> str | None:
 
 
 def hash_(profile: Profile, frame: Frame, data: Json, algorithm: Json) -> Json:
-    """`States.Hash(data, algorithm)` in lower-case hexadecimal; non-strings as compact JSON."""
+    """`States.Hash(data, algorithm)` in lower-case hexadecimal; non-strings as compact JSON.
+
+    Raises:
+        StateError: States.IntrinsicFailure for an unknown algorithm.
+    """
     import hashlib
 
     name = "States.Hash"

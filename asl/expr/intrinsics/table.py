@@ -1,4 +1,8 @@
-"""Every intrinsic function: one row each (Specification 5.2, 5.3)."""
+"""Every intrinsic function: one row each (Specification 5.2, 5.3), and those of dialects.
+
+`CodeMie.Items($, 'items')` is the dialect's JSONata function `$codemie_items` for documents in
+JSONPath. The table of a dialect is imported on first use; AWS has no such functions.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -1,4 +1,9 @@
-"""Static analysis of a query's tree: free variables, members of `$states`, bound names."""
+"""Static analysis of a query's tree: free variables, bound names, uses of the context item.
+
+A workflow has no context item: data comes as `$states`, variables as `$name`. AWS refuses
+expressions that use it (AWS, recorded). Within a path, a predicate or a grouping the context is the
+result of the step before, so names are allowed there; a function has the context of its definition.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -134,11 +139,11 @@ class _Walk:
 
     def _condition(self, node: Any, scope: _Scope) -> None:
         self.walk(node.condition, scope)
-        ways = [_Scope(scope) for _ in range(2)]
-        self.walk(node.then, ways[0])
+        branches = [_Scope(scope) for _ in range(2)]
+        self.walk(node.then, branches[0])
         if node._else is not None:
-            self.walk(node._else, ways[1])
-        scope.names |= ways[0].names & ways[1].names
+            self.walk(node._else, branches[1])
+        scope.names |= branches[0].names & branches[1].names
 
     def _block(self, node: Any, scope: _Scope) -> None:
         inner = _Scope(scope)
@@ -278,7 +283,7 @@ def constant(tree: Any) -> str | None:
 
 
 def _read(node: Any, top: bool, found: list[tuple[str, int]]) -> None:
-    """Add the uses in a node; *top* says whether the context is still that of the query."""
+    """Add the uses in a node; *top* says whether the context item is that of the query."""
     kind = node.type
     if kind == "name":
         if top:

@@ -44,7 +44,12 @@ class Native(QueryFunction):
         """Steps of a call, besides the cost of its arguments."""
 
     def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
-        """Check the arguments and call the function."""
+        """Check the arguments and call the function.
+
+        Raises:
+            QueryFault: T0410 to T0412 for wrong arguments, D1012 beyond the limit of steps, or as
+                the function does.
+        """
         run = scope.run
         run.steps -= self.cost
         for argument in arguments:
@@ -115,7 +120,11 @@ class Lambda(QueryFunction):
         self.scope = scope
 
     def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
-        """Call the function, and perform its tail calls."""
+        """Call the function, and perform its tail calls.
+
+        Raises:
+            QueryFault: D1011 for too many nested calls, D1012 beyond the limit of steps.
+        """
         run = scope.run
         run.depth += 1
         if run.depth > run.bounds.depth:
@@ -213,7 +222,11 @@ class FunctionChain(QueryFunction):
         self.second = second
 
     def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
-        """Apply both in order."""
+        """Apply both functions in order.
+
+        Raises:
+            QueryFault: D1011 for too many nested calls.
+        """
         run = scope.run
         run.spend(1)
         run.depth += 1
@@ -238,9 +251,10 @@ def is_stack_half_full() -> bool:
 
 
 def run_on_new_stack(call: Callable[[], Result]) -> Result:
-    """Make a call in a new thread with a stack of its own, and wait for its result or exception.
+    """Make a call in a new thread with a stack of its own; return its result.
 
-    So the depth that a query may reach does not depend on the stack of its caller.
+    So the depth of a query does not depend on the stack of its caller. An exception of the call is
+    raised here.
     """
     results: list[Result] = []
     failures: list[BaseException] = []
@@ -248,7 +262,7 @@ def run_on_new_stack(call: Callable[[], Result]) -> Result:
     def run() -> None:
         try:
             results.append(call())
-        except BaseException as error:  # whatever it is belongs to the caller
+        except BaseException as error:  # raised again in the thread of the caller
             failures.append(error)
 
     thread = Thread(target=run, name="jsonata")

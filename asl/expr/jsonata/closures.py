@@ -146,7 +146,7 @@ class _Compiler:
                 if truth(left, scope) is decided:
                     return decided
                 return truth(other(item, scope), scope)
-            except QueryFault as error:  # the original, too, blames this operator
+            except QueryFault as error:  # the reference implementation names this operator, too
                 error.fields["token"] = operator
                 raise
 

@@ -10,7 +10,7 @@ from typing import Any
 from asl.expr.jsonata.javascript import UNDEFINED, stringify
 
 LONGEST = 1000
-"""Characters of a value shown in a message."""
+"""Characters of a value in a message."""
 
 
 class QueryFault(Exception):
@@ -39,7 +39,7 @@ OWN = {
     "D1012": "Expression evaluation exceeded {{{limit}}} steps. Check for infinite loop",
     "D1013": "The expression computed a {{{what}}} that exceeds the limit of {{{limit}}}",
     "D1014": "The result of the expression has no JSON form: {{{what}}}",
-    "D1015": "The text is no Base64",
+    "D1015": "The text is not Base64",
     "D1016": "The result of the expression has no JSON form: a function",
     "D3150": "{{{message}}}",
 }

@@ -49,7 +49,11 @@ def group_by(closure: Closure, pairs: list[Pair]) -> Closure:
 
 
 def group(pairs: list[Pair], value: Value, scope: QueryScope) -> Value:
-    """Return one object: items with the same key are collected before its value is computed."""
+    """Return one object: items with the same key are collected before its value is computed.
+
+    Raises:
+        QueryFault: T1003 for a key that is no string, D1009 for a key of two pairs.
+    """
     items: list[Value] = value if isinstance(value, list) else [value]
     tuples = type(value) is ResultSequence and value.tuples
     run = scope.run

@@ -1,4 +1,6 @@
-"""Print numbers and values as JavaScript does, and as JSONata literals."""
+"""JavaScript's `undefined`, doubles and texts of values, which JSONata shares; and JSONata
+literals.
+"""
 
 import json
 from collections.abc import Callable
@@ -102,7 +104,7 @@ class TooLong(Exception):
 
 
 def stringify(value: Value, room: int) -> str:
-    """Return a value as `JSON.stringify` prints it, cut somewhere after *room* characters."""
+    """Return a value as `JSON.stringify` prints it, cut shortly after *room* characters."""
     writer = Writer(number_text, quote, room, "", _free)
     with suppress(TooLong):
         writer.write(value, "\n")
@@ -138,13 +140,22 @@ class Writer:
         self.parts: list[str] = []
 
     def put(self, part: str) -> None:
+        """Add a part of the text.
+
+        Raises:
+            TooLong: The text has more characters than allowed.
+        """
         self.parts.append(part)
         self.room -= len(part)
         if self.room < 0:
             raise TooLong
 
     def write(self, value: Value, line: str) -> None:
-        """Write a value; *line* begins a new line at its depth."""
+        """Write a value; *line* starts a new line at its depth.
+
+        Raises:
+            TooLong: As `put` does.
+        """
         if type(value) is str:
             if len(value) > SHORT:
                 self.fits(len(value))

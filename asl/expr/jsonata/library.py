@@ -33,7 +33,7 @@ MESSAGES: dict[str, str] = JException.error_codes
 """The library's messages by code."""
 
 DEEPEST = 100
-"""Brackets that may be open at once."""
+"""Levels of nested brackets."""
 
 _TOKEN = re.compile(
     r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|["']|`[^`]*`|/\*.*?\*/|[][(){}]""", re.DOTALL
@@ -42,7 +42,16 @@ _BRACKET = re.compile(r"[][(){}]")
 
 
 def parse_with_library(source: str, java: bool = False) -> ParsedTree:
-    """Parse any source with the library; raises as `parse` does."""
+    """Parse any source with the library.
+
+    Args:
+        source: The source.
+        java: As in `parser.parse`.
+
+    Raises:
+        ExpressionFault: V-JSONATA-01, with the offset of the syntax error.
+        RecursionError: Operators are nested too deeply for the stack.
+    """
     _check_depth(source)
     parser = _idle(java)
     try:
@@ -57,20 +66,20 @@ def parse_with_library(source: str, java: bool = False) -> ParsedTree:
     except BadPattern as error:
         raise syntax_error(str(error), _reached(parser)) from None
     except KeyError as error:
-        operator = error.args[0]  # `??` is a `?` where an operand is due, for who knows no `??`
+        operator = error.args[0]  # without `??` the second `?` is an operand
         code = "S0211" if operator in _NEWER else "S0204"
         message = str(fault(code, token=operator[-1]))
         raise syntax_error(message, _reached(parser) - 1) from None
     except RecursionError:
         raise
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
-        # The library's parser trips over some broken texts instead of naming what is wrong.
+        # The library's parser fails on some malformed sources without naming the error.
         comment = source.rfind("/*")
         if isinstance(error, IndexError) and comment > source.rfind("*/"):
             raise syntax_error(str(fault("S0106")), comment) from None
         named = (code for code, text in MESSAGES.items() if text == str(error))
         raise syntax_error(str(fault(next(named, "S0207"))), _reached(parser)) from None
-    _keep(parser, java)
+    _release(parser, java)
     return ParsedTree(tree, bound_names(tree), references(tree), context_reads(tree))
 
 
@@ -78,21 +87,22 @@ _NEWER = ("?:", "??")
 """The operators that JSONata 2.1 added."""
 
 _IDLE: dict[bool, list[Any]] = {True: [], False: []}
-"""Parsers that have read their source, without and with the newer operators: their table of
-operators costs more than most sources."""
+"""Parsers for reuse, without and with the newer operators: their table of operators costs more than
+parsing most sources.
+"""
 
 
 def _idle(java: bool) -> Any:
     try:
         return _IDLE[java].pop()
-    except IndexError:  # asked first, another thread might take it in between
+    except IndexError:  # not tested before: another thread might take the parser
         parser = Parser()
         for operator in _NEWER if java else ():
             del parser.symbol_table[operator]
         return parser
 
 
-def _keep(parser: Any, java: bool) -> None:
+def _release(parser: Any, java: bool) -> None:
     """Store a parser for reuse."""
     parser.ancestor_label, parser.ancestor_index, parser.ancestry = 0, 0, []
     _IDLE[java].append(parser)
@@ -112,7 +122,7 @@ def _reached(parser: Any) -> int:
 def _tokens(source: str) -> Iterator[re.Match[str]]:
     """Yield texts, comments and brackets; after an unclosed quote, brackets only."""
     for match in _TOKEN.finditer(source):
-        if match[0] in ("'", '"'):  # the next one would be looked for up to the end again
+        if match[0] in ("'", '"'):  # every further search would read up to the end again
             yield from _BRACKET.finditer(source, match.end())
             return
         yield match

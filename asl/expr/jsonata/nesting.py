@@ -1,8 +1,8 @@
 """The nesting depth of an evaluation as AWS counts it: one level for each node within another.
 
-AWS bounds it, so a query that calls itself some thirty times fails there. The depth of the tree is
-known in advance; `calls` adds that of the query's functions at run time. Where the tree leaves open
-which branch is taken, the shorter one counts, so nothing is refused that AWS accepts.
+AWS limits it, so a query that calls itself some thirty times fails there. The depth of the tree is
+known in advance; `calls` adds that of the query's functions at run time. If the branch of a
+condition is unknown, the less nested one counts, so nothing is refused that AWS accepts.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class Nesting(NamedTuple):
     """The depth of a node, and the level of its first call of a query's function."""
 
     height: int
-    """Levels of the node and all that is always evaluated within it."""
+    """Levels of the node and all that is alalternatives evaluated within it."""
     reach: int
     """Level of the first call of such a function, 1 for the node itself; 0 for none."""
 
@@ -28,12 +28,12 @@ FLAT = Nesting(1, 0)
 
 def nesting(node: Node) -> Nesting:
     """Return the nesting of a node."""
-    always = [nesting(each) for each in _always(node)]
-    ways = [nesting(each) for each in _ways(node)]
-    height = max((each.height for each in always), default=0)
-    if ways:
-        height = max(height, min(each.height for each in ways))
-    calls = [1 + each.reach for each in (*always, *ways) if each.reach]
+    alalternatives = [nesting(each) for each in _alalternatives(node)]
+    alternatives = [nesting(each) for each in _alternatives(node)]
+    height = max((each.height for each in alalternatives), default=0)
+    if alternatives:
+        height = max(height, min(each.height for each in alternatives))
+    calls = [1 + each.reach for each in (*alalternatives, *alternatives) if each.reach]
     if _calls_own(node):
         calls.append(1)
     return Nesting(1 + height, min(calls, default=0))
@@ -56,8 +56,8 @@ _KNOWN = frozenset(
 """JSONata functions that call no others, unless a query redefines their names."""
 
 
-def _always(node: Node) -> Iterator[Node]:
-    """Yield the children that are always evaluated."""
+def _alalternatives(node: Node) -> Iterator[Node]:
+    """Yield the children that are alalternatives evaluated."""
     yield from (each.expr for each in node.predicate or ())
     match node.type:
         case "path":
@@ -92,8 +92,8 @@ def _always(node: Node) -> Iterator[Node]:
             yield from (term.expression for term in node.terms)
 
 
-def _ways(node: Node) -> Iterator[Node]:
-    """Yield the children of which one is evaluated."""
+def _alternatives(node: Node) -> Iterator[Node]:
+    """Yield the alternatives, one of them evaluated."""
     if node.type == "condition" and node._else is not None:
         yield node.then
         yield node._else

@@ -1,4 +1,4 @@
-"""The operators of the language on values."""
+"""The operators of the language: arithmetic, comparison, text, ranges and transforms."""
 
 from collections.abc import Callable
 from math import fmod
@@ -99,7 +99,11 @@ def _finite(value: float) -> bool:
 
 
 def negative(value: Value) -> Value:
-    """Return the negated value; raises D1002 for a non-number."""
+    """Return the negated value.
+
+    Raises:
+        QueryFault: D1002 for a value that is no number.
+    """
     if value is UNDEFINED:
         return UNDEFINED
     if not is_number(value):
@@ -188,7 +192,11 @@ TEXT = 6
 
 
 def string(value: Value, run: QueryRun, pretty: bool = False) -> str:
-    """Return the value as `$string` prints it; undefined is empty."""
+    """Return the value as `$string` prints it; undefined is empty.
+
+    Raises:
+        QueryFault: D3001 for NaN and infinities, D1013 for too many characters.
+    """
     if type(value) is str:
         return value
     if value is UNDEFINED or isinstance(value, QueryFunction):
@@ -205,7 +213,11 @@ def string(value: Value, run: QueryRun, pretty: bool = False) -> str:
 
 
 def interval(one: Value, other: Value, run: QueryRun) -> Value:
-    """Return the integers from one to the other; raises T2003, T2004 and D2014."""
+    """Return the integers from one to the other.
+
+    Raises:
+        QueryFault: T2003 and T2004 for operands that are no integers, D2014 for too many.
+    """
     if one is not UNDEFINED and not _is_integer(one):
         raise fault("T2003", token="..", value=one)
     if other is not UNDEFINED and not _is_integer(other):
@@ -248,7 +260,11 @@ class Transform(QueryFunction):
         self.scope = scope
 
     def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
-        """Return the changed copy; raises T2011, T2012 and T2013."""
+        """Return the changed copy.
+
+        Raises:
+            QueryFault: T2011, T2012 and T2013 for a wrong update, deletion or copy.
+        """
         (value,) = _SIGNATURE.validate(arguments, item)
         if value is UNDEFINED:
             return UNDEFINED

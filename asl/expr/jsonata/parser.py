@@ -55,7 +55,11 @@ def parse(source: str, java: bool = False) -> ParsedTree:
 
 
 def check_length(source: str) -> None:
-    """Raise ExpressionFault(V-JSONATA-01) for a source that is too long."""
+    """Check the length of a source.
+
+    Raises:
+        ExpressionFault: V-JSONATA-01 for a source that is too long.
+    """
     if len(source) > LONGEST:
         raise ExpressionFault(f"the expression is longer than {LONGEST} characters", LONGEST, CODE)
 
@@ -396,7 +400,7 @@ def _whole(number: float) -> float:
 def _unescaped(text: str) -> str:
     if "\\u" not in text:  # JSON joins the halves of surrogate pairs
         found, end = _JSON.raw_decode(f'"{text}"')
-        if end == len(text) + 2:  # else a double quote stands in it
+        if end == len(text) + 2:  # else it contains a double quote
             return str(found)
     return _ESCAPE.sub(_meant, text)
 

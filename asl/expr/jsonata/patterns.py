@@ -24,10 +24,10 @@ NO_BLANKS = (
 r"""All other characters, for `\S` within brackets."""
 
 _BLANKS_OF_JAVA = (r"\s\x0b", r"\x00-\x08\x0e-\x1f!-\x{10ffff}")
-"""Both of Java, which takes nothing beyond ASCII for a blank."""
+"""Both of them in Java, where blanks are ASCII only."""
 
 MATCH, GROUP = 70, 10
-"""What a match costs, and each of its groups, in steps."""
+"""Steps of a match, and of each of its groups."""
 _KEPT = "dDwWbBtnvfr"
 """Escapes with the same meaning on both sides."""
 
@@ -62,7 +62,11 @@ class QueryPattern(QueryFunction):
             raise BadPattern(f"the regular expression cannot be used: {error}") from None
 
     def matches(self, text: str, run: QueryRun) -> Iterator[PatternMatch]:
-        """Yield the matches in order; raises D1004 for an empty match."""
+        """Yield the matches in order.
+
+        Raises:
+            QueryFault: D1004 for an empty match, D1012 beyond the limit of steps.
+        """
         cost = MATCH + GROUP * self.compiled.groups
         run.spend_bytes(2 * len(text))
         try:

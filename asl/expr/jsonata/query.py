@@ -139,7 +139,15 @@ class Query:
 
 
 def parse(source: str, limits: QueryLimits = LIMITS) -> Query:
-    """Parse a query; raises ExpressionFault(V-JSONATA-01) with the offset of the error."""
+    """Parse a query.
+
+    Args:
+        source: The source without its delimiters.
+        limits: The limits of its evaluations.
+
+    Raises:
+        ExpressionFault: V-JSONATA-01, with the offset of the syntax error.
+    """
     return _with_room(lambda: _parsed(source, limits))
 
 

@@ -27,7 +27,7 @@ def result_json(value: Value, run: QueryRun, levels: int = EVERYWHERE) -> Json |
     Raises:
         QueryFault: D1016 for a function, D1014 for too deep nesting, D1001 for NaN and infinities.
             On AWS these are the texts "NaN" and "Infinity", and an integer beyond 2^63 is rounded
-            to a double (measured; in containers that are passed through it stays as it is).
+            to a double (AWS, measured; unchanged in containers that are passed through).
 
     Containers without changes, such as all of the input, stay the same objects.
     """

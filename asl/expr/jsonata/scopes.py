@@ -77,7 +77,11 @@ class QueryRun(WorkMeter):
         """Nesting level of the current function call, as AWS counts it."""
 
     def nest(self, nesting: Nesting) -> None:
-        """Enter a nested node; raises D1011 if it is too deep."""
+        """Enter a nested node.
+
+        Raises:
+            QueryFault: D1011 if it is nested too deeply.
+        """
         most = self.bounds.nesting
         if most is not None:
             if self.level + nesting.height > most:
@@ -85,7 +89,12 @@ class QueryRun(WorkMeter):
             self.level += nesting.reach
 
     def exceed(self, quantity: Quantity) -> NoReturn:
-        """Raise D1012 for too many steps, D1013 for too many bytes, D1011 for too many levels."""
+        """Raise the error of an exceeded limit.
+
+        Raises:
+            QueryFault: D1012 for too many steps, D1013 for too many bytes, D1011 for too many
+                levels.
+        """
         if quantity == "steps":
             raise fault("D1012", limit=self.limits.steps)
         if quantity == "bytes":
@@ -100,20 +109,32 @@ class QueryRun(WorkMeter):
             self.exceed("steps" if self.steps < 0 else "bytes")
 
     def hold(self, items: int, most: int | None = None) -> None:
-        """Count the creation of an array; raises D1013 if it is too large."""
+        """Count the creation of an array.
+
+        Raises:
+            QueryFault: D1013 if it is too large.
+        """
         most = most or self.bounds.items
         if items > most:
             raise fault("D1013", what="sequence", limit=f"{most} items")
         self.copy(items)
 
     def count(self, numbers: int, most: int | None = None) -> None:
-        """Count the creation of an array of numbers; raises D1013 if it is too large."""
+        """Count the creation of an array of numbers.
+
+        Raises:
+            QueryFault: D1013 if it is too large.
+        """
         self.hold(numbers, most)
         self.steps -= numbers >> 4
         self.spend_bytes(NUMBER * numbers)
 
     def write(self, characters: int) -> None:
-        """Count the creation of a string; raises D1013 if it is too long."""
+        """Count the creation of a string.
+
+        Raises:
+            QueryFault: D1013 if it is too long.
+        """
         if characters > self.bounds.characters:
             raise self.too_long()
         self.scan(characters)
@@ -138,9 +159,9 @@ class QueryRun(WorkMeter):
 
 
 COPIED: Final = 5
-"""A step copies two to the power of so many references."""
+"""A step copies two to the power of this many references."""
 READ: Final = 5
-"""A step reads or writes two to the power of so many characters."""
+"""A step reads or writes two to the power of this many characters."""
 NUMBER: Final = 32
 """Bytes of a number."""
 REFERENCE: Final = 8

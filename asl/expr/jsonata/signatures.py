@@ -50,7 +50,7 @@ class Signature:
         self.plain: set[str] = set()
         """Letters of arguments that need no change."""
         if compile is not re.compile:
-            _ = self.pattern  # a stranger's may be none, which is to show now
+            _ = self.pattern  # report a malformed signature of a query before its first call
 
     @cached_property
     def pattern(self) -> Any:
@@ -58,9 +58,14 @@ class Signature:
         return self.compile("".join(f"({each.pattern})" for each in self.parameters))
 
     def validate(self, arguments: list[Value], item: Value) -> list[Value]:
-        """Return the arguments for the function; raises T0410, T0411 or T0412.
+        """Return the arguments for the function; optional ones missing at the end stay missing.
 
-        Optional arguments missing at the end stay missing.
+        Args:
+            arguments: The arguments of the call.
+            item: The context item.
+
+        Raises:
+            QueryFault: T0410, T0411 or T0412 for arguments that do not match.
         """
         letters = "".join(map(symbol, arguments))
         if letters in self.plain:
@@ -120,7 +125,11 @@ def _check_items(
 
 
 def parse_parameters(text: str) -> list[SignatureParameter]:
-    """Parse the text between `<` and `:`; raises S0401 and S0402."""
+    """Parse the text between `<` and `:`.
+
+    Raises:
+        QueryFault: S0401 and S0402 for a malformed signature.
+    """
     found: list[SignatureParameter] = []
     position = 1
     while position < len(text) and text[position] != ":":

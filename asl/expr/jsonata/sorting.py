@@ -92,11 +92,15 @@ def _order(one: Value, other: Value) -> int:
 
 
 def merge_sorted(items: list[Any], after: Any, run: QueryRun) -> list[Any]:
-    """Return the items sorted by merge sort; *after* returns whether its first argument comes
-    second.
+    """Return the items sorted by merge sort.
 
     The comparisons are those of the reference implementation, in its order, so that a comparison
     function of the query is called with the same arguments.
+
+    Args:
+        items: The items.
+        after: Whether its first argument comes second.
+        run: The evaluation, which counts the work.
     """
     if len(items) <= 1:
         return items

@@ -66,7 +66,11 @@ class QueryFunction:
         self.arity = arity
 
     def apply(self, arguments: list[Value], item: Value, scope: QueryScope) -> Value:
-        """Call the function; *item* may replace an argument taken from the context."""
+        """Call the function; *item* may replace an argument taken from the context.
+
+        Raises:
+            QueryFault: The call failed.
+        """
         raise NotImplementedError
 
 
@@ -108,7 +112,11 @@ def type_word(value: Value) -> str:
 
 
 def is_number(value: Value) -> bool:
-    """Return whether the value is a number; raises D1001 for an infinite one."""
+    """Return whether the value is a number.
+
+    Raises:
+        QueryFault: D1001 for an infinite one.
+    """
     kind = type(value)
     if kind is int:
         return True
@@ -120,12 +128,12 @@ def is_number(value: Value) -> bool:
 
 
 def are_numbers(values: Items[Value]) -> bool:
-    """Whether all of them are numbers."""
+    """Return whether all values are numbers."""
     return all(map(is_number, values))
 
 
 def are_strings(values: Items[Value]) -> bool:
-    """Whether all of them are strings."""
+    """Return whether all values are strings."""
     return all(type(value) is str for value in values)
 
 
@@ -223,7 +231,7 @@ def utf16_keys(one: str, other: str) -> tuple[str | bytes, str | bytes]:
 
 
 def utf16_units(text: str) -> bytes:
-    """The code units of a text."""
+    """Return the UTF-16 code units of a text."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
@@ -233,7 +241,7 @@ def as_list(value: Value) -> list[Value]:
 
 
 def append_values(one: Value, other: Value) -> Value:
-    """Return both values as one array; undefined adds nothing."""
+    """Return both values as one array; undefined adds no item."""
     if one is UNDEFINED:
         return other
     if other is UNDEFINED:
@@ -253,7 +261,11 @@ def normal(value: float) -> int | float:
 
 
 def finite(value: int | float) -> int | float:
-    """Return the number; raises D1001 for NaN and infinities."""
+    """Return the number unchanged.
+
+    Raises:
+        QueryFault: D1001 for NaN and infinities.
+    """
     if type(value) is float and not isfinite(value):
         raise fault("D1001", value=value)
     return value

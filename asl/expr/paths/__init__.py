@@ -2,9 +2,9 @@
 
 A path is parsed once (`syntax`) into a tuple of steps (`segments`) and compiled into a closure
 (`closures`). A *definite* path names at most one node and is compiled to direct look-ups; an
-*indefinite* one yields the array of all matching nodes (`selection`) and never fails (Specification
-3.2, 3.3). In the profile `aws`, paths beyond names and indices follow another engine (`jayway`,
-`amazon`).
+*indefinite* one yields the array of all matching nodes (`selection`, with filters) and never fails
+(Specification 3.2, 3.3). `nodes` locates, replaces and removes the nodes of a path. In the profile
+`aws`, paths beyond names and indices follow another engine (`jayway`, `amazon`).
 """
 
 from asl.expr.paths.amazon import concerns

@@ -28,7 +28,11 @@ _ROOT = lazy_pattern(r"\$\$|\$[^\W\d]\w*|\$")
 
 
 def parse_amazon_path(text: str) -> Path:
-    """Parse a path as AWS does; raises ExpressionFault with the offset of the error."""
+    """Parse a path as AWS does.
+
+    Raises:
+        ExpressionFault: V-ST-09, with the offset of the error.
+    """
     bare = text.strip(JAVA_BLANKS)
     start = text.index(bare)
     found = _ROOT.match(bare)
@@ -45,7 +49,7 @@ def parse_amazon_path(text: str) -> Path:
 
 
 def concerns(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield unexpected effects of a path on AWS, each with a hint."""
+    """Yield unexpected behaviour of a path on AWS, each with a hint."""
     for position, segment in enumerate(path.segments):
         if type(segment) is int and segment < 0:
             message = f"[{segment}] finds nothing on AWS, where an index counts from the beginning"
@@ -55,7 +59,7 @@ def concerns(path: Path) -> Iterator[tuple[str, str]]:
             yield message, "read each of them by a path of its own"
         if isinstance(segment, str) and _CALL.search(segment):
             message = f"AWS has no functions in paths, so {segment!r} is the name of a member"
-            yield message, "a path has no functions; States.ArrayLength(...) counts elements"
+            yield message, "paths have no functions; use States.ArrayLength(...) to count elements"
     for condition in _CONDITIONS.findall(path.text):
         unquoted = _QUOTED.sub("''", condition)
         if "(" in unquoted and "&&" in unquoted and "||" in unquoted:

@@ -136,7 +136,11 @@ _WHOLE: Json = {}
 
 
 def replace_nodes(segments: tuple[Segment, ...], start: Json, by: Json) -> Json:
-    """Return *start* with *by* at every node of *segments*; raises WorkExceeded."""
+    """Return *start* with *by* at every node of *segments*.
+
+    Raises:
+        WorkExceeded: The path takes too many steps.
+    """
     return _Replacing(start, by).at(start, segments)
 
 

@@ -1,4 +1,7 @@
-"""Select the nodes of an indefinite path of RFC 9535, in document order."""
+"""Select the nodes of a path of RFC 9535 in document order, and compile its filters.
+
+A filter is a test such as `[?(@.age > 9 && !(@.name == 'Ada'))]`.
+"""
 
 import operator
 from collections.abc import Callable, Iterator

@@ -28,7 +28,7 @@ __all__ = ["parse_path", "parse_reference_path"]
 MAX_LENGTH = 10_000
 MAX_FILTER_DEPTH = 20
 SYNTAX = "V-ST-09"
-FUNCTION = "an intrinsic function stands under a key that ends in '.$', as in Parameters"
+FUNCTION = "call an intrinsic function under a key that ends in '.$', as in Parameters"
 
 _NAME = r"""[^\s.\[\]()'"*,:?@!=<>&|{}^\\`$]+"""
 _PLAIN = lazy_pattern(rf"(\$\$|\$[^\W\d]\w*|\$)((?:\.{_NAME}|\[[0-9]{{1,9}}\])*)\Z")
@@ -62,20 +62,33 @@ def parse_path(text: str, aws: bool = False) -> Path:
 
 
 def parse_reference_path(text: str, aws: bool = False) -> Path:
-    """Parse a path that names exactly one node; raises ExpressionFault otherwise."""
+    """Parse a path that names exactly one node.
+
+    Raises:
+        ExpressionFault: V-ST-09 for a malformed path, V-ST-05 for one to several nodes.
+    """
     path = parse_path(text, aws)
     if not path.reference:
         raise ExpressionFault(
-            f"{text!r} may match any number of nodes, a reference path names one",
+            f"{text!r} may match any number of nodes; a reference path names one",
             0,
             "V-ST-05",
-            hint="only .name, ['name'] and [n] may follow the root",
+            hint="use only .name, ['name'] and [n] after the root",
         )
     return path
 
 
 def parse_result_path(text: str, rule: str = "V-ST-05", aws: bool = False) -> Path:
-    """Parse a path to a place for a result; raises ExpressionFault otherwise."""
+    """Parse a path for a result.
+
+    Args:
+        text: The path.
+        rule: Code of the error for another root than `$`.
+        aws: Whether to parse as AWS does.
+
+    Raises:
+        ExpressionFault: As `parse_reference_path` does, or with *rule*.
+    """
     path = parse_reference_path(text, aws)
     if path.root != "$":
         raise ExpressionFault(
@@ -111,11 +124,11 @@ class _Parser:
 
     def hint(self) -> str | None:
         if self.text[self.at :].isspace():
-            return "take out the blanks at the end"
+            return "remove the blanks at the end"
         if self.text[self.at].isspace():
             return "write ['two words'] for a name with blanks"
         if self.text[self.at] == "(":
-            return "a path has no functions; States.ArrayLength(...) counts elements"
+            return "paths have no functions; use States.ArrayLength(...) to count elements"
         return None
 
     def fail(self, message: str, hint: str | None = None) -> NoReturn:
@@ -206,7 +219,7 @@ class _Parser:
             self.skip()
             step = self.integer() if self.take(":") else None
             if step == 0:
-                self.fail("the step of a slice is not 0")
+                self.fail("the step of a slice must not be 0")
             self.expect("]")
             return Slice(slice(first, stop, step))
         if first is None:
@@ -269,7 +282,7 @@ class _Parser:
         self.skip()
         self.depth += 1
         if self.depth > MAX_FILTER_DEPTH:
-            self.fail(f"a filter may nest at most {MAX_FILTER_DEPTH} deep")
+            self.fail(f"a filter may be nested at most {MAX_FILTER_DEPTH} levels deep")
         if self.take("!"):
             negated = self.negation()
             test: Test = lambda node, evaluation: not negated(node, evaluation)  # noqa: E731
@@ -289,7 +302,7 @@ class _Parser:
         if sign is None:
             if not isinstance(left, FilterQuery):
                 self.at = start
-                self.fail("a literal alone is no test")
+                self.fail("a literal alone is not a test")
             if self.text.startswith("=", self.at):
                 self.fail("a filter compares with '==', not with '='", "write == instead of =")
             return left.exists

@@ -68,7 +68,7 @@ UNBOUNDED = {
 
 
 @pytest.mark.parametrize(("source", "code"), UNBOUNDED.items(), ids=list(UNBOUNDED))
-def test_every_evaluation_ends(source: str, code: str) -> None:
+def test_evaluation_limits(source: str, code: str) -> None:
     """Steps, depth, items and characters are counted, so the fault is the same each time."""
     query = parse(source, TIGHT)
     for _ in range(2):
@@ -86,13 +86,13 @@ def test_every_evaluation_ends(source: str, code: str) -> None:
         ("$toMillis($pad('', 900, '1') & 'x', '[Y][M][D][H][m][s][f][Y][M][D]')", None),
     ],
 )
-def test_patterns_run_in_linear_time(source: str, value: Json) -> None:
+def test_patterns_linear_time(source: str, value: Json) -> None:
     """Patterns that make a backtracking engine hang are answered at once."""
     found = parse(f"[{source}]", QueryLimits())({}, still())
     assert found == ([] if value is None else [value])
 
 
-def test_the_default_limits_let_ordinary_work_through() -> None:
+def test_default_limits_allow_large_inputs() -> None:
     """Fifty thousand rows are filtered, grouped, sorted and counted."""
     rows = [{"id": number, "kind": f"k{number % 7}"} for number in range(50_000)]
     source = "{'n': $count($states.input[id % 2 = 0]), 'kinds': $states.input{kind: $count($)}}"
@@ -102,7 +102,7 @@ def test_the_default_limits_let_ordinary_work_through() -> None:
     assert evaluate("$states.input^(>id)[0].id", rows) == 49_999
 
 
-def test_recursion_does_not_depend_on_the_callers_stack() -> None:
+def test_recursion_depth_independent_of_caller() -> None:
     """Four hundred nested calls work even when the caller has little room left."""
     query = parse("($f := function($n) { $n = 0 ? 0 : 1 + $f($n - 1) }; $f(400))")
 
@@ -113,7 +113,7 @@ def test_recursion_does_not_depend_on_the_callers_stack() -> None:
     assert deep(sys.getrecursionlimit() // 2) == 400
 
 
-def test_the_recursion_limit_stays_as_it_was() -> None:
+def test_recursion_limit_unchanged() -> None:
     """Neither reading nor evaluating a query changes it for the process."""
     limit = sys.getrecursionlimit()
     evaluate("1")
@@ -137,20 +137,20 @@ def test_the_recursion_limit_stays_as_it_was() -> None:
     ],
     ids=lambda source: source[:12],
 )
-def test_monstrous_texts_are_refused(source: str) -> None:
+def test_source_length_and_nesting_limit(source: str) -> None:
     """A text that is too long or nested too deeply is a fault with a place."""
     with pytest.raises(ExpressionFault) as raised:
         parse(source)
     assert 0 <= raised.value.offset <= len(source)
 
 
-def test_long_chains_of_operators_are_read() -> None:
+def test_long_operator_chain() -> None:
     """Three hundred parts are no monster."""
     assert evaluate(" & ".join(["'a'"] * 300)) == "a" * 300
     assert evaluate("".join(f"$states.input = {n} ? {n} : " for n in range(60)) + "-1", 59) == 59
 
 
-def test_threads_share_a_query() -> None:
+def test_query_thread_safety() -> None:
     """Evaluations at the same time do not see each other."""
     query = parse("($x := $n; $f := function($i) { $i = 0 ? $x : $f($i - 1) }; $f(50))")
     wrong: list[Json] = []

@@ -65,7 +65,7 @@ def value(query: Any, data: Any) -> Any:
 
 @pytest.mark.parametrize("text", CALLED)
 @pytest.mark.parametrize("data", [DATA, CHAIN, LISTS, {"x": 1}, "text", None, [1], UNDEFINED])
-def test_a_call_gives_the_same(text: str, data: Any) -> None:
+def test_direct_call_agrees_with_evaluation(text: str, data: Any) -> None:
     """Called at once or evaluated, whatever the input."""
     query = parse(text)
     assert query.direct is not None
@@ -73,6 +73,6 @@ def test_a_call_gives_the_same(text: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize("text", EVALUATED)
-def test_anything_else_is_evaluated(text: str) -> None:
+def test_other_queries_have_no_direct_call(text: str) -> None:
     """Other arguments, other functions, and whatever does not fit a signature."""
     assert parse(text).direct is None

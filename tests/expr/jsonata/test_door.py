@@ -24,7 +24,7 @@ from tests.expr.jsonata.frames import evaluate, still
         ("", None),
     ],
 )
-def test_a_whole_string_is_an_expression(text: str, source: str | None) -> None:
+def test_query_source_delimiters(text: str, source: str | None) -> None:
     """The delimiters stand at the very ends; the blanks inside do not belong to the source."""
     assert query_source(text) == source
 
@@ -50,7 +50,7 @@ def test_a_whole_string_is_an_expression(text: str, source: str | None) -> None:
         ("[$a, {'k': -$b}, $c in $d, $e ~> $string]", {"a", "b", "c", "d", "e"}),
     ],
 )
-def test_variables_are_the_free_names(source: str, variables: set[str]) -> None:
+def test_query_variables(source: str, variables: set[str]) -> None:
     """Names that the query binds itself, functions and `$states` are no workflow variables."""
     if ";" in source and not source.startswith("("):
         source = f"({source})"
@@ -71,12 +71,12 @@ def test_variables_are_the_free_names(source: str, variables: set[str]) -> None:
         ("($s := $states; $s.input)", None),
     ],
 )
-def test_members_of_states_are_known(source: str, members: set[str] | None) -> None:
+def test_query_members_of_states(source: str, members: set[str] | None) -> None:
     """None stands for the whole object."""
     assert parse(source).members == members
 
 
-def test_references_have_their_place() -> None:
+def test_query_reference_offsets() -> None:
     """Every reading of a variable is at the offset of its dollar sign."""
     found = parse("$a + $count( $bc )").references
     assert [(each.name, each.offset, each.called) for each in found] == [
@@ -106,7 +106,7 @@ def test_references_have_their_place() -> None:
         ("$parse('[1, null]')", [1, None]),
     ],
 )
-def test_json_in_json_out(source: str, value: Json) -> None:
+def test_query_results(source: str, value: Json) -> None:
     """Null and undefined are two things, and whole numbers are integers."""
     found = evaluate(source, {"none": None, "list": [1, None, [2]]})
     assert found == value
@@ -114,7 +114,7 @@ def test_json_in_json_out(source: str, value: Json) -> None:
 
 
 @pytest.mark.parametrize("source", ["", "1 +", "(1", "$.a[?(@.b)]", "'a", "/a", "1 2", "}"])
-def test_what_cannot_be_read_is_refused(source: str) -> None:
+def test_syntax_errors(source: str) -> None:
     """A syntax error has its place and the rule's id."""
     with pytest.raises(ExpressionFault) as raised:
         parse(source)
@@ -122,14 +122,14 @@ def test_what_cannot_be_read_is_refused(source: str) -> None:
     assert 0 <= raised.value.offset <= len(source)
 
 
-def test_variables_are_read_from_the_bindings() -> None:
+def test_query_reads_bindings() -> None:
     """What is bound to a name is found under it; `$states` is a binding like any other."""
     assert evaluate("$n + $states.input.n", {"n": 2}, n=40) == 42
     assert evaluate("$count", None, count=7) == 7
     assert evaluate("$n") is UNDEFINED
 
 
-def test_the_input_is_handed_through() -> None:
+def test_query_does_not_copy_input() -> None:
     """What a query only selects is not copied."""
     given = {"list": [{"a": 1}], "object": {"b": [1, 2]}}
     assert evaluate("$states.input", given) is given
@@ -137,6 +137,6 @@ def test_the_input_is_handed_through() -> None:
     assert evaluate("{'x': $states.input.list}", given)["x"] is given["list"]
 
 
-def test_a_query_without_arguments_needs_no_binding() -> None:
+def test_query_without_bindings() -> None:
     """Bindings hold what a query reads, and no more."""
     assert parse("1 + 1")({}, still()) == 2

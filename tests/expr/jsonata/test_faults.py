@@ -97,7 +97,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("source", "words"), FAULTS.items(), ids=list(FAULTS))
-def test_faults_are_worded_as_the_original_does(source: str, words: str) -> None:
+def test_fault_messages(source: str, words: str) -> None:
     """The code, a colon and the message, with values as JSON."""
     with pytest.raises(QueryFault) as raised:
         evaluate(source)
@@ -106,7 +106,7 @@ def test_faults_are_worded_as_the_original_does(source: str, words: str) -> None
 
 @pytest.mark.parametrize("number", ["0 / 0", "1 / 0", "-1 / 0"])
 @pytest.mark.parametrize("name", sorted({*NATIVES} - {"error"}))
-def test_no_function_trips_over_a_number_that_json_does_not_have(name: str, number: str) -> None:
+def test_functions_accept_non_finite_numbers(name: str, number: str) -> None:
     """It passes the number on, or raises a fault."""
     for arguments in ("N", "[N]", "1, N", "N, 1", "'a', N", "N, '0'", "'a', 'a', N", "1, 1, N"):
         query = parse(f"${name}({arguments.replace('N', number)})", AWS_LIMITS)
@@ -114,7 +114,7 @@ def test_no_function_trips_over_a_number_that_json_does_not_have(name: str, numb
             query({}, still())
 
 
-def test_a_large_value_is_cut_in_a_message() -> None:
+def test_fault_message_truncates_values() -> None:
     """A message stays short whatever it tells of."""
     with pytest.raises(QueryFault) as raised:
         evaluate("-$states.input", ["x" * 100_000])
@@ -145,7 +145,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("source", "why"), REFUSED.items(), ids=list(REFUSED))
-def test_what_cannot_be_read_is_refused(source: str, why: tuple[str, int]) -> None:
+def test_syntax_errors(source: str, why: tuple[str, int]) -> None:
     """Whatever is wrong with a text has a name and a place that is not before the fault."""
     words, least = why
     with pytest.raises(ExpressionFault) as raised:

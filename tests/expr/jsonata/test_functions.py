@@ -193,7 +193,7 @@ def test_arrays_and_objects(source: str, value: Json) -> None:
         "$fromMillis(0, '[Y1,3] [Y,*-3]')": "970 970",
     }
 )
-def test_moments(source: str, value: Json) -> None:
+def test_datetimes(source: str, value: Json) -> None:
     """Time is the frame's; missing parts on the left are those of now."""
     check(source, value)
 
@@ -221,12 +221,12 @@ def test_moments(source: str, value: Json) -> None:
         "$random(1) = $random(2)": False,
     }
 )
-def test_functions_of_aws(source: str, value: Json) -> None:
+def test_aws_functions(source: str, value: Json) -> None:
     """What AWS adds: the last of a range is inclusive, and a range of one is its number."""
     check(source, value)
 
 
-def test_chance_comes_from_the_frame() -> None:
+def test_random_functions_use_frame_entropy() -> None:
     """Two frames in the same state make the same numbers, and one makes different ones."""
     query = parse("[$random(), $random(), $uuid(), $uuid()]")
     one, other = query({}, still()), query({}, still())

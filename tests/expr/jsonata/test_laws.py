@@ -84,7 +84,7 @@ def outcome(query: Query, bindings: dict[str, Json]) -> tuple[str, Json]:
 
 
 @given(RICH_QUERIES, ANY, ANY)
-def test_inputs_are_never_changed_and_results_are_json(source: str, d: Json, e: Json) -> None:
+def test_query_changes_no_input_and_returns_json(source: str, d: Json, e: Json) -> None:
     """Whatever a query does, its bindings stay as they were and what comes out is plain JSON."""
     bindings = {"d": d, "e": e}
     before = deepcopy(bindings)
@@ -96,7 +96,7 @@ def test_inputs_are_never_changed_and_results_are_json(source: str, d: Json, e: 
 
 
 @given(RICH_QUERIES, ANY, ANY)
-def test_the_same_query_gives_the_same(source: str, d: Json, e: Json) -> None:
+def test_query_is_deterministic(source: str, d: Json, e: Json) -> None:
     """Evaluations repeat, chance included, since it comes from the frame."""
     bindings = {"d": d, "e": e}
     query, again = parse(source), parse(source)
@@ -106,7 +106,7 @@ def test_the_same_query_gives_the_same(source: str, d: Json, e: Json) -> None:
 
 
 @given(RICH_QUERIES, ANY, ANY, st.integers(1, 60))
-def test_limits_only_ever_end_an_evaluation(source: str, d: Json, e: Json, steps: int) -> None:
+def test_fewer_steps_same_result_or_limit_fault(source: str, d: Json, e: Json, steps: int) -> None:
     """With fewer steps the outcome is the same, or the fault that says so."""
     bindings = {"d": d, "e": e}
     tight = outcome(parse(source, QueryLimits(WorkLimits(steps=steps))), bindings)
@@ -114,7 +114,7 @@ def test_limits_only_ever_end_an_evaluation(source: str, d: Json, e: Json, steps
 
 
 @given(QUERIES, PLAIN, PLAIN)
-def test_the_library_agrees(source: str, d: Json, e: Json) -> None:
+def test_evaluator_agrees_with_library(source: str, d: Json, e: Json) -> None:
     """On data without null and booleans jsonata-python, an engine by others, finds the same."""
     jsonata = pytest.importorskip("jsonata")
     query = parse(source)
@@ -132,7 +132,7 @@ def test_the_library_agrees(source: str, d: Json, e: Json) -> None:
 
 
 @given(st.text(alphabet="$ab1.[](){}'\"`/*+-=<>:;,?|~^@#%&\\ \n!_", max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_query_parser_raises_only_expression_fault(text: str) -> None:
     """A text is a query, or a fault with a place; nothing else is raised."""
     try:
         query = parse(text)

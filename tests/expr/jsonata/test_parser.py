@@ -83,7 +83,7 @@ LEFT = [
 
 
 @pytest.mark.parametrize("source", READ)
-def test_a_usual_source_is_read_as_by_the_library(source: str) -> None:
+def test_common_source_agrees_with_library(source: str) -> None:
     assert as_by_library(source)
 
 
@@ -98,7 +98,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("source", [*READ, *TEXTS])
-def test_a_source_is_its_form_and_its_texts(source: str) -> None:
+def test_lifted_texts_and_form(source: str) -> None:
     assert as_by_form(source) or "`" in source
 
 
@@ -136,7 +136,7 @@ def without_places(node: Any, texts: tuple[str, ...]) -> Any:
 
 
 @pytest.mark.parametrize("source", LEFT)
-def test_any_other_is_left_to_the_library(source: str) -> None:
+def test_uncommon_source_needs_library(source: str) -> None:
     assert parser.parse_common(source) is None
 
 
@@ -149,7 +149,7 @@ WORDS = re.findall(
 
 
 @given(st.lists(st.sampled_from([*WORDS, " "])).map("".join))
-def test_what_is_read_is_never_read_otherwise(source: str) -> None:
+def test_form_agrees_with_source(source: str) -> None:
     as_by_form(source)
     try:
         as_by_library(source)

@@ -49,14 +49,14 @@ def nested(levels: int) -> Any:
         ("$..[" + ",".join(["0"] * 4000) + "]", [[0]] * 1000),
     ],
 )
-def test_too_many_steps_are_the_error_of_the_field(path: str, data: Any, aws: bool) -> None:
+def test_path_step_limit_error(path: str, data: Any, aws: bool) -> None:
     with pytest.raises(StateError) as failure:
         read(path, data, aws)
     assert failure.value.name == "States.Runtime"
     assert f"more than {LIMITS.steps} steps" in str(failure.value.cause)
 
 
-def test_places_are_bounded_too() -> None:
+def test_locate_step_limit() -> None:
     with pytest.raises(StateError) as failure:
         locate(parse_path("$..*"), nested(60))
     assert failure.value.name == "States.Runtime"
@@ -81,11 +81,11 @@ def steps(path: str, count: int) -> int:
         "$.items[1:].b",
     ],
 )
-def test_steps_grow_as_the_items_do(path: str) -> None:
+def test_path_steps_grow_linearly(path: str) -> None:
     assert steps(path, 2000) < 2.1 * steps(path, 1000)
 
 
-def test_a_query_of_the_root_is_followed_once() -> None:
+def test_filter_root_query_is_cached() -> None:
     data = {"items": [1, 2, 3], "limit": 2}
     (_, condition) = parse_path("$.items[?(@ > $.limit)]").segments
     evaluation = PathEvaluation(data)
@@ -97,12 +97,12 @@ def test_a_query_of_the_root_is_followed_once() -> None:
 @pytest.mark.parametrize(
     "path", ["$" + "..*" * MAX_SEGMENTS, "$" + "[*]" * (MAX_SEGMENTS + 1), "$[?(" + "!(" * 9000]
 )
-def test_long_paths_of_aws_are_refused(path: str) -> None:
+def test_aws_path_length_limit(path: str) -> None:
     with pytest.raises(ExpressionFault):
         parse_path(path, aws=True)
 
 
-def test_long_plain_paths_are_read() -> None:
+def test_long_plain_path() -> None:
     """Their failures are explained, too, without a call for each step."""
     with pytest.raises(StateError) as failure:
         read("$" + ".a" * 4000, {"a": {"a": 1}}, aws=True)

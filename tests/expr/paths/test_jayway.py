@@ -63,7 +63,7 @@ def agrees(ours: dict[str, Any], theirs: dict[str, Any], failure: str | None) ->
     return bool(said == wanted)
 
 
-def test_recorded_answers_cover_the_syntax() -> None:
+def test_jayway_answers_cover_syntax() -> None:
     rows = list(recorded())
     assert len(rows) >= 600
     assert sum("refused" in row for row in rows) >= 50
@@ -73,7 +73,7 @@ def test_recorded_answers_cover_the_syntax() -> None:
 @pytest.mark.parametrize(
     "row", [pytest.param(row, id=row["path"]) for row in recorded() if row["path"] not in DIFFERENT]
 )
-def test_recorded_answer(row: dict[str, Any]) -> None:
+def test_jayway_recorded_answer(row: dict[str, Any]) -> None:
     ours, theirs = answer(row["path"], row["document"]), expected(row)
     assert agrees(ours, theirs, row.get("failure")), (ours, row)
 
@@ -123,7 +123,7 @@ def oracle() -> Iterator[Oracle]:
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(PATHS, TREES)
-def test_running_engine_answers_the_same(oracle: Oracle, path: str, document: Any) -> None:
+def test_jayway_engine_agrees(oracle: Oracle, path: str, document: Any) -> None:
     if is_different(path, document):
         return
     row = oracle(path, document)

@@ -87,7 +87,7 @@ def read(text: str, data: Any = DATA, missing: Missing = Missing.RUNTIME) -> Any
         ("$none", None),
     ],
 )
-def test_a_path_finds(text: str, found: Any) -> None:
+def test_path_results(text: str, found: Any) -> None:
     """Every form of path yields its node, or the list of its nodes."""
     assert read(text) == found
 
@@ -97,7 +97,7 @@ def test_a_path_finds(text: str, found: Any) -> None:
     ["$.z", "$.a.z", "$.a.b[4]", "$.a.b[-5]", "$.a.b.c", "$.limit.x", "$.limit[0]", "$.none.x",
      "$$.Nothing.X", "$$.Execution.Nope", "$nope", "$x.z", "$nope[*]"],
 )  # fmt: skip
-def test_a_definite_path_that_finds_nothing_fails(text: str) -> None:
+def test_definite_path_missing_value(text: str) -> None:
     """It raises States.Runtime and names the path, or yields null where the profile says so."""
     with pytest.raises(StateError) as failure:
         read(text)
@@ -106,7 +106,7 @@ def test_a_definite_path_that_finds_nothing_fails(text: str) -> None:
     assert read(text, missing=Missing.NULL) is None
 
 
-def test_an_index_does_not_reach_into_a_string() -> None:
+def test_index_into_string_fails() -> None:
     """JSON strings are no arrays."""
     with pytest.raises(StateError):
         read("$.a[0]", {"a": "text"})
@@ -131,7 +131,7 @@ def test_an_index_does_not_reach_into_a_string() -> None:
         ("$.a]", 3),
     ],
 )
-def test_a_faulty_path_is_refused_with_the_offset(text: str, offset: int) -> None:
+def test_path_syntax_error_offset(text: str, offset: int) -> None:
     """The fault names where in the text it was found."""
     with pytest.raises(ExpressionFault) as fault:
         parse_path(text)
@@ -139,14 +139,14 @@ def test_a_faulty_path_is_refused_with_the_offset(text: str, offset: int) -> Non
 
 
 @pytest.mark.parametrize("text", ["$.a[*]", "$..a", "$.a[0:1]", "$.a[-1]", "$.a[?(@.b)]", "$[0,1]"])
-def test_a_reference_path_names_one_node(text: str) -> None:
+def test_reference_path_refuses_indefinite_paths(text: str) -> None:
     """Everything that may match any number of nodes is refused."""
     with pytest.raises(ExpressionFault):
         parse_reference_path(text)
 
 
 @given(st.text(max_size=40))
-def test_any_text_parses_or_is_refused(text: str) -> None:
+def test_path_parser_raises_only_expression_fault(text: str) -> None:
     """No text makes the parser fail in any other way."""
     try:
         parse_path("$" + text)
@@ -155,7 +155,7 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
 
 
 @given(st.text(alphabet="$.@[]'\"?()*:,!&|=<>~/ab01- ", max_size=30))
-def test_any_text_of_path_characters_parses_or_is_refused(text: str) -> None:
+def test_path_parser_with_path_characters(text: str) -> None:
     """The same with the characters that paths are made of, and the path can be evaluated."""
     try:
         path = parse_path("$" + text)
@@ -167,13 +167,13 @@ def test_any_text_of_path_characters_parses_or_is_refused(text: str) -> None:
         assert error.name == "States.Runtime"
 
 
-def test_deep_nesting_of_a_filter_is_refused() -> None:
+def test_filter_nesting_limit() -> None:
     """A filter cannot exhaust the stack."""
     with pytest.raises(ExpressionFault):
         parse_path("$[?(" + "!(" * 5000 + "@.a" + ")" * 5000 + ")]")
 
 
-def test_a_walk_over_too_many_nodes_is_a_named_error() -> None:
+def test_descendant_step_limit() -> None:
     """`..` on a shared structure that would unfold into billions of nodes ends at its bound."""
     data: Any = []
     for _ in range(60):
@@ -203,7 +203,7 @@ STEPS = st.lists(
 
 
 @given(TREES, STEPS)
-def test_an_independent_engine_selects_the_same_nodes(tree: Any, steps: list[str]) -> None:
+def test_path_agrees_with_jsonpath_ng(tree: Any, steps: list[str]) -> None:
     """jsonpath-ng agrees wherever it reads a path as AWS does.
 
     It lets `[*]` and slices work on a value that is no array, so only arrays are given to them.
@@ -239,9 +239,7 @@ SELECTING = st.lists(
 
 
 @given(TREES, SELECTING, st.sampled_from(Missing))
-def test_a_path_that_may_match_several_never_fails(
-    tree: Any, steps: list[str], missing: Missing
-) -> None:
+def test_indefinite_path_never_fails(tree: Any, steps: list[str], missing: Missing) -> None:
     path, use = parse_path("$" + "".join(steps)), Use("InputPath", "S", missing)
     try:
         found = compile_path(path, use)(tree, Frame())

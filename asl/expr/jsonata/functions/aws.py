@@ -27,6 +27,9 @@ def partition(scope: QueryScope, values: Value = UNDEFINED, size: Value = UNDEFI
     """`$partition(array, size)`: chunks; the last may be shorter.
 
     Undefined for no elements or a size of 0; one chunk without a size.
+
+    Raises:
+        QueryFault: T0412 for a value that is no array, D3137 for a negative size.
     """
     if values is UNDEFINED:
         return UNDEFINED
@@ -67,7 +70,10 @@ def span(
 def hash_text(text: Value, *algorithms: Value) -> Value:
     """`$hash(text, algorithm)` in lower-case hexadecimal; undefined without an algorithm.
 
-    An undefined algorithm is an unknown one (measured).
+    An undefined algorithm is an unknown one (AWS, measured).
+
+    Raises:
+        QueryFault: D3137 for an unknown algorithm, D1014 for half of a surrogate pair.
     """
     if not algorithms:
         return UNDEFINED
@@ -96,7 +102,7 @@ def random(scope: QueryScope, seed: Value = UNDEFINED) -> Value:
 
 
 _MULTIPLIER, _INCREMENT, _STATE = 0x5DEECE66D, 0xB, 2**48 - 1
-"""The generator of `java.util.Random`, by which AWS draws."""
+"""The generator of `java.util.Random`, which AWS uses."""
 
 
 def uuid(scope: QueryScope) -> Value:
@@ -107,7 +113,10 @@ def uuid(scope: QueryScope) -> Value:
 def parse(scope: QueryScope, text: str) -> Value:
     """`$parse(text)`: the value of a JSON text without repeated keys.
 
-    AWS accepts single quotes for double ones (measured).
+    AWS accepts single quotes for double ones (AWS, measured).
+
+    Raises:
+        QueryFault: D3137 for any other text.
     """
     scope.run.spend(len(text) + (len(text) >> 1))
     if scope.run.bounds.java:

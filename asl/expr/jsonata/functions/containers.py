@@ -1,4 +1,4 @@
-"""Functions on arrays, including those that call a function for each item."""
+"""Functions on arrays and objects, and on values of any type."""
 
 from collections.abc import Iterable
 
@@ -83,7 +83,11 @@ def shuffle(scope: QueryScope, values: list[Value]) -> Value:
 
 
 def sort(scope: QueryScope, values: list[Value], function: Value = UNDEFINED) -> Value:
-    """`$sort(array, function)`: the function returns whether its first argument comes second."""
+    """`$sort(array, function)`: the function returns whether its first argument comes second.
+
+    Raises:
+        QueryFault: D3070 for values without an order.
+    """
     if len(values) <= 1:
         return values
     if function is UNDEFINED:
@@ -140,7 +144,11 @@ def filter_items(scope: QueryScope, values: list[Value], function: QueryFunction
 
 
 def single(scope: QueryScope, values: list[Value], function: Value = UNDEFINED) -> Value:
-    """`$single(array, function)`; raises D3138 and D3139 unless there is exactly one."""
+    """`$single(array, function)`: the only item.
+
+    Raises:
+        QueryFault: D3138 for several items, D3139 for none.
+    """
     found: Iterable[Value] = (
         values if function is UNDEFINED else filter_items(scope, values, function)
     )
@@ -158,7 +166,11 @@ _NONE = object()
 def reduce_items(
     scope: QueryScope, values: list[Value], function: QueryFunction, start: Value = UNDEFINED
 ) -> Value:
-    """`$reduce(array, function, start)`; raises D3050 for a function of less than two arguments."""
+    """`$reduce(array, function, start)`.
+
+    Raises:
+        QueryFault: D3050 for a function of less than two arguments.
+    """
     if function.arity < 2:
         raise fault("D3050", index=1)
     items = enumerate(values)
@@ -264,12 +276,20 @@ def type_of(value: Value) -> Value:
 
 
 def error(message: Value = UNDEFINED) -> Value:
-    """`$error(message)`; raises D3137."""
+    """`$error(message)`.
+
+    Raises:
+        QueryFault: D3137, always.
+    """
     raise fault("D3137", message=message or "$error() function evaluated")
 
 
 def assert_true(condition: Value, message: Value = UNDEFINED) -> Value:
-    """`$assert(condition, message)`; raises D3141 unless the condition is true."""
+    """`$assert(condition, message)`.
+
+    Raises:
+        QueryFault: D3141 unless the condition is true.
+    """
     if not condition:
         raise fault("D3141", message=message or "$assert() statement failed")
     return UNDEFINED

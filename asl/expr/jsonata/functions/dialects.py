@@ -1,6 +1,9 @@
-"""Functions of dialects: `$codemie_items`. Each table is imported on first use.
+"""Functions of dialects such as `$codemie_items`, and direct calls of them.
 
-Documents converted from a dialect use them; AWS does not have them.
+Documents converted from a dialect use them; AWS has no such functions. The table of a dialect is
+imported on first use. A query that consists of one call is not evaluated: the function is called
+directly with data, constants or results of other such calls. Constant arguments are checked against
+the signature once, all others at each call.
 """
 
 from collections import defaultdict
@@ -41,7 +44,7 @@ TABLES: Mapping[str, Mapping[str, Native]] = LazyTable(
 """The functions of each dialect, by the prefix of their names."""
 
 PLAIN: frozenset[str] = frozenset(("contenox", "flujo"))
-"""The dialects whose functions turn JSON into JSON: their results need no check."""
+"""Dialects with functions from JSON to JSON: their results need no check."""
 
 _NONE: Mapping[str, Native] = {}
 
@@ -144,7 +147,7 @@ def _on_input(tree: Node, native: Native) -> DirectCallFactory | None:
     except QueryFault:
         return None
     if taken[: len(given)] != given or any(each is not UNDEFINED for each in taken[len(given) :]):
-        return None  # something is completed
+        return None  # the signature completes an argument
     call = unwrap(native.call)
 
     def make(texts: Sequence[str]) -> DirectCall:
@@ -170,7 +173,9 @@ def _on_data(tree: Node, natives: Mapping[str, Native]) -> DirectCallFactory | N
     call, validate = unwrap(native.call), native.signature.validate
 
     def make(texts: Sequence[str]) -> DirectCall:
-        takes: list[DirectCall] = []  # made when it is called: most queries of a document never are
+        takes: list[
+            DirectCall
+        ] = []  # created on first use: most queries of a document are never called
 
         def called(states: Json) -> Json | Undefined:
             if not takes:
@@ -222,7 +227,7 @@ def _keys(node: Node) -> list[str] | None:
     if (states.type, states.value) != ("variable", "states") or any(map(_grows, node.steps)):
         return None
     if members[0].value not in ("input", "result", "errorOutput"):
-        return None  # the context is made when it is asked for
+        return None  # the context object is computed on demand
     keys = [each.value for each in members]
     return keys if all(each.type == "name" for each in members) else None
 

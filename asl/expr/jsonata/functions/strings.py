@@ -119,7 +119,12 @@ def split(scope: QueryScope, text: str, separator: Value, limit: Value = UNDEFIN
 def replace(
     scope: QueryScope, text: str, pattern: Value, replacement: Value, limit: Value = UNDEFINED
 ) -> Value:
-    """`$replace(text, string or pattern, string or function, limit)`."""
+    """`$replace(text, string or pattern, string or function, limit)`.
+
+    Raises:
+        QueryFault: D3010 for an empty pattern, D3011 for a negative limit, D3012 for a replacement
+            that is no string, T0410 for a wrong argument.
+    """
     if pattern == "":
         raise fault("D3010", value=pattern, index=2)
     most = _limit(scope, limit, "D3011")
@@ -264,7 +269,10 @@ def base64encode(scope: QueryScope, text: str) -> Value:
 def base64decode(scope: QueryScope, text: str) -> Value:
     """`$base64decode(text)`: every byte is a character, invalid characters are skipped.
 
-    On AWS the bytes are UTF-8, and invalid characters an internal error (measured).
+    On AWS the bytes are UTF-8, and invalid characters an internal error (AWS, measured).
+
+    Raises:
+        QueryFault: D1015 for invalid characters on AWS.
     """
     java = scope.run.bounds.java
     scope.run.spend(len(text) >> 3)

@@ -50,7 +50,12 @@ class Marker(NamedTuple):
 
 @lru_cache(maxsize=64)
 def parse(picture: str) -> tuple[str | Marker, ...]:
-    """Return the literals and markers of a picture; raises D3132 and D3135."""
+    """Return the literals and markers of a picture.
+
+    Raises:
+        QueryFault: D3132 for an unknown component, D3135 for an unclosed marker, D1013 for a
+            picture that is too long.
+    """
     if len(picture) > LONGEST:
         raise fault("D1013", what="picture string", limit=f"{LONGEST} characters")
     parts: list[str | Marker] = []
@@ -218,9 +223,12 @@ def millis(scope: QueryScope) -> Value:
 def from_millis(
     scope: QueryScope, moment: Value, picture: Value = UNDEFINED, zone: Value = UNDEFINED
 ) -> Value:
-    """`$fromMillis(millis, picture, zone)`; raises D3133 and D3134.
+    """`$fromMillis(millis, picture, zone)`.
 
-    AWS accepts the zone name `utc` (measured).
+    AWS accepts the zone name `utc` (AWS, measured).
+
+    Raises:
+        QueryFault: D3133 and D3134 for a wrong picture or zone, D3150 for a time out of range.
     """
     hours = minutes = 0
     if zone is not UNDEFINED and not (scope.run.bounds.java and zone.lower() == "utc"):
@@ -286,9 +294,11 @@ _ISO_TEXT = re.compile(
 
 
 def to_millis(scope: QueryScope, text: str, picture: Value = UNDEFINED) -> Value:
-    """`$toMillis(text, picture)`; raises D3110 for an invalid ISO 8601 timestamp.
+    """`$toMillis(text, picture)`; a 13th month is NaN on AWS.
 
-    A 13th month is NaN on AWS.
+    Raises:
+        QueryFault: D3110 for an invalid ISO 8601 timestamp, D3136 for a text with missing
+            components.
     """
     if picture is not UNDEFINED:
         moment = _read(text, picture, scope.run.millis)

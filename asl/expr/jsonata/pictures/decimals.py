@@ -55,15 +55,19 @@ _NAMES = {
 
 
 _LONGER = ("minus-sign", "percent", "per-mille")
-"""What may be longer than a character."""
+"""The options that may have several characters."""
 
 
 def format_number(
     scope: QueryScope, value: Value, picture: Value, options: Value = UNDEFINED
 ) -> Value:
-    """`$formatNumber(number, picture, options)`; raises D3080 to D3093 for an invalid picture.
+    """`$formatNumber(number, picture, options)`.
 
-    AWS prints the digits of the number's text, not the further ones of its double (measured).
+    AWS prints the digits of the number's text, not the further ones of its double (AWS, measured).
+
+    Raises:
+        QueryFault: D3080 to D3093 for an invalid picture, T0410 for wrong options, D1001 for
+            infinities.
     """
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
@@ -103,7 +107,7 @@ class _Part:
         self.text = text
         self.signs = signs
         self.exact = exact
-        """What has the digits to be written, made of a number's text."""
+        """Converts the text of a number to a value with the digits to print."""
         bounds = [
             place
             for place, character in enumerate(text)
@@ -132,7 +136,9 @@ class _Part:
         optional = self.whole.find(signs.digit)
         last_optional = self.fraction.rfind(signs.digit)
         point = text.find(signs.decimal)
-        beside = (text[max(point - 1, 0)], text[point + 1 : point + 2]) if point != -1 else ("", "")
+        neighbors = (
+            (text[max(point - 1, 0)], text[point + 1 : point + 2]) if point != -1 else ("", "")
+        )
         scaled = signs.percent in text or signs.per_mille in text
         return [
             ("D3093", exponent is not None and not (exponent and set(exponent) <= set(family))),
@@ -141,7 +147,7 @@ class _Part:
             ("D3090", optional != -1 and _holds(self.whole[:optional], family)),
             ("D3089", signs.grouping * 2 in text),
             ("D3088", point == -1 and self.whole.endswith(signs.grouping)),
-            ("D3087", signs.grouping in beside),
+            ("D3087", signs.grouping in neighbors),
             ("D3086", not set(self.active) <= set(signs.active)),
             ("D3085", not _holds(self.mantissa, family + signs.digit)),
             ("D3084", signs.percent in text and signs.per_mille in text),

@@ -71,7 +71,11 @@ class Picture(NamedTuple):
 
 
 def parse(text: str) -> Picture:
-    """Parse a picture; raises D3131 for digits of several families."""
+    """Parse a picture.
+
+    Raises:
+        QueryFault: D3131 for digits of several families, D1013 for a picture that is too long.
+    """
     if len(text) > LONGEST:
         raise fault("D1013", what="picture string", limit=f"{LONGEST} characters")
     primary, semicolon, modifier = text.rpartition(";")
@@ -110,14 +114,22 @@ def _repeat(separators: list[tuple[int, str]]) -> int:
 
 
 def format_integer(value: Value, picture: Value) -> Value:
-    """`$formatInteger(number, picture)`."""
+    """`$formatInteger(number, picture)`.
+
+    Raises:
+        QueryFault: T0410 for a picture that is no string, D3130 for an unsupported one.
+    """
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
     return format_by_picture(floor(finite(value)), parse(picture))
 
 
 def format_by_picture(value: int, picture: Picture) -> str:
-    """Return a formatted integer; raises D3130 for an unsupported sequence."""
+    """Return a formatted integer.
+
+    Raises:
+        QueryFault: D3130 for an unsupported sequence.
+    """
     size = abs(value)
     if picture.primary == "0":
         text = _digits(size, picture)
@@ -211,7 +223,11 @@ WORD_VALUES = _word_values()
 
 
 def parse_integer(scope: QueryScope, text: str, picture: Value = UNDEFINED) -> Value:
-    """`$parseInteger(text, picture)`; undefined for a text without such a number, on AWS NaN."""
+    """`$parseInteger(text, picture)`; undefined for a text without such a number, on AWS NaN.
+
+    Raises:
+        QueryFault: T0410 for a picture that is no string, D1013 for a text that is too long.
+    """
     if type(picture) is not str:
         raise fault("T0410", value=picture, index=2)
     if len(text) > LONGEST:
@@ -221,7 +237,11 @@ def parse_integer(scope: QueryScope, text: str, picture: Value = UNDEFINED) -> V
 
 
 def parse_by_picture(text: str, picture: Picture) -> int | float:
-    """Return the integer of a text; NaN if it has none."""
+    """Return the integer of a text; NaN if it has none.
+
+    Raises:
+        QueryFault: D3130 for an unsupported picture.
+    """
     primary = picture.primary
     if primary == "0":
         return _read_digits(text, picture)

@@ -85,7 +85,7 @@ ParseDefinite: TypeAlias = Callable[[str, int], tuple[Segment, ...]]
 
 _CUTS = lazy_pattern(r"(?<=&&|\|\|)|(?=&&|\|\|)")
 _OPERATORS = ("==", ">=", "<=", "!=", "<", ">", "=~")
-"""In the order in which the engine looks for them, wherever they stand."""
+"""In the order in which the engine searches for them, at any place."""
 _NUMBER = lazy_pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?")
 _DEPTHS = {"(": 1, ")": -1}
 _BRACKETS = {"[": 1, "]": -1}
@@ -148,12 +148,12 @@ class _Query(NamedTuple):
     read: Read
     exists: Read
     source: tuple[bool, tuple[Segment, ...]]
-    """Whether it begins at the root, and its segments."""
+    """Whether it starts at the root, and its segments."""
 
     def is_same_node(self, other: "_Operand") -> bool:
         """Return whether another operand is the same node: then even containers are equal."""
         if any(isinstance(each, Pick) for each in self.source[1]):
-            return False  # it is made anew each time
+            return False  # each read creates a new object
         return isinstance(other, _Query) and self.source == other.source
 
 
@@ -172,7 +172,7 @@ class _Parser:
         parts = [part.strip(JAVA_BLANKS) for part in _CUTS.split(text)]
         parts = parts[1:] if parts and not parts[0] else parts
         if len(parts) % 2 == 0 or any(part not in ("&&", "||") for part in parts[1::2]):
-            self.fail("a condition is missing beside && or || in a filter")
+            self.fail("a condition is missing next to && or || in a filter")
         groups: list[list[Test]] = [[self.criterion(parts[0])]]
         for operator, part in zip(parts[1::2], parts[2::2], strict=True):
             if operator == "||":

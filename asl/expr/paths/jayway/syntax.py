@@ -38,10 +38,13 @@ _INTEGER = lazy_pattern(r"[+-]?\d+")
 
 
 def parse_segments(text: str) -> tuple[Segment, ...]:
-    """Parse a path without its root; raises ExpressionFault with the offset of the error.
+    """Parse a path without its root.
 
     Args:
         text: The path without its root and outer blanks: `.a[0]`.
+
+    Raises:
+        ExpressionFault: V-ST-09, with the offset of the error.
     """
     if text.endswith(".."):
         _fail("a path cannot end with '..'", len(text) - 2)
@@ -188,7 +191,11 @@ def _filter(fragment: str, offset: int) -> Segment:
 
 
 def parse_definite(text: str, offset: int) -> tuple[Segment, ...]:
-    """Parse the path of a filter, which starts with `@` or `$`, to at most one node."""
+    """Parse the path of a filter, which starts with `@` or `$`, to at most one node.
+
+    Raises:
+        ExpressionFault: V-ST-09 for a malformed path, or for one to several nodes.
+    """
     path = text.strip(JAVA_BLANKS)
     try:
         segments = parse_segments(path[1:])
