@@ -18,6 +18,7 @@ from asl.core.errors import AslError
 from asl.core.lazy import lazy_pattern
 from asl.core.profile import Profile
 from asl.core.values import Json, compact, fits
+from asl.dialects import agent_definitions
 from asl.documents.compiling import compile
 from asl.documents.loading import resolve_document
 from asl.effects.aws_services import aws_service_agent
@@ -31,6 +32,7 @@ from asl.effects.task_tokens import TaskTokens
 from asl.effects.tool_registry import OperatorPolicy
 from asl.engine.agent import Find
 from asl.engine.checkpoints import Storage
+from asl.engine.definitions import AgentDefinition
 from asl.engine.events import Event
 from asl.engine.memory import Memory
 from asl.program import Program
@@ -204,12 +206,24 @@ def bind(
         partial(aws_service_agent, services),
         bindings.get("tools"),
         aws=program is not None and program.profile.aws,
+        definitions=_definitions(services),
     )
+    services.definitions = agent_definitions
     services.boxes = registry.tools
     services.without_mocks = lambda: registry.without_mocks().find
     return ResolvedBindings(
         registry.find, services, _buckets(bindings.get("buckets")), bindings.get("listener")
     )
+
+
+def _definitions(services: Services) -> Mapping[str, AgentDefinition]:
+    """Return the agents that the documents of a run define; those of the first one win."""
+    programs = (*(services.workflows or {}).values(), services.program)
+    found: dict[str, AgentDefinition] = {}
+    for each in programs:
+        if each is not None:
+            found |= agent_definitions(each.document)
+    return found
 
 
 def check_forms(bindings: Bindings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -14,10 +15,12 @@ from asl.core.errors import AslError
 from asl.core.python_imports import import_object
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call
+from asl.engine.definitions import AgentDefinition
 from asl.states.calls import Target, is_function
 from asl.states.errors import RaisedError
 
 __all__ = [
+    "DocumentFunction",
     "FunctionAgent",
     "LambdaSettings",
     "function_agent",
@@ -68,8 +71,15 @@ class FunctionAgent(Agent):
         self.settings: LambdaSettings | None = None
         """The configuration of the Lambda function."""
 
-    def bound_to(self, target: Target, *, aws: bool) -> Agent:
-        """Return the function as a Lambda handler, where it is one for the target."""
+    def bound_to(
+        self, target: Target, *, aws: bool, definition: AgentDefinition | None = None
+    ) -> Agent:
+        """Return the function as a Lambda handler, where it is one for the target.
+
+        The function that a document names itself is called as its platform does.
+        """
+        if definition is not None and self.name == definition.code and definition.code:
+            return DocumentFunction(import_object(definition.code, self.folders), definition)
         serves = aws or target.invokes or is_function(target.name)
         if self.aws_lambda is False or not (self.aws_lambda or serves):
             return self
@@ -85,6 +95,39 @@ class FunctionAgent(Agent):
         from asl.agents.sandbox import confined_function
 
         return await confined_function(self.name, self.folders, settings, tool)
+
+
+class DocumentFunction(Agent):
+    """A function that a document names, called as the platform of the document calls it."""
+
+    keeps_hosts = watched = True
+
+    def __init__(self, function: Callable[..., Any], definition: AgentDefinition) -> None:
+        self.function = function
+        self.definition = definition
+        self.blocking = self.real = not is_awaited(function)
+        self.needs_loop = not self.blocking
+        self.keywords = _keywords(function)
+
+    def answer(self, payload: Json, call: Call | None) -> Any:
+        """Call the function with the arguments of its platform."""
+        assert self.definition.function_arguments is not None
+        argument, given = self.definition.function_arguments(payload)
+        takes = self.keywords
+        keywords = {name: each for name, each in given.items() if takes is None or name in takes}
+        return json_function(partial(self.function, **keywords))(argument)
+
+
+def _keywords(function: Callable[..., Any]) -> set[str] | None:
+    """Return the keyword arguments that a function takes after its first; None for any."""
+    try:
+        parameters = [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):  # some built-in callables have no signature to read
+        return set()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {each.name for each in parameters[1:] if each.kind in kinds}
 
 
 def _without_call(function: Callable[[Json], Any]) -> Callable[[Json, Call | None], Any]:

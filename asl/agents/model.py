@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.conversation import message_json, read_conversation
+from asl.agents.document_models import document_result, object_schema, requested_tools
 from asl.agents.http import UNCOMPRESSED, AnswerLimits, Refused, bounded, unmoved
 from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
@@ -45,7 +46,8 @@ from asl.core.errors import AslError, StateError, cause_for
 from asl.core.schemas import faults
 from asl.core.values import Json, compact, has_more_values
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
-from asl.engine.tools import Toolbox, ToolOffer
+from asl.engine.definitions import ModelRequest
+from asl.engine.tools import CallTools, Toolbox, ToolOffer
 from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ __all__ = ["MODEL", "PROVIDERS", "ModelAgent"]
 
 REPORTED = ("_tokens", "_usage", "_cost", "model")
 """The keys of a result that report usage: no answer of a model may hold them."""
+DEFINED = "*"
+"""The name of the model that the document gives the agent."""
 ANSWER = "answer"
 """The name of the tool by which a model gives a structured answer."""
 FINAL = (
@@ -97,7 +101,8 @@ MAX_PIECE_VALUES = 10_000
 class ModelAgent:
     """A language model; its connections and tools end with the execution.
 
-    `model` is `"provider:name"` or a model of pydantic-ai. `system` is said before every prompt.
+    `model` is `"provider:name"` (`"provider:*"` for the model that the document names) or a model
+    of pydantic-ai. `system` is said before every prompt.
     `output` is the JSON Schema of the answer, an object; without it the answer is text. `tools` are
     `Tool`s and MCP servers; without them they are those that the document allows by their names
     among the tools of the run. `retries` says how often the model is asked again when its answer or
@@ -154,23 +159,24 @@ class _Model(ExternalAgent):
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Ask the model; raises RaisedError with the error of the specification."""
         assert call is not None
-        conversation = read_conversation(payload)
-        offers = await call.tools.offered(self.boxes if self.agent.tools is not None else None)
+        asked = self._request(payload, call)
+        conversation = read_conversation(asked.parameters)
+        offers = await self._offers(asked, call)
         from pydantic_ai import UnexpectedModelBehavior, UsageLimits, capture_run_messages
 
-        name, asking = self._name(call.model), _Asking(call)
+        name, asking = self._name(call.model, asked.model), _Asking(call)
         model, listens = self._model(name), call.listener is not None
         if call.place is not None:  # what it has answered before a pause is not asked again
             model, listens = recorded_model(model, call, call.place.turn), False
         with capture_run_messages() as messages:
             tools = {each.name for each in offers}
-            answers = () if self.agent.output is None else (ANSWER,)
+            answers = () if asked.output is None else (ANSWER,)
             try:
-                run = await self._asked(model, offers).run(
+                run = await self._asked(model, asked, offers).run(
                     user_prompt(conversation, call.context),
-                    message_history=model_history(conversation, self.agent.system) or None,
+                    message_history=model_history(conversation, asked.system) or None,
                     deps=asking,
-                    model_settings=self._settings(call),
+                    model_settings=self._settings(call, asked),
                     usage_limits=UsageLimits(request_limit=self.agent.rounds),
                     event_stream_handler=chunk_handler(call) if listens else None,
                 )
@@ -203,6 +209,8 @@ class _Model(ExternalAgent):
                 raise
             finally:
                 refuse_uses(call, tool_uses(messages, answers), tools)
+        if call.definition is not None:
+            return {**document_result(output, asked, messages), **usage_of(name, messages)}
         answer = text_result(output, messages) if type(output) is str else output
         own = {key: value for key, value in answer.items() if key not in REPORTED}
         if conversation.continued:
@@ -211,18 +219,52 @@ class _Model(ExternalAgent):
             own = {"messages": [message_json(each) for each in added], **own}
         return {**own, **usage_of(name, messages)}
 
-    def _name(self, wanted: str | None) -> str:
-        """Return the model that the document wants (maybe without provider), or the agent's own."""
+    def _request(self, payload: Json, call: Call) -> ModelRequest:
+        """Return what the model is asked: by the document, unless the agent says otherwise."""
+        agent, definition = self.agent, call.definition
+        if definition is None:
+            return ModelRequest(payload, agent.system, None, agent.settings, agent.output)
+        asked = definition.request(payload)
+        return asked._replace(
+            system=agent.system or asked.system,
+            settings={**asked.settings, **agent.settings},
+            output=agent.output or asked.output,
+        )
+
+    async def _offers(self, asked: ModelRequest, call: Call) -> list[ToolOffer]:
+        """Return the tools of the agent, else those that the document names."""
+        tools: CallTools = call.tools
+        if self.agent.tools is None and asked.tools:
+            return await tools.selected(asked.tools)
+        return await tools.offered(self.boxes if self.agent.tools is not None else None)
+
+    def _name(self, wanted: str | None, defined: str | None = None) -> str:
+        """Return the name of the model to ask, with its provider.
+
+        Args:
+            wanted: The model that the state wants, maybe without provider.
+            defined: The model that the document gives the agent; it counts where the agent has the
+                model `PROVIDER:*`.
+
+        Raises:
+            RaisedError: Agent.InvalidInput; no model is named.
+        """
         model = self.agent.model
         own = model if isinstance(model, str) else f"{model.system}:{model.model_name}"
-        if wanted is None or ":" in wanted:
-            return wanted or own
-        return f"{own.partition(':')[0]}:{wanted}"
+        provider, _, name = own.partition(":")
+        if wanted is not None:
+            return wanted if ":" in wanted else f"{provider}:{wanted}"
+        if name != DEFINED:
+            return own
+        if defined is None:
+            text = f"the document names no model: write {provider}:NAME into the agents file"
+            raise RaisedError("Agent.InvalidInput", text)
+        return f"{provider}:{defined.rpartition(':')[2]}"
 
     def _model(self, name: str) -> Model:
         """Return the model of this name, connected by this run."""
         model = self.agent.model
-        if not isinstance(model, str) and name == self._name(None):
+        if not isinstance(model, str) and name == f"{model.system}:{model.model_name}":
             return model
         if name not in self.models:
             from pydantic_ai import UserError
@@ -241,7 +283,7 @@ class _Model(ExternalAgent):
         of its models speaks that of chat completions.
         """
         provider, _, model = name.partition(":")
-        own = self._name(None).partition(":")[0]
+        own = self._own_provider
         url = self.agent.url if provider == own else None
         if provider != "openai" or url is None or urlsplit(url).hostname == OPENAI:
             return name
@@ -265,9 +307,8 @@ class _Model(ExternalAgent):
                 event_hooks={"response": [unmoved(REFUSED), bounded(REFUSED, limits)]},
             )
         given: dict[str, Any] = {"http_client": self.client}
-        if self._spoken(self._name(None)).startswith(
-            f"{name}:"
-        ):  # no other provider may see the key
+        if name in (self._own_provider, self._spoken(f"{self._own_provider}:").rstrip(":")):
+            # No other provider may see the key.
             given |= {"api_key": self.agent.key, "base_url": self.agent.url}
         takes = signature(kind.__init__).parameters
         for option, field in (("api_key", "key"), ("base_url", "url")):
@@ -284,29 +325,38 @@ class _Model(ExternalAgent):
                 raise RaisedError("Agent.InvalidInput", text) from error
             raise RaisedError("Agent.InvalidInput", str(error)) from error
 
-    def _settings(self, call: Call) -> Any:
+    @property
+    def _own_provider(self) -> str:
+        model = self.agent.model
+        return model.partition(":")[0] if isinstance(model, str) else model.system
+
+    def _settings(self, call: Call, asked: ModelRequest) -> Any:
         # Retry says what is tried again, not the library of a provider.
         whole = {"timeout": self.agent.timeout, "request_timeout": self.agent.timeout}
-        own = {**whole, **self.agent.settings}
+        own = {**whole, **asked.settings}
         return {**own, **call.generation, "max_retries": 0}
 
-    def _asked(self, model: Model, offers: list[ToolOffer]) -> pydantic_ai.Agent[_Asking, Any]:
-        from pydantic_ai import Agent, StructuredDict, ToolOutput
+    def _asked(
+        self, model: Model, asked: ModelRequest, offers: list[ToolOffer]
+    ) -> pydantic_ai.Agent[_Asking, Any]:
+        from pydantic_ai import Agent, DeferredToolRequests, StructuredDict, ToolOutput
 
         output: Any = str
-        if self.agent.output is not None:
-            output = ToolOutput(StructuredDict(dict(self.agent.output)), name=ANSWER)
-        asked = Agent(
+        if asked.output is not None:
+            output = ToolOutput(StructuredDict(object_schema(asked.output)), name=ANSWER)
+        returned = asked.returns_calls and offers
+        agent = Agent(
             model,
-            output_type=output,
+            output_type=[output, DeferredToolRequests] if returned else output,
             deps_type=_Asking,
-            system_prompt=self.agent.system or (),
-            tools=[_tool(offer) for offer in offers],
+            system_prompt=asked.system or (),
+            tools=[] if returned else [_tool(offer) for offer in offers],
+            toolsets=[requested_tools(offers)] if returned else [],
             retries=self.agent.retries,
         )
-        if self.agent.output is not None:
-            asked.output_validator(_validator(self.agent.output))
-        return asked
+        if asked.output is not None:
+            agent.output_validator(_validator(object_schema(asked.output)))
+        return agent
 
     async def close(self) -> None:
         """Close every connection."""

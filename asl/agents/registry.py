@@ -11,10 +11,12 @@ from functools import partial
 from typing import Any
 
 from asl.agents.adapters import as_agent
+from asl.agents.document_tool import DocumentTool, is_answered_by_tools
 from asl.agents.tool import as_toolbox
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.engine.agent import Agent, CallbackHandler, Find, OpenAgents, open_agent
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.engine.tools import ListTools
 from asl.expr.text_matching import compile_glob
 from asl.states.calls import Target, is_function
@@ -75,7 +77,10 @@ class AgentRegistry:
         tools: Bindings | None = None,
         *,
         aws: bool = False,
+        definitions: Mapping[str, AgentDefinition] = NoDefinitions,
     ) -> None:
+        self.definitions = definitions
+        """The agents that the documents of the run define."""
         self.aws = aws
         """Whether the rules of AWS hold for functions that are no Lambda functions, too."""
         self.find: Find = _Found(self._resolved).__getitem__
@@ -95,15 +100,29 @@ class AgentRegistry:
 
     def without_mocks(self) -> "AgentRegistry":
         """Return the same without mocks: other workflows have states of the same names."""
-        return AgentRegistry(self.agents, self.resources, None, self.services, aws=self.aws)
+        return AgentRegistry(
+            self.agents,
+            self.resources,
+            None,
+            self.services,
+            aws=self.aws,
+            definitions=self.definitions,
+        )
 
     def _resolved(self, target: Target) -> Agent:
         if self.mocks and target.state in self.mocks and not target.aside:
             return self.mocks[target.state].bound_to(target, aws=self.aws)
+        definition = self.definitions.get(target.name) if target.kind == "agent" else None
         agent = self.agents.get(target.name) if target.kind == "agent" else self._resource(target)
+        if (
+            agent is None
+            and definition is not None
+            and is_answered_by_tools(definition, self.tools)
+        ):
+            agent = DocumentTool(definition)
         if agent is None:
             raise StateError("States.AgentNotFound", self._unknown(target))
-        agent = agent.bound_to(target, aws=self.aws)
+        agent = agent.bound_to(target, aws=self.aws, definition=definition)
         by_token = target.kind == "resource" and target.pattern == ".waitForTaskToken"
         return CallbackHandler(agent) if by_token else agent
 

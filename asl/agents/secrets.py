@@ -22,6 +22,7 @@ from asl.core.errors import AslError, StateError
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, copy_foreign
 from asl.engine.agent import Agent, AgentWrapper, Call, Openable, OpenAgents, open_agent
+from asl.engine.definitions import AgentDefinition
 from asl.engine.exception_mapping import (
     describe_exception,
     is_cancellation,
@@ -257,9 +258,12 @@ class _Discreet(AgentWrapper):
         self.hide = hide
         self.longest = longest
 
-    def bound_to(self, target: Target, *, aws: bool) -> Agent:
+    def bound_to(
+        self, target: Target, *, aws: bool, definition: AgentDefinition | None = None
+    ) -> Agent:
         """Return the agent for a target, which lets no secret out either."""
-        return _discreet(self.agent.bound_to(target, aws=aws), self.hide, self.longest)
+        agent = self.agent.bound_to(target, aws=aws, definition=definition)
+        return _discreet(agent, self.hide, self.longest)
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the agent in a sandbox, which lets no secret out either."""

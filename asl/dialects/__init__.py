@@ -10,9 +10,10 @@ from asl.compose.files import DiskFiles, Files, MappedFiles
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, Loadable, path_of
 from asl.core.source import Limits, Source
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.sources import Foreign
 
-__all__ = ["is_native", "load", "load_each"]
+__all__ = ["agent_definitions", "is_native", "load", "load_each"]
 
 
 def is_native(what: Source | Document) -> bool:
@@ -20,6 +21,22 @@ def is_native(what: Source | Document) -> bool:
     if isinstance(what, Document):
         return type(what.value) is not dict or "States" in what.value
     return what.text is None or (what.format == "json" and '"States"' in what.text)
+
+
+def agent_definitions(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    """Return the agents that a document defines in the language that it was read from.
+
+    Args:
+        document: Value of a document of Agent State Language.
+
+    Returns:
+        The definitions by the names of the agents; none for a document that defines none.
+    """
+    if type(document.get("Metadata")) is not dict:
+        return NoDefinitions
+    from asl.dialects.registry import agent_definitions as definitions
+
+    return definitions(document)
 
 
 def load(

@@ -9,6 +9,7 @@ from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.dialects.plain import Plain
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["Conversion", "Coverage", "Dialect", "Written", "listed"]
 
@@ -62,6 +63,10 @@ def _texts(document: Document) -> Iterable[tuple[Json, Json]]:
     return ("text", "text"), ({}, {})
 
 
+def _no_agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    return NoDefinitions
+
+
 def _undeclared() -> Coverage | None:
     return None
 
@@ -88,6 +93,8 @@ class Dialect(NamedTuple):
     to speak for itself. What is `defining` says what its agents are made of: its `write` takes
     `prompts`, the system prompts of agents by their names, and tells of what is not known.
     `coverage()` declares what its `write` carries; without it every conversion is an error.
+    `agents(value)` returns the agents that the value of a document defines, by their names in it;
+    none for a document that was not read from this language.
     """
 
     name: str
@@ -105,6 +112,7 @@ class Dialect(NamedTuple):
     words: Callable[[Mapping[str, Json], Json], str | None] = _no_words
     defining: bool = False
     coverage: Callable[[], Coverage | None] = _undeclared
+    agents: Callable[[Mapping[str, Any]], Mapping[str, AgentDefinition]] = _no_agents
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,17 @@ from asl.core.plugins import blaming, load_plugin, plugin_error
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects import is_native
 from asl.dialects.base import Dialect
+from asl.engine.definitions import AgentDefinition
 
-__all__ = ["BUILT_IN", "NATIVE", "detect", "dialect", "insist_on_options", "read_foreign"]
+__all__ = [
+    "BUILT_IN",
+    "NATIVE",
+    "agent_definitions",
+    "detect",
+    "dialect",
+    "insist_on_options",
+    "read_foreign",
+]
 
 NATIVE: Final = "asl"
 """The name of the language itself, and of what it shares with Amazon's."""
@@ -118,6 +127,21 @@ def _of_value(value: Any) -> Dialect | None:
 
 def _every() -> Iterator[Dialect]:
     yield from BUILT_IN.values()
+
+
+def agent_definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
+    """Return the agents that a document defines in the language that it was read from.
+
+    Args:
+        document: Value of a document of Agent State Language.
+
+    Returns:
+        The definitions by the names of the agents.
+    """
+    found: dict[str, AgentDefinition] = {}
+    for each in _every():
+        found |= each.agents(document)
+    return found
 
 
 def read_foreign(

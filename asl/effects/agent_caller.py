@@ -21,6 +21,7 @@ from asl.effects.task_tokens import TaskTokens
 from asl.effects.threads import Slot, run_in_thread
 from asl.effects.time_limits import await_in_time, has_expired
 from asl.engine.agent import Agent, Call, Find, ToolBroker
+from asl.engine.definitions import AgentDefinition
 from asl.engine.exception_mapping import (
     describe_exception,
     is_cancellation,
@@ -32,7 +33,8 @@ from asl.engine.exception_mapping import (
 )
 from asl.engine.frame import Frame
 from asl.engine.turns import TurnPlace
-from asl.engine.usage import USAGE_KEYS, usage_of_failure
+from asl.engine.usage import usage_of_failure
+from asl.expr.agent_answers import USAGE_KEYS
 from asl.program import Step
 from asl.states.calls import CallOptions, Target
 from asl.states.errors import HeartbeatMissed, RaisedError, Suspension
@@ -399,6 +401,11 @@ class AgentCaller:
     def remember(self, at: Frame, request: Json) -> Json:
         """Perform a memory request of an agent without waiting."""
         return self.runtime.serving().memory_service.do(at, request, self.now())
+
+    def definition(self, call: Call) -> AgentDefinition | None:
+        """Return how the document of a call defines the agent; None if it does not."""
+        document = call.at.execution.program.document
+        return self.runtime.serving().definitions(document).get(call.target.name)
 
     def broker(self, call: Call) -> ToolBroker:
         """Return the tools of a call; their modules are loaded with the first one."""

@@ -19,6 +19,7 @@ from asl.effects.task_tokens import TaskTokens
 from asl.effects.tool_registry import OperatorPolicy, ToolRegistry
 from asl.engine.agent import Agent, Find
 from asl.engine.checkpoints import Storage
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.engine.memory import Memory
 from asl.engine.pools import SharedBudgets
 from asl.engine.result import Result
@@ -95,6 +96,11 @@ class Services:
 
     boxes: Mapping[str, ListTools] = MappingProxyType({})
     """The caller's tools, by name."""
+
+    definitions: Callable[[Mapping[str, Json]], Mapping[str, AgentDefinition]] = staticmethod(
+        lambda document: NoDefinitions
+    )
+    """Returns the agents that a document defines, by their names."""
 
     def __init__(
         self,

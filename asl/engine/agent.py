@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from asl.core.errors import AslError
 from asl.core.values import Json, copy_foreign, replace_surrogates
+from asl.engine.definitions import AgentDefinition
 from asl.engine.frame import Frame
 from asl.engine.memory import MemoryView
 from asl.engine.reservations import Reservation
@@ -134,6 +135,10 @@ class Performer(Protocol):
         """Return the tools of a call."""
         ...
 
+    def definition(self, call: Call) -> AgentDefinition | None:
+        """Return how the document of a call defines the agent; None if it does not."""
+        ...
+
     def reach(self, agent: Agent, payload: Json, call: Call) -> Awaitable[Json]:
         """Call another agent in the way that its kind requires: awaited, or in a thread."""
         ...
@@ -242,6 +247,11 @@ class Call:
     def metadata(self) -> Json:
         """Value of the state's `Metadata`, None without it."""
         return self._block("metadata")
+
+    @property
+    def definition(self) -> AgentDefinition | None:
+        """The agent as the document defines it, None if the document defines no agents."""
+        return self.performer.definition(self)
 
     @property
     def context(self) -> Json:
@@ -464,8 +474,16 @@ class Agent:
         """
         raise NotImplementedError
 
-    def bound_to(self, target: Target, *, aws: bool) -> Agent:
-        """Return the agent for one target; *aws* applies the rules of AWS."""
+    def bound_to(
+        self, target: Target, *, aws: bool, definition: AgentDefinition | None = None
+    ) -> Agent:
+        """Return the agent for one target.
+
+        Args:
+            target: Whom the state calls.
+            aws: Whether the rules of AWS apply.
+            definition: The agent as the document defines it.
+        """
         return self
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from asl.core.values import Json
@@ -76,6 +76,15 @@ class CallTools(Protocol):
         Args:
             boxes: Listings to choose from; None for the tools of the run that the document allows
                 by name.
+        """
+        ...
+
+    async def selected(self, names: Sequence[str]) -> list[ToolOffer]:
+        """Return the tools of the run that a document names.
+
+        Args:
+            names: `NAME`, `SERVER/TOOL`, `SERVER` or `SERVER/*` for all tools of a server, `*` for
+                all tools of the run; `!NAME` excludes a tool or a server.
         """
         ...
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json, compact, excerpt, is_number
+from asl.expr.agent_answers import USAGE_KEYS
 from asl.states.blocks.budget_limits import Amounts, BudgetLimits
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "UNKNOWN",
     "UNSPENT",
     "UNUSED",
-    "USAGE_KEYS",
     "ZERO",
     "Attribution",
     "CallUsage",
@@ -49,8 +49,6 @@ __all__ = [
 ]
 
 ZERO = Decimal(0)
-USAGE_KEYS = frozenset({"_tokens", "_usage", "_cost"})
-"""Keys under which a raw result reports usage (Specification 7)."""
 _TOLD = frozenset({"_tokens", "_cost"})
 _PARTS = frozenset({"input", "output"})
 MOST = 10**12

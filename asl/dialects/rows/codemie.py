@@ -11,6 +11,7 @@ from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.codemie.options import NAMES, Options
 from asl.dialects.plain import Plain
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["DIALECT"]
 
@@ -81,6 +82,14 @@ def _coverage() -> Coverage:
     return COVERAGE
 
 
+def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    if "CodeMie" not in document.get("Metadata", ()):
+        return NoDefinitions
+    from asl.dialects.codemie.agents import definitions
+
+    return definitions(document)
+
+
 DIALECT = Dialect(
     "codemie",
     "CodeMie workflow",
@@ -94,4 +103,5 @@ DIALECT = Dialect(
     _plain,
     defining=True,
     coverage=_coverage,
+    agents=_agents,
 )

@@ -10,6 +10,7 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
 from asl.dialects.base import Coverage, Dialect, Written, listed
 from asl.dialects.plain import Plain
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["DIALECT"]
 
@@ -95,6 +96,14 @@ def _coverage() -> Coverage:
     return COVERAGE
 
 
+def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    if "Contenox" not in document.get("Metadata", ()):
+        return NoDefinitions
+    from asl.dialects.contenox.agents import definitions
+
+    return definitions(document)
+
+
 DIALECT = Dialect(
     "contenox",
     "Contenox task chain",
@@ -109,4 +118,5 @@ DIALECT = Dialect(
     unsaid=_unsaid,
     words=_words,
     coverage=_coverage,
+    agents=_agents,
 )

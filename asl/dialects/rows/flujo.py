@@ -12,6 +12,7 @@ from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, Written
 from asl.dialects.flujo.options import NAMES, options_of
 from asl.dialects.plain import Plain
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["DIALECT"]
 
@@ -79,6 +80,14 @@ def _coverage() -> Coverage:
     return COVERAGE
 
 
+def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    if "Flujo" not in document.get("Metadata", ()):
+        return NoDefinitions
+    from asl.dialects.flujo.agents import definitions
+
+    return definitions(document)
+
+
 DIALECT = Dialect(
     "flujo",
     "Flujo blueprint",
@@ -93,4 +102,5 @@ DIALECT = Dialect(
     words=_words,
     defining=True,
     coverage=_coverage,
+    agents=_agents,
 )

@@ -12,7 +12,8 @@ from asl.engine.agent import Call
 from asl.engine.ledger import Ledger
 from asl.engine.reservations import Reservation
 from asl.engine.tools import ToolOffer
-from asl.engine.usage import BROKEN, USAGE_KEYS, amounts_of, reported_usage
+from asl.engine.usage import BROKEN, amounts_of, reported_usage
+from asl.expr.agent_answers import USAGE_KEYS
 from asl.states.errors import RaisedError
 
 __all__ = ["ToolBudgets"]

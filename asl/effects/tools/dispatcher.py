@@ -7,7 +7,7 @@ recorded as `ToolCalled`, or as `ToolRefused` if the tool was not reached.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
@@ -78,6 +78,19 @@ class ToolDispatcher:
             names_tools = any(level.policy.allowed is not None for level in self.policies.levels)
             return await self._registered() if names_tools else []
         return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
+
+    async def selected(self, names: Sequence[str]) -> list[ToolOffer]:
+        """Return the tools of the run that a document names."""
+        wanted = [each for each in names if not each.startswith("!")]
+        hidden = [each.removeprefix("!") for each in names if each.startswith("!")]
+        boxes = [
+            box
+            for name, box in self.room.boxes.items()
+            if name not in hidden
+            and any(each in ("*", name) or each.startswith(f"{name}/") for each in wanted)
+        ]
+        offers = await self.offered(boxes)
+        return [each for each in offers if _is_named(each, wanted) and not _is_named(each, hidden)]
 
     async def _told(self, box: ListTools) -> list[ToolOffer]:
         await self.caller.runtime.event_loop()  # a server has to be queried
@@ -456,3 +469,9 @@ class ToolDispatcher:
     def end(self) -> None:
         """Cancel the running tool calls, because the call of the agent has ended."""
         self.asked.end()
+
+
+def _is_named(offer: ToolOffer, names: Iterable[str]) -> bool:
+    """Return whether any of some names means a tool: its own, or that of its server."""
+    meant = {"*", *offer.names, *((offer.server, f"{offer.server}/*") if offer.server else ())}
+    return not meant.isdisjoint(names)

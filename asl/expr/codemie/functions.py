@@ -9,6 +9,7 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import WorkMeter, fail_beyond_limits
+from asl.expr.agent_answers import answer_of
 from asl.expr.codemie import context_store, outputs, transforms
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import as_text, coerce_literals, parse_output
@@ -22,7 +23,7 @@ __all__ = ["TABLE"]
 
 def _text(data: Json, template: Json, deep: bool = False) -> Json:
     with fail_beyond_limits():
-        return fill(as_text(template), context_store.scope_of(data), deep=deep)
+        return fill(as_text(answer_of(template)), context_store.scope_of(data), deep=deep)
 
 
 def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool = False) -> Json:
@@ -71,7 +72,7 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "store": (
         "<xxx?o?:o>",
         lambda data, result, state=None, flags=None: context_store.store_result(
-            data, result, state, flags or {}
+            data, answer_of(result), state, flags or {}
         ),
         4,
     ),
@@ -86,14 +87,22 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
         lambda data, record, state=None: context_store.resume_data(data, record, state),
         3,
     ),
-    "valid": ("<xo:x>", outputs.validate_output, 2),
+    "valid": (
+        "<xo:x>",
+        lambda result, schema: outputs.validate_output(answer_of(result), schema),
+        2,
+    ),
     "refuse": (
         "<xon:o>",
         lambda data, error, limit: context_store.refuse_answer(data, error, int(limit)),
         3,
     ),
     "errors": ("<x:a>", context_store.refusal_causes, 1),
-    "at": ("<xs:x>", context_store.pick_part, 2),
+    "at": (
+        "<xs:x>",
+        lambda result, pointer: context_store.pick_part(answer_of(result), pointer),
+        2,
+    ),
     "transform": ("<xo:x>", transforms.transform, 2),
 }
 """Signature, function and number of arguments by the name after `$codemie_`."""

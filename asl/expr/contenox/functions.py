@@ -8,6 +8,7 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.expr.agent_answers import answer_of
 from asl.expr.contenox import chain_data, handlers, rendering, texts
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.dialects import function_table
@@ -56,6 +57,30 @@ _LOCAL_HANDLERS: Mapping[str, Callable[[Json], handlers.HandlerResult]] = {
 }
 """The handlers of tasks without an agent."""
 
+
+def _of_answer(
+    handler: Callable[..., handlers.HandlerResult],
+) -> Callable[..., handlers.HandlerResult]:
+    """Return a handler of an answer as a function of the raw result of its agent."""
+
+    def handle(result: Json, *others: Any) -> handlers.HandlerResult:
+        return handler(answer_of(result), *others)
+
+    return handle
+
+
+def _route(given: Json, result: Json, labels: list[str]) -> handlers.HandlerResult:
+    return handlers.route(given, answer_of(result), labels)
+
+
+def _execute_tool_calls(chat: Json, result: Json, *others: Any) -> handlers.HandlerResult:
+    return handlers.execute_tool_calls(chat, answer_of(result), *others)
+
+
+def _prompt_to_js(answer: Json) -> handlers.HandlerResult:
+    return handlers.handler_result(answer, "ok" if texts.input_text(answer) else "empty_js")
+
+
 _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "input": ("<x:x>", chain_data.input_of, 1),
     "begun": ("<xa<s>x:x>", rendering.require_caller_values, 3),
@@ -75,25 +100,19 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "lt": ("<sn:b>", texts.is_less, 2),
     "in_range": ("<snn:b>", texts.is_between, 3),
     "noop": ("<x:o>", lambda given: handlers.handler_result(given, "noop"), 1),
-    "answer": ("<xs:o>", handlers.handler_result, 2),
-    "prompt_to_string": ("<x:o>", handlers.prompt_to_string, 1),
-    "prompt_to_js": (
-        "<x:o>",
-        lambda answer: handlers.handler_result(
-            answer, "ok" if texts.input_text(answer) else "empty_js"
-        ),
-        1,
-    ),
-    "condition_key": ("<xo:o>", handlers.condition_key, 2),
-    "parse_number": ("<x:o>", handlers.parse_number, 1),
-    "parse_score": ("<x:o>", handlers.parse_score, 1),
-    "parse_range": ("<x:o>", handlers.parse_range, 1),
-    "route": ("<xxa<s>:o>", handlers.route, 3),
-    "tool": ("<xss?:o>", handlers.tool_result, 3),
+    "answer": ("<xs:o>", _of_answer(handlers.handler_result), 2),
+    "prompt_to_string": ("<x:o>", _of_answer(handlers.prompt_to_string), 1),
+    "prompt_to_js": ("<x:o>", _of_answer(_prompt_to_js), 1),
+    "condition_key": ("<xo:o>", _of_answer(handlers.condition_key), 2),
+    "parse_number": ("<x:o>", _of_answer(handlers.parse_number), 1),
+    "parse_score": ("<x:o>", _of_answer(handlers.parse_score), 1),
+    "parse_range": ("<x:o>", _of_answer(handlers.parse_range), 1),
+    "route": ("<xxa<s>:o>", _route, 3),
+    "tool": ("<xss?:o>", _of_answer(handlers.tool_result), 3),
     "chat": ("<xs?:o>", handlers.to_chat, 2),
     "chat_completion": ("<xxs?:o>", handlers.chat_completion, 3),
     "calls": ("<xx?:a>", handlers.tool_calls, 2),
-    "execute_tool_calls": ("<xxx?s?:o>", handlers.execute_tool_calls, 4),
+    "execute_tool_calls": ("<xxx?s?:o>", _execute_tool_calls, 4),
     "parse_transition": ("<x:o>", handlers.parse_transition, 1),
     "parse_key_value": ("<x:o>", handlers.parse_key_value, 1),
     "convert_to_openai_chat_response": ("<x:o>", handlers.to_openai_response, 1),

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.values import Json, type_name
+from asl.expr.agent_answers import ANSWER
 from asl.expr.contenox.rendering import render_result
 from asl.expr.contenox.texts import FIRST_NUMBER, INPUT_TYPE, LONGEST, input_text, is_chat, to_json
 
@@ -238,11 +239,11 @@ def chat_completion(chat: Json, answer: Json, profile: str = "union") -> Handler
     """Return the chat with the answer of the model added.
 
     The answer is a text, or an object with `content`, `tool_calls` (each with `id`, `name` and
-    `arguments`) and `finish_reason`.
+    `arguments`) and `finish_reason`; a model that reports its usage calls its content `response`.
     """
     before = to_chat(chat)
     said = answer if isinstance(answer, dict) else {"content": input_text(answer)}
-    content = said.get("content", "")
+    content = said.get("content", said.get(ANSWER, ""))
     message: Message = {"role": "assistant", "content": content if content is not None else ""}
     requested = said.get("tool_calls")
     if requested:

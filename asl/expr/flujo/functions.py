@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asl.core.values import Json
+from asl.expr.agent_answers import answer_of
 from asl.expr.flujo import control_flow, pipeline_data, state_machines
 from asl.expr.jsonata.calls import Native
 from asl.expr.jsonata.functions.dialects import function_table
@@ -22,17 +23,25 @@ def _context(found: Json) -> Json:
     return pipeline_data.open_data(found)["context"]
 
 
+def _done(data: Json, step: str, result: Json, flags: Json = None) -> Json:
+    return pipeline_data.complete_step(data, step, answer_of(result), flags or None)
+
+
 _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "data": ("<x:o>", pipeline_data.open_data, 1),
     "input": ("<x:x>", _input, 1),
     "context": ("<x:o>", _context, 1),
     "text": ("<xs:x>", pipeline_data.fill_template, 2),
-    "done": ("<xsxo?:o>", pipeline_data.complete_step, 4),
+    "done": ("<xsxo?:o>", _done, 4),
     "failed": ("<xso:o>", pipeline_data.fail_step, 3),
     "answered": ("<xsxo?:o>", pipeline_data.answer_question, 4),
     "close": ("<oa<s>:o>", pipeline_data.close_steps, 2),
     "result": ("<x:o>", pipeline_data.pipeline_result, 1),
-    "decide": ("<xx:o>", pipeline_data.set_decision, 2),
+    "decide": (
+        "<xx:o>",
+        lambda data, result: pipeline_data.set_decision(data, answer_of(result)),
+        2,
+    ),
     "confirmed": ("<x:s>", pipeline_data.confirm, 1),
     "key": ("<xs?s?:x>", pipeline_data.branch_key, 3),
     "until": ("<xss?:x>", pipeline_data.is_loop_over, 3),
@@ -49,7 +58,11 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
     "items": ("<xs:a>", control_flow.list_items, 2),
     "item": ("<xx:o>", control_flow.start_item, 2),
     "collect": ("<xsao?:o>", control_flow.collect_items, 4),
-    "routed": ("<xsx:o>", control_flow.route_branches, 3),
+    "routed": (
+        "<xsx:o>",
+        lambda data, step, result: control_flow.route_branches(data, step, answer_of(result)),
+        3,
+    ),
     "import": ("<xxo:o>", pipeline_data.begin_import, 3),
     "returned": ("<xsoo:o>", pipeline_data.end_import, 4),
     "start": ("<xss:o>", state_machines.start_machine, 3),
