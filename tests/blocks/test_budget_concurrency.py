@@ -20,7 +20,7 @@ from tests.sql import rows
 
 Json = Any
 
-NONSENSE: list[Json] = [-5, -0.5, "8", "many", 1e300, 10**400, [8], True, None, {"x": 1}, {}]
+NONSENSE: list[Json] = [-5, -0.5, "8", "many", 1e300, 10**400, [8], True, None, {"x": 1}]
 """Reports of tokens or costs that are no usage."""
 SIZES = {"A": 8, "B": 3, "Zero": 0}
 """Tokens that each call of an agent uses."""
