@@ -261,7 +261,7 @@ LATE = {
     "asl.buckets.object_store": "fsspec",
     "asl.checks": "jsonschema and the models of services, which a run of a checked document lacks",
     "asl.checks.aws": "the profile aws",
-    "asl.checks.judging": "the query language JSONata",
+    "asl.checks.jsonata_rules": "the query language JSONata",
     "asl.cli": "rows of the table of commands",
     "asl.cli.progress": "what a terminal shows of a run that takes a moment",
     "asl.cli.trace": "the option --trace",

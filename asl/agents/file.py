@@ -39,7 +39,6 @@ from asl.agents.registry import FileBindings
 from asl.agents.scripted import SCRIPT, SCRIPTS
 from asl.agents.secrets import Discreet, found, looked_up, secrets_in
 from asl.agents.tool import Tool
-from asl.checks.schemas import schema_faults
 from asl.checks.structure import shape
 from asl.core.diagnostics import (
     Finding,
@@ -54,6 +53,7 @@ from asl.core.document import Document, is_workflow, read_value
 from asl.core.errors import AslError
 from asl.core.pointers import escape
 from asl.core.python_imports import import_object
+from asl.core.schemas import schema_faults
 from asl.core.values import Json, type_name
 from asl.engine.tools import Toolbox
 from asl.states.schemas import known_fields

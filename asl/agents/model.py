@@ -39,11 +39,10 @@ from asl.agents.model_runs import (
     with_usage,
 )
 from asl.agents.secrets import LEAST, Discreet
-from asl.checks.schemas import schema_faults
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, cause_for
-from asl.core.schemas import faults
+from asl.core.schemas import faults, schema_faults
 from asl.core.values import Json, compact, has_more_values
 from asl.engine.agent import Agent, Call, ExternalAgent, OpenAgents
 from asl.engine.definitions import ModelRequest

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from asl.checks import execution, included, literals, quotas
+from asl.checks import execution, literals
 from asl.checks.structure import structure
-from asl.checks.workflow import Workflow, taken_apart
+from asl.checks.workflow import CheckedWorkflow, split_machines
 from asl.compose import compose
 from asl.core.aws_messages import SCHEMA
 from asl.core.codes import lookup
@@ -20,53 +20,50 @@ from asl.core.diagnostics import raise_for_errors as insist_on
 from asl.core.document import Document
 from asl.core.lazy import LazyTable
 from asl.core.opaque import is_about_opaque, mark_opaque
-from asl.core.pointers import resolve_pointer
+from asl.core.pointers import resolve_pointer, split_pointer
 from asl.core.profile import DEFAULT, Profile
 from asl.core.values import Json
+from asl.expr.templates import SUFFIX
 from asl.states.blocks import AGENT_BLOCKS, DOCUMENT_BLOCKS
 
 __all__ = ["check", "raise_for_errors"]
 
-Rule = Callable[[Workflow], Iterator[Finding]]
+Rule = Callable[[CheckedWorkflow], Iterator[Finding]]
 
 
 RULES: Final[Mapping[str, Rule]] = LazyTable(
     {
-        name: f"asl.checks.{name}:check"
-        for name in (
-            "names",
-            "transitions",
-            "types",
-            "approvals",
-            "handlers",
-            "languages",
-            "expressions",
-            "queries",
-            "variables",
-            "integrations",
-            "parameters",
-            "texts",
-            "debates",
-            "registered",
-            "blocks",
-            "recursion",
-            "agent_loops",
-            "checkpoints",
-            "tools",
-        )
+        "states": "asl.checks.states:check",
+        "transitions": "asl.checks.transitions:check",
+        "approvals": "asl.checks.approvals:check",
+        "handlers": "asl.checks.handlers:check",
+        "query_languages": "asl.checks.query_languages:check",
+        "path_expressions": "asl.checks.path_expressions:check",
+        "jsonata_expressions": "asl.checks.jsonata_expressions:check",
+        "variables": "asl.checks.variables:check",
+        "integrations": "asl.checks.integrations:check",
+        "parameters": "asl.checks.parameters:check",
+        "interpolations": "asl.checks.interpolations:check",
+        "debates": "asl.checks.debates:check",
+        "registrations": "asl.checks.registrations:check",
+        "agent_blocks": "asl.checks.agent_blocks:check",
+        "recursion": "asl.checks.loops:check_recursion",
+        "agent_loops": "asl.checks.loops:check_agent_loops",
+        "checkpoints": "asl.checks.checkpoints:check",
+        "tool_policies": "asl.checks.tool_policies:check",
     }
 )
-"""The rules, each a module with a `check`, loaded when a document needs it."""
+"""The rules by name, each imported when a document needs it."""
 ABOUT: Final[Mapping[str, frozenset[str]]] = {
     "approvals": frozenset(("Approval",)),
     "handlers": frozenset(("Retry", "Catch", "Model")),
     "integrations": frozenset(("Resource",)),
     "parameters": frozenset(("Resource",)),
     "debates": frozenset(("Debate",)),
-    "blocks": frozenset((*AGENT_BLOCKS, *DOCUMENT_BLOCKS)),
+    "agent_blocks": frozenset((*AGENT_BLOCKS, *DOCUMENT_BLOCKS)),
     "recursion": frozenset(("Workflow",)),
     "checkpoints": frozenset(("Checkpoint", "Checkpointing")),
-    "tools": frozenset(("Tools", "DefaultTools")),
+    "tool_policies": frozenset(("Tools", "DefaultTools")),
 }
 """The types of states and the fields of which a document has one, if a rule is about it."""
 OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
@@ -103,7 +100,7 @@ def check(
     """
     document = compose(document)
     unknown = document.dialect == "asl" and not for_run
-    workflow = taken_apart(
+    workflow = split_machines(
         mark_opaque(document.value) if unknown else document.value,
         profile,
         agents,
@@ -125,7 +122,7 @@ def raise_for_errors(document: Document, profile: Profile, *, ignore_blocks: boo
     Nothing is graded or given its place otherwise: that costs as much as finding it.
     """
     document = compose(document)
-    workflow = taken_apart(document.value, profile, name=document.name, heads=_heads(document))
+    workflow = split_machines(document.value, profile, name=document.name, heads=_heads(document))
     found = _found(document, workflow)
     unexecuted = [*execution.check(workflow, for_run=True, ignore_blocks=ignore_blocks)]
     if any(_severity(each, profile) is Severity.ERROR for each in (*found, *unexecuted)):
@@ -133,7 +130,7 @@ def raise_for_errors(document: Document, profile: Profile, *, ignore_blocks: boo
         insist_on(document, [*graded, *unexecuted])
 
 
-def _found(document: Document, workflow: Workflow) -> list[Finding]:
+def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
     """Return everything found in a document; some of it may be there twice."""
     profile = workflow.profile
     foreign = document.dialect != "asl" and not profile.aws
@@ -143,7 +140,7 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
         if not (foreign and name in ADVISING)
         and not (name in ABOUT and ABOUT[name].isdisjoint(workflow.words))
     ]
-    found = (included.blamed(each, _arguments(document)) for each in _findings(workflow, rules))
+    found = (_at_cause(each, _arguments(document)) for each in _findings(workflow, rules))
     if workflow.value is not document.value:
         found = (
             each for each in found if not is_about_opaque(workflow.value, each.pointer, each.at_key)
@@ -160,13 +157,14 @@ def _found(document: Document, workflow: Workflow) -> list[Finding]:
     findings = [*document.findings, *_composing(document), *found]
     if not profile.aws:
         return findings
+
     from asl.checks import aws
 
-    size = quotas.check_size(document, profile.quotas.definition_characters)
+    size = aws.check_size(document, profile.quotas.definition_characters)
     return [*aws.adapted(findings), *aws.check(workflow), *size]
 
 
-def _alone(workflow: Workflow, finding: Finding) -> bool:
+def _alone(workflow: CheckedWorkflow, finding: Finding) -> bool:
     """Whether an approval pauses the one branch that a reader made of something run within."""
     if finding.code != "V-APR-15":
         return False
@@ -176,7 +174,7 @@ def _alone(workflow: Workflow, finding: Finding) -> bool:
 
 
 def _all_graded(
-    workflow: Workflow,
+    workflow: CheckedWorkflow,
     findings: list[Finding],
     *,
     strict: bool = False,
@@ -187,7 +185,7 @@ def _all_graded(
         _graded(_advised(workflow, each, hints), workflow.profile, strict)
         for each in dict.fromkeys(findings)
     ]
-    return [*graded, *included.check(workflow, graded)]
+    return [*graded, *_include_findings(workflow, graded)]
 
 
 def _composing(document: Document) -> tuple[Finding, ...]:
@@ -202,7 +200,7 @@ def _arguments(document: Document) -> Mapping[str, str]:
     return {} if document.composition is None else document.composition.arguments
 
 
-def _findings(workflow: Workflow, rules: Iterable[Rule]) -> Iterator[Finding]:
+def _findings(workflow: CheckedWorkflow, rules: Iterable[Rule]) -> Iterator[Finding]:
     """Yield every fault once: what has not the right shape is not judged by the same rule again.
 
     Nor is a text that was meant as an expression, if it has not the right shape for that reason.
@@ -228,7 +226,7 @@ def _findings(workflow: Workflow, rules: Iterable[Rule]) -> Iterator[Finding]:
 _PLACEHOLDER = r"\$\{([^${}]+)\}"
 
 
-def _advised(workflow: Workflow, finding: Finding, hints: Mapping[str, str]) -> Finding:
+def _advised(workflow: CheckedWorkflow, finding: Finding, hints: Mapping[str, str]) -> Finding:
     """Add what to do about a text that a deployment tool was to fill in or to replace."""
     if finding.hint and finding.code != "V-TASK-02":
         return finding
@@ -265,3 +263,49 @@ def _severity(finding: Finding, profile: Profile) -> Severity:
     if profile.aws and rule.aws_severity is not None:
         return Severity(rule.aws_severity)
     return Severity(rule.severity)
+
+
+MAX_RELATED = 5
+"""How many of the faults of one machine are named."""
+
+
+def _include_findings(workflow: CheckedWorkflow, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the Includes whose machines have errors, by findings that have their severity."""
+    machines = {scope.pointer for scope in workflow.scopes if scope.included}
+    faults: dict[str, list[Finding]] = {}
+    for finding in findings if machines else ():
+        if finding.severity is Severity.ERROR:
+            for machine in _around(finding.pointer, machines):
+                faults.setdefault(machine, []).append(finding)
+    for machine, found in faults.items():
+        related = tuple(
+            (each.pointer, f"{each.code}: {each.message}") for each in found[:MAX_RELATED]
+        )
+        yield Finding(
+            "V-INC-06",
+            "what is included here is no valid machine",
+            machine,
+            related=related,
+            severity=Severity.ERROR,
+        )
+
+
+def _around(pointer: str, machines: set[str]) -> Iterator[str]:
+    """Yield the machines of Includes within which a place lies."""
+    while pointer:
+        pointer = pointer.rpartition("/")[0]
+        if pointer in machines:
+            yield pointer
+
+
+def _at_cause(finding: Finding, arguments: Mapping[str, str]) -> Finding:
+    """Return a finding at what has caused it: the template, or the argument of an Include."""
+    if finding.code != "V-ST-11" or finding.pointer not in arguments:
+        return finding
+    place = finding.pointer
+    while place in arguments:
+        place = arguments[place]
+    hint = finding.hint
+    if hint is not None and SUFFIX in hint:
+        hint = f'write "{split_pointer(place)[1]}{SUFFIX}" for what it stands for'
+    return finding._replace(pointer=place, hint=hint)

@@ -6,9 +6,9 @@ A rule may ask for a decision in the Approval itself or in a Choice behind it.
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from asl.checks.expressions import parts
+from asl.checks.path_expressions import parts
 from asl.checks.transitions import following
-from asl.checks.workflow import Scope, Workflow, objects, text
+from asl.checks.workflow import CheckedWorkflow, MachineScope, objects, text
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
@@ -25,7 +25,7 @@ __all__ = ["check"]
 Keys: TypeAlias = tuple[str | int, ...]
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with the rules on decisions, and approvals that pause only a part."""
     for scope in workflow.scopes:
         records = list(_records(scope))
@@ -68,7 +68,7 @@ class _Record(NamedTuple):
         return keys[-1] if keys and keys[:-1] in places else None
 
 
-def _records(scope: Scope) -> Iterator[_Record]:
+def _records(scope: MachineScope) -> Iterator[_Record]:
     written = [(node, _keys(text(node.value, "ResultPath"))) for node in scope.nodes]
     for node, at in written:
         if node.value.get("Type") == "Approval":
@@ -104,7 +104,7 @@ def _keys(written: str | None) -> Keys | None:
 
 
 def _rule(
-    workflow: Workflow,
+    workflow: CheckedWorkflow,
     rule: Mapping[str, Json],
     pointer: str,
     records: Collection[_Record],
@@ -130,7 +130,7 @@ def _rule(
 
 
 def _option(
-    workflow: Workflow, rule: Mapping[str, Json], pointer: str, options: Collection[str]
+    workflow: CheckedWorkflow, rule: Mapping[str, Json], pointer: str, options: Collection[str]
 ) -> Iterator[Finding]:
     for field, wanted in rule.items():
         if field == "StringEquals" and type(wanted) is str and not {wanted, ANYTHING} & {*options}:
@@ -149,7 +149,7 @@ def _option(
 # Approvals in Maps and branches
 
 
-def _forked(scope: Scope, records: Collection[_Record]) -> Iterator[Finding]:
+def _forked(scope: MachineScope, records: Collection[_Record]) -> Iterator[Finding]:
     holder = _fork_around(scope)
     if holder is None:
         return
@@ -164,9 +164,9 @@ def _forked(scope: Scope, records: Collection[_Record]) -> Iterator[Finding]:
         )
 
 
-def _fork_around(scope: Scope) -> Node | None:
+def _fork_around(scope: MachineScope) -> Node | None:
     """Return the innermost Map or Parallel around a machine, None where there is none."""
-    around: Scope | None = scope
+    around: MachineScope | None = scope
     while around is not None and around.holder is not None:
         if type_of(around.holder.value).concurrent:
             return around.holder

@@ -1,20 +1,22 @@
 """What the `aws` profile alone refuses (Specification 0.3)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from asl.checks import integrations, quotas
-from asl.checks.languages import other_language
-from asl.checks.workflow import Scope, Workflow, below, objects
+from asl.checks import integrations
+from asl.checks.query_languages import other_language
+from asl.checks.workflow import CheckedWorkflow, MachineScope, below, objects
 from asl.core import aws_messages
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
+from asl.core.document import Document
 from asl.core.pointers import split_pointer
+from asl.core.values import Json, compact, is_number
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
 from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
 from asl.states.fields import FieldIndex, Reading
 from asl.states.schemas import known_fields
 
-__all__ = ["adapted", "check", "unreadable"]
+__all__ = ["adapted", "check", "check_duration", "check_size", "check_timeout", "unreadable"]
 
 STRICTER = frozenset(
     {
@@ -56,12 +58,12 @@ def unreadable(report: Report) -> Report:
 UNREADABLE = "INVALID_JSON_DESCRIPTION"
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what belongs to the agent language only, and what AWS itself demands."""
     for field in DOCUMENT_FIELDS:
         if field in workflow.value:
             yield _unknown(field, f"/{field}")
-    yield from quotas.check_timeout(workflow)
+    yield from check_timeout(workflow)
     for scope in workflow.scopes:
         express = workflow.express or _express_child(scope)
         if "QueryLanguage" in scope.value and split_pointer(scope.pointer)[1] in ITERATED:
@@ -70,7 +72,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             yield from _state(workflow, node, express)
 
 
-def _express_child(scope: Scope | None) -> bool:
+def _express_child(scope: MachineScope | None) -> bool:
     """Whether a machine runs in express executions that a distributed Map starts."""
     while scope is not None:
         if scope.isolated:
@@ -79,14 +81,14 @@ def _express_child(scope: Scope | None) -> bool:
     return False
 
 
-def _state(workflow: Workflow, node: Node, express: bool) -> Iterator[Finding]:
+def _state(workflow: CheckedWorkflow, node: Node, express: bool) -> Iterator[Finding]:
     kind = node.value.get("Type")
     if type_of(node.value) is not UNKNOWN and not type_of(node.value).aws:
         message = f"{kind} is no state type of AWS"
         yield Finding("V-ST-01", message, node.at("Type"))
         return
     yield from _fields(node)
-    yield from quotas.check_duration(workflow, node, express)
+    yield from check_duration(workflow, node, express)
     if kind == "Task":
         yield from integrations.check_task(workflow, node, express)
     elif kind == "Map":
@@ -142,3 +144,49 @@ def _unknown(field: str, pointer: str) -> Finding:
     message = f"AWS knows no field {field!r} here"
     wording = Wording(aws_messages.unsupported(field), at=split_pointer(pointer)[0])
     return Finding("V-TOP-09", message, pointer, at_key=True, aws=wording)
+
+
+def check_size(document: Document, most: int | None) -> Iterator[Finding]:
+    """Yield a definition that is too long, as it is written in JSON."""
+    if most is None:
+        return
+    source = document.source
+    text = source.text or ""
+    written = text.lstrip().startswith("{") and document.dialect == "asl"
+    if written and len(text) <= most:  # then its value is short enough, too
+        return
+    compacted = len(compact(document.value))
+    length = len(text) if written else compacted
+    if length > most:
+        hint = "lift it: --quota definition_characters=none; or split it into several workflows"
+        if compacted <= most:
+            hint = f"without blanks between its parts it has {compacted:,} characters"
+        message = f"the definition has {length:,} characters, AWS takes {most:,}"
+        yield Finding("V-TOP-15", message, "", hint)
+
+
+def check_timeout(workflow: CheckedWorkflow) -> Iterator[Finding]:
+    """Yield a time limit of the workflow that comes after that of AWS."""
+    yield from _too_long(workflow, workflow.value, "TimeoutSeconds", "", workflow.express)
+
+
+def check_duration(workflow: CheckedWorkflow, node: Node, express: bool) -> Iterator[Finding]:
+    """Yield durations of a state that no execution lasts for."""
+    kind = node.value.get("Type")
+    if kind == "Wait":
+        yield from _too_long(workflow, node.value, "Seconds", node.pointer, express)
+    elif kind == "Task":
+        yield from _too_long(workflow, node.value, "TimeoutSeconds", node.pointer, express)
+
+
+def _too_long(
+    workflow: CheckedWorkflow, holder: Mapping[str, Json], field: str, pointer: str, express: bool
+) -> Iterator[Finding]:
+    quotas = workflow.profile.quotas
+    most = quotas.express_seconds if express else quotas.standard_seconds
+    seconds: Json = holder.get(field)
+    if most is not None and is_number(seconds) and seconds > most:
+        kind = "an express" if express else "a standard"
+        message = f"AWS ends {kind} execution after {most:,} seconds"
+        place = f"{pointer}/{field}"
+        yield Finding("V-TOP-15", message, place, severity=Severity.WARNING)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from asl.checks.workflow import Workflow, text
+from asl.checks.workflow import CheckedWorkflow, text
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
@@ -11,7 +11,7 @@ from asl.expr.times import parse_duration
 __all__ = ["check"]
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield checkpoints that cannot be resumed, that hide one another, or that are never due."""
     first: dict[str, str] = {}
     for scope in workflow.scopes:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from asl.checks.workflow import Workflow, below, entries
+from asl.checks.workflow import CheckedWorkflow, below, entries
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import compact
 from asl.states.base import Node
@@ -25,7 +25,7 @@ class _Roles(NamedTuple):
         return [name for name in self.agents if name != self.arbiter]
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield the agents that have no place where they are named, or are missing there."""
     for node in workflow.nodes():
         agents = entries(node.value, "Agents")
@@ -48,7 +48,7 @@ def _roles(node: Node, agents: list[str]) -> _Roles:
 
 
 def _strangers(
-    workflow: Workflow, node: Node, agents: Collection[str], rule: str, *steps: str
+    workflow: CheckedWorkflow, node: Node, agents: Collection[str], rule: str, *steps: str
 ) -> Iterator[Finding]:
     known = frozenset(agents)
     *way, field = steps

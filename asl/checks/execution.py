@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Final
 
-from asl.checks.workflow import Workflow, below
+from asl.checks.workflow import CheckedWorkflow, below
 from asl.core.diagnostics import Finding, Severity
 from asl.core.environment import install_command
 from asl.core.pointers import escape
@@ -16,7 +16,7 @@ from asl.states.blocks.budget_limits import WINDOWS
 __all__ = ["check"]
 
 
-def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow, *, for_run: bool, ignore_blocks: bool) -> Iterator[Finding]:
     """Yield what a run of this document would need and this version lacks.
 
     Errors if the document is to be run, otherwise information. With *ignore_blocks* the run goes
@@ -35,7 +35,7 @@ def check(workflow: Workflow, *, for_run: bool, ignore_blocks: bool) -> Iterator
             yield finding._replace(severity=severity)
 
 
-def _unexecuted(workflow: Workflow) -> Iterator[Finding]:
+def _unexecuted(workflow: CheckedWorkflow) -> Iterator[Finding]:
     for field in DOCUMENT_BLOCKS:
         if field in workflow.value:
             yield from _of_block(field, workflow.value[field], f"/{field}")
@@ -57,7 +57,9 @@ OF_WHOLE: Final = (*WINDOWS, "Pool", "MaxFromPool", "ReleaseOnComplete", "TrackB
 """The fields of a budget that are about executions."""
 
 
-def _of_whole(workflow: Workflow, budget: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
+def _of_whole(
+    workflow: CheckedWorkflow, budget: Mapping[str, Json], pointer: str
+) -> Iterator[Finding]:
     """Yield what the budget of an included document says of executions, which are not its own."""
     currency = below(workflow.value, "Budget").get("Currency", "USD")
     for field in budget:
@@ -83,7 +85,7 @@ def _of_state(node: Node) -> Iterator[Finding]:
         yield from _of_map(node)
 
 
-def _computed(workflow: Workflow) -> Iterator[Finding]:
+def _computed(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield the blocks that are to be computed as a whole."""
     for scope in workflow.scopes:
         if scope.pointer == scope.home:

@@ -4,18 +4,18 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from asl.checks.workflow import Scope, Workflow, objects, text
+from asl.checks.workflow import CheckedWorkflow, MachineScope, objects, text
 from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.states.base import Node
 
-__all__ = ["Flow", "assignments", "followed"]
+__all__ = ["Flow", "assignments", "trace_assignments"]
 
 PATIENCE = 32
 """How often a way is followed on average before a machine is left alone."""
 
 
-def assignments(scope: Scope) -> Iterator[tuple[str, str]]:
+def assignments(scope: MachineScope) -> Iterator[tuple[str, str]]:
     """Yield `(variable, pointer)` of everything that the states of a machine assign."""
     for node in scope.nodes:
         yield from _keys(node, node.value)
@@ -42,16 +42,16 @@ class Flow(NamedTuple):
     before: Mapping[str, Mapping[str, int]]
     """Pointer of a machine -> name of a state -> its variables; without what is never reached."""
 
-    def reached(self, scope: Scope, node: Node) -> bool:
+    def reached(self, scope: MachineScope, node: Node) -> bool:
         """Whether a way to the state is known."""
         return node.name in self.before[scope.pointer]
 
-    def knows(self, scope: Scope, node: Node, variable: str) -> bool:
+    def knows(self, scope: MachineScope, node: Node, variable: str) -> bool:
         """Whether the variable may have a value when the state begins."""
         return bool(self.bits.get(variable, 0) & self.before[scope.pointer].get(node.name, 0))
 
 
-def followed(workflow: Workflow) -> Flow:
+def trace_assignments(workflow: CheckedWorkflow) -> Flow:
     """Follow the transitions of every machine from its start."""
     names = dict.fromkeys(name for scope in workflow.scopes for name, _ in assignments(scope))
     bits = {name: 1 << index for index, name in enumerate(names)}
@@ -64,7 +64,7 @@ def followed(workflow: Workflow) -> Flow:
     return Flow(bits, before)
 
 
-def _before(scope: Scope, outside: int, bits: Mapping[str, int]) -> Mapping[str, int]:
+def _before(scope: MachineScope, outside: int, bits: Mapping[str, int]) -> Mapping[str, int]:
     ways = {node.name: list(_ways(node, bits)) for node in scope.nodes}
     patience = PATIENCE * sum(1 + len(each) for each in ways.values())
     start = text(scope.value, "StartAt")

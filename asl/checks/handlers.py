@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from math import log
 
-from asl.checks.workflow import Workflow, below, handlers
+from asl.checks.workflow import CheckedWorkflow, below, handlers
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording, did_you_mean
 from asl.core.profile import Profile
@@ -85,7 +85,7 @@ DAY = 86_400
 MOST = 99_999_999
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with the error handlers of every state."""
     for node in workflow.nodes():
         if "Retry" in node.value:
@@ -104,7 +104,9 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 # Error names
 
 
-def _names(workflow: Workflow, node: Node, field: str, wildcard_rule: str) -> Iterator[Finding]:
+def _names(
+    workflow: CheckedWorkflow, node: Node, field: str, wildcard_rule: str
+) -> Iterator[Finding]:
     listed = list(handlers(node.value, field))
     earlier: dict[str, str] = {}
     for index, entry in listed:
@@ -167,7 +169,7 @@ def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Find
         yield Finding(rule, message, pointer, aws=wording)
 
 
-def _name(workflow: Workflow, name: str, pointer: str, handled: str) -> Iterator[Finding]:
+def _name(workflow: CheckedWorkflow, name: str, pointer: str, handled: str) -> Iterator[Finding]:
     if name == "States.Runtime":
         yield Finding("V-RETRY-09", f"'States.Runtime' {handled}", pointer)
     elif name.startswith("States.") and not (_is_raised(name) or _is_told(workflow, name)):
@@ -185,7 +187,7 @@ def _name(workflow: Workflow, name: str, pointer: str, handled: str) -> Iterator
         yield Finding("V-CATCH-05", message, pointer, "list the names in full")
 
 
-def _meant(workflow: Workflow, name: str) -> str | None:
+def _meant(workflow: CheckedWorkflow, name: str) -> str | None:
     """Return a hint at the reserved name that is meant by a name without `States.`.
 
     `Task.Failed`, `state.Timeout`, `States_ALL` and `TaskFailed` are meant as reserved names. A
@@ -204,7 +206,7 @@ def _meant(workflow: Workflow, name: str) -> str | None:
     return f"did you mean {meant!r}?"
 
 
-def _near(workflow: Workflow, name: str) -> str | None:
+def _near(workflow: CheckedWorkflow, name: str) -> str | None:
     return workflow.suggestions.near(name, ERROR_NAMES)
 
 
@@ -212,7 +214,7 @@ def _is_raised(name: str) -> bool:
     return name in ERROR_NAMES or name == CONFLICT or HTTP_ERROR.fullmatch(name) is not None
 
 
-def _is_told(workflow: Workflow, name: str) -> bool:
+def _is_told(workflow: CheckedWorkflow, name: str) -> bool:
     """Whether a Fail state of the document ends with the error."""
     return any(node.value.get("Error") == name for node in workflow.nodes())
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from asl.checks import expressions, registered, resource_names
+from asl.checks import path_expressions, registrations, resource_names
+from asl.checks.jsonata_expressions import state_strings
 from asl.checks.resource_names import ACTIVITY, TOKEN
-from asl.checks.workflow import Workflow, text
-from asl.checks.written import queries_of
+from asl.checks.workflow import CheckedWorkflow, text
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.opaque import contains_opaque
@@ -17,26 +17,26 @@ __all__ = ["check", "check_task"]
 _JOB = r".*\.sync(:2)?"
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield tasks without use of their token or without a token, and unknown integrations."""
     for node in workflow.nodes():
         resource = text(node.value, "Resource")
         if node.value.get("Type") == "Task" and resource is not None:
             yield from _token(workflow, node, resource)
-            if not workflow.profile.aws and not registered.serves(workflow, node, resource):
+            if not workflow.profile.aws and not registrations.serves(workflow, node, resource):
                 yield from _unknown(workflow, node, resource)
 
 
-def _unknown(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
+def _unknown(workflow: CheckedWorkflow, node: Node, resource: str) -> Iterator[Finding]:
     """Yield a warning for an integration that AWS does not have."""
-    for fault in resource_names.faults(resource, workflow.suggestions):
+    for fault in resource_names.resource_faults(resource, workflow.suggestions):
         if fault.integration:
             place = node.at("Resource")
             severity = Severity.WARNING
             yield Finding("V-TASK-02", fault.message, place, fault.hint, severity=severity)
 
 
-def _token(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
+def _token(workflow: CheckedWorkflow, node: Node, resource: str) -> Iterator[Finding]:
     places = [*_tokens(workflow, node)]
     if resource.endswith(TOKEN):
         sent = node.value.get("Arguments", node.value.get("Parameters"))
@@ -61,18 +61,18 @@ def _token(workflow: Workflow, node: Node, resource: str) -> Iterator[Finding]:
                 )
 
 
-def _tokens(workflow: Workflow, node: Node) -> Iterator[tuple[str, bool]]:
+def _tokens(workflow: CheckedWorkflow, node: Node) -> Iterator[tuple[str, bool]]:
     """Yield the places of what is sent with the token, and whether it is the token by itself.
 
     The whole context object has a token, too, but it may be sent for the sake of the rest.
     """
     if node.query_language == "JSONata":
-        for written in queries_of(workflow, node):
+        for written in state_strings(workflow, node):
             source = written.source
             if source is not None and "Token" in source and "$states.context" in source:
                 yield written.pointer, True
         return
-    for each in expressions.expressions_of(node):
+    for each in path_expressions.expressions_of(node):
         if each.text == "$$" or "$$.Task" in each.text:
             yield each.pointer, "$$.Task.Token" in each.text
 
@@ -81,7 +81,7 @@ def _tokens(workflow: Workflow, node: Node) -> Iterator[tuple[str, bool]]:
 # What AWS refuses
 
 
-def check_task(workflow: Workflow, node: Node, express: bool) -> Iterator[Finding]:
+def check_task(workflow: CheckedWorkflow, node: Node, express: bool) -> Iterator[Finding]:
     """Yield what AWS has against a task; *express* for one that an express execution runs."""
     if "Agent" in node.value:
         yield Finding(
@@ -108,7 +108,9 @@ def check_task(workflow: Workflow, node: Node, express: bool) -> Iterator[Findin
         yield Finding("V-TASK-06", "'RoleArn' is missing", place, at_key=True, aws=wording)
 
 
-def _resource(workflow: Workflow, node: Node, resource: str, express: bool) -> Iterator[Finding]:
-    for fault in resource_names.faults(resource, workflow.suggestions, express):
+def _resource(
+    workflow: CheckedWorkflow, node: Node, resource: str, express: bool
+) -> Iterator[Finding]:
+    for fault in resource_names.resource_faults(resource, workflow.suggestions, express):
         place = node.at("Resource")
         yield Finding("V-TASK-02", fault.message, place, fault.hint, aws=Wording(fault.words))

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from asl.checks.languages import is_jsonata
+from asl.checks.jsonata_expressions import state_strings
+from asl.checks.query_languages import is_jsonata
 from asl.checks.structure import computed_form, verbatim
-from asl.checks.workflow import Workflow, objects
-from asl.checks.written import queries_of
+from asl.checks.workflow import CheckedWorkflow, objects
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.lazy import lazy_pattern
@@ -45,7 +45,7 @@ NO_JSONATA = "JSONata is evaluated in JSONata states only, so this stays text"
 OTHER_LANGUAGE = 'set "QueryLanguage": "JSONata" on the state'
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield the literals that their author may have taken for expressions."""
     for node in workflow.nodes():
         jsonata = node.query_language == "JSONata"
@@ -227,8 +227,8 @@ def _cure(schema: str, steps: list[str], expression: str) -> str | None:
 # JSONata
 
 
-def _in_jsonata(workflow: Workflow, node: Node) -> Iterator[Finding]:
-    for written in queries_of(workflow, node):
+def _in_jsonata(workflow: CheckedWorkflow, node: Node) -> Iterator[Finding]:
+    for written in state_strings(workflow, node):
         if written.source is None and (
             _VARIABLE.match(written.text)
             or (_looks_dynamic(written.text) and not _is_path(node, written.pointer))

@@ -6,9 +6,8 @@ On AWS a task with another name, or without a required parameter, does not work.
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from asl.checks.catalog import Integration, optimized
-from asl.checks.models import Action, action_of, model_of
-from asl.checks.workflow import Workflow, text
+from asl.checks.service_catalog import Action, Integration, action_of, model_of, optimized
+from asl.checks.workflow import CheckedWorkflow, text
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.states.base import Node
@@ -25,7 +24,7 @@ class _Request(NamedTuple):
     """Required parameter -> the parameter that may be given instead."""
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield parameters that an action does not take, and actions without one that they need."""
     for node in workflow.nodes():
         resource = text(node.value, "Resource")
@@ -34,7 +33,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             yield from _given(workflow, node, action, resource.rpartition(":::")[2])
 
 
-def _given(workflow: Workflow, node: Node, action: Action, label: str) -> Iterator[Finding]:
+def _given(workflow: CheckedWorkflow, node: Node, action: Action, label: str) -> Iterator[Finding]:
     field = "Arguments" if node.query_language == "JSONata" else "Parameters"
     given = node.value.get(field)
     request = _request(action)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from asl.checks.catalog import RETIRED, SDK_NAMES, optimized, sdk_services
+from asl.checks.service_catalog import RETIRED, SDK_NAMES, optimized, sdk_services
 from asl.core import aws_messages
 from asl.core.diagnostics import Suggestions
 
-__all__ = ["ACTIVITY", "PATTERNS", "TOKEN", "Fault", "faults"]
+__all__ = ["ACTIVITY", "PATTERNS", "TOKEN", "ResourceFault", "resource_faults"]
 
 TOKEN: Final = ".waitForTaskToken"
 PATTERNS: Final = (".sync:2", ".sync", TOKEN)
@@ -26,7 +26,7 @@ _FUNCTION = re.compile(r"function:[\w.-]+(?::(?:\$LATEST|[\w-]+))?")
 _SDK = "aws-sdk"
 
 
-class Fault(NamedTuple):
+class ResourceFault(NamedTuple):
     """A reason for which AWS does not accept a resource."""
 
     message: str
@@ -37,7 +37,9 @@ class Fault(NamedTuple):
     """Whether the text has the form of an integration, so that it means nothing elsewhere."""
 
 
-def faults(resource: str, suggestions: Suggestions, express: bool = False) -> Iterator[Fault]:
+def resource_faults(
+    resource: str, suggestions: Suggestions, express: bool = False
+) -> Iterator[ResourceFault]:
     """Yield the reasons for which AWS does not accept a resource.
 
     Args:
@@ -47,27 +49,27 @@ def faults(resource: str, suggestions: Suggestions, express: bool = False) -> It
     """
     if not _URI.fullmatch(resource):
         message = f"{resource!r} is no resource name such as 'arn:aws:states:::sns:publish'"
-        yield Fault(message, None, aws_messages.NO_RESOURCE)
+        yield ResourceFault(message, None, aws_messages.NO_RESOURCE)
         return
     if not resource.lower().startswith("arn:"):
         return
     arn = _ARN.fullmatch(resource)
     if arn is None or not arn["rest"].strip(":"):
         message = f"{resource!r} is not an ARN: one is 'arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE'"
-        yield Fault(message, None, aws_messages.NO_RESOURCE)
+        yield ResourceFault(message, None, aws_messages.NO_RESOURCE)
     elif arn["service"] == "lambda":
         yield from _of_function(arn)
     elif arn["service"] == "states":
         yield from _of_states(resource, arn["rest"], suggestions, express)
     elif arn["service"] != "swf":  # an example of the specification
         message = f"a task cannot call {arn['service']!r} by the ARN of one of its resources"
-        yield Fault(message, _by_integration(arn["service"]), aws_messages.NO_RESOURCE)
+        yield ResourceFault(message, _by_integration(arn["service"]), aws_messages.NO_RESOURCE)
 
 
-def _of_function(arn: re.Match[str]) -> Iterator[Fault]:
+def _of_function(arn: re.Match[str]) -> Iterator[ResourceFault]:
     # Without region and account it is an abbreviation, as examples have it.
     if (arn["region"] or arn["account"]) and not _FUNCTION.fullmatch(arn["rest"]):
-        yield Fault(
+        yield ResourceFault(
             f"{arn[0]!r} is not the ARN of a Lambda function",
             "one is 'arn:aws:lambda:REGION:ACCOUNT:function:NAME', with ':VERSION' or ':ALIAS'",
             aws_messages.NO_RESOURCE,
@@ -76,31 +78,33 @@ def _of_function(arn: re.Match[str]) -> Iterator[Fault]:
 
 def _of_states(
     resource: str, rest: str, suggestions: Suggestions, express: bool
-) -> Iterator[Fault]:
+) -> Iterator[ResourceFault]:
     if rest.startswith("activity"):
         if not re.fullmatch(ACTIVITY, resource):
             hint = "one is 'arn:aws:states:REGION:ACCOUNT:activity:NAME'"
-            yield Fault(
+            yield ResourceFault(
                 f"{resource!r} is not the ARN of an activity", hint, aws_messages.NO_RESOURCE, True
             )
         elif express:
             words = "Express state machine does not support Activity ARN"
-            yield Fault("an express workflow has no activities", None, words, True)
+            yield ResourceFault("an express workflow has no activities", None, words, True)
         return
     if rest.startswith(("stateMachine:", "execution:", "express:")):
         hint = "use 'arn:aws:states:::states:startExecution.sync:2' and name it in the parameters"
-        yield Fault("a task does not name a state machine", hint, _unrecognized(resource), True)
+        yield ResourceFault(
+            "a task does not name a state machine", hint, _unrecognized(resource), True
+        )
         return
     pattern = next((each for each in PATTERNS if rest.endswith(each)), "")
     if express and pattern:
         name = pattern.partition(":")[0]
         words = f"Express state machine does not support '{name}' service integration"
-        yield Fault(f"an express workflow does not support {pattern!r}", None, words, True)
+        yield ResourceFault(f"an express workflow does not support {pattern!r}", None, words, True)
         return
     label = rest.removesuffix(pattern)
     judge = _of_sdk if rest.startswith(f"{_SDK}:") else _of_integration
     for message, advice in judge(label, pattern, suggestions):
-        yield Fault(message, advice, _unrecognized(resource), True)
+        yield ResourceFault(message, advice, _unrecognized(resource), True)
 
 
 def _unrecognized(resource: str) -> str:

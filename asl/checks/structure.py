@@ -9,8 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from asl.checks import meant
-from asl.checks.acceptance import Accepts, accepting
+from asl.checks import suggestions
 from asl.checks.schema_messages import (
     abbreviate,
     aws_wording,
@@ -18,7 +17,8 @@ from asl.checks.schema_messages import (
     expected_types,
     with_article,
 )
-from asl.checks.workflow import Workflow
+from asl.checks.schema_predicates import Accepts, compile_schema
+from asl.checks.workflow import CheckedWorkflow
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Suggestions, Wording
 from asl.core.pointers import escape
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-def structure(workflow: Workflow) -> Iterator[Finding]:
+def structure(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what the schemas have against the document and against each of its states."""
     near = workflow.suggestions
     for scope in workflow.scopes:
@@ -103,7 +103,7 @@ def _is_query(text: str, error: Any, computed: Container[str]) -> bool:
     return error.validator != "type" or not {*expected_types(error)} <= {"array", "object"}
 
 
-def _unknown_type(workflow: Workflow, state: Mapping[str, Json], pointer: str) -> Finding:
+def _unknown_type(workflow: CheckedWorkflow, state: Mapping[str, Json], pointer: str) -> Finding:
     if "Type" not in state:
         wording = Wording("The field 'Type' is required")
         hint = workflow.suggestions.misspelt("Type", [*state.keys() - _state_fields()])
@@ -178,7 +178,7 @@ def _schema(name: str) -> Schema:
 
 @cache
 def _accepts(name: str) -> Accepts:
-    return accepting(_schema(name))
+    return compile_schema(_schema(name))
 
 
 @cache
@@ -188,7 +188,7 @@ def _validator(name: str) -> Any:
 
 def declares(name: str, field: str) -> bool:
     """Whether a schema names a field, or has a pattern for names such as this."""
-    return meant.declares(resolve_schema(URN + name), field)
+    return suggestions.declares(resolve_schema(URN + name), field)
 
 
 def verbatim(name: str, steps: Iterable[str]) -> bool:
@@ -204,7 +204,7 @@ def computed_form(name: str, steps: Sequence[str], expression: str) -> str | Non
     *_, around, schemas = _along(name, steps)
     field, value = steps[-1], compact(expression)
     forms = [form for schema in around for form in _forms(schema) if "properties" in form]
-    if not forms or any(meant.declares(form, f"{field}.$") for form in forms):
+    if not forms or any(suggestions.declares(form, f"{field}.$") for form in forms):
         return f'"{field}{SUFFIX}": {value}'
     whole = [form for schema in schemas for form in _forms(schema)]
     if steps[0] in _templates(name) and not any("properties" in form for form in whole):
@@ -345,7 +345,9 @@ def _misspelt(whole: _Whole, field: str, error: Any) -> str | None:
     *_, schemas = _along(whole.name, map(str, error.absolute_path))
     forms = [error.schema, *(form for schema in schemas for form in _forms(schema))]
     others = [
-        each for each in error.instance if not any(meant.declares(form, each) for form in forms)
+        each
+        for each in error.instance
+        if not any(suggestions.declares(form, each) for form in forms)
     ]
     return whole.suggestions.misspelt(field, others)
 
@@ -355,7 +357,7 @@ def _meant(whole: _Whole, error: Any) -> str | None:
     path = list(error.absolute_schema_path)
     last = max((at for at, step in enumerate(path) if step == "properties"), default=0)
     *_, holder = _nodes(whole.name, path[:last])
-    return meant.meant_value(error, holder, whole.suggestions, whole.jsonata)
+    return suggestions.value_hint(error, holder, whole.suggestions, whole.jsonata)
 
 
 def _rule(name: str, error: Any) -> str:
@@ -384,7 +386,7 @@ def _unknown_fields(
     known: Mapping[str, Schema] = schema.get("properties", {})
     rules: Mapping[str, str] = schema.get("x-unknown", {})
     kind = None if steps else whole.name.partition(":")[0]
-    for field in (each for each in error.instance if not meant.declares(schema, each)):
+    for field in (each for each in error.instance if not suggestions.declares(schema, each)):
         place = f"{pointer}/{escape(field)}"
         wording = Wording(aws_messages.unsupported(field), at=pointer)
         elsewhere = kind == "states" and field in _state_fields()
@@ -396,16 +398,19 @@ def _unknown_fields(
             hint = _computing(whole.name, way, known, error.instance[field])
         elif field in rules or elsewhere:
             code, message = rules.get(field, "V-ST-06"), _misplaced(field, whole.name)
-            hint = meant.other_word(field, schema, whole.jsonata)
+            hint = suggestions.renamed_field_hint(field, schema, whole.jsonata)
         else:
             of_branch = len(steps) == 2 and steps[0] == "Branches"
             code = rules.get("*", "V-PAR-03" if of_branch else "V-TOP-09")
             noun = "comparison operator" if code == "V-CHOICE-09" else "field"
             message = f"there is no {noun} {field!r} here"
             if kind == "asl" and field in _state_fields():
-                hint = meant.other_word(field, schema) or "it is a field of states: write it there"
+                hint = (
+                    suggestions.renamed_field_hint(field, schema)
+                    or "it is a field of states: write it there"
+                )
             else:
-                hint = meant.meant_field(field, schema, whole.suggestions, whole.jsonata)
+                hint = suggestions.field_hint(field, schema, whole.suggestions, whole.jsonata)
         yield Finding(code, message, place, hint, at_key=True, aws=wording)
 
 

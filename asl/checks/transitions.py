@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from asl.checks.workflow import Scope, Workflow, entries, handlers, objects, text
+from asl.checks.workflow import CheckedWorkflow, MachineScope, entries, handlers, objects, text
 from asl.compose import modules
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
@@ -19,7 +19,7 @@ from asl.states.base import Node, has_output_label, has_parameter
 __all__ = ["check", "following", "targets"]
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with starts, targets and ends, machine by machine."""
     for scope in workflow.scopes:
         checker = _Machine(workflow, scope, {node.name: following(node) for node in scope.nodes})
@@ -30,8 +30,8 @@ def check(workflow: Workflow) -> Iterator[Finding]:
 
 
 class _Machine(NamedTuple):
-    workflow: Workflow
-    scope: Scope
+    workflow: CheckedWorkflow
+    scope: MachineScope
     after: Mapping[str, list[str]]
     """The names of the states that each state may go on to."""
 

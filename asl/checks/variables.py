@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from asl.checks import expressions
-from asl.checks.flow import Flow, assignments, followed
-from asl.checks.workflow import Scope, Workflow
-from asl.checks.written import queries_of, read
+from asl.checks import path_expressions
+from asl.checks.flow import Flow, assignments, trace_assignments
+from asl.checks.jsonata_expressions import parse_query, state_strings
+from asl.checks.workflow import CheckedWorkflow, MachineScope
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.lazy import lazy_pattern
@@ -22,10 +22,10 @@ Assigned = Mapping[str, list[str]]
 """Variable name -> pointers of the places that assign it."""
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with the variables of every machine."""
     assigned: dict[str, Assigned] = {}
-    aws = followed(workflow) if workflow.profile.aws else None
+    aws = trace_assignments(workflow) if workflow.profile.aws else None
     for scope in workflow.scopes:  # outer machines come first
         own: dict[str, list[str]] = {}
         above = _above(scope, assigned) if aws is None else _before(scope, assigned, aws)
@@ -34,32 +34,32 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             yield from _name(name, pointer)
             yield from _hiding(name, pointer, above.get(name, []))
         assigned[scope.pointer] = own
-    read = [
+    parse_query = [
         (scope, node, found)
         for scope in workflow.scopes
         for node in scope.nodes
         for found in _read(workflow, node)
     ]
-    flow = aws or (followed(workflow) if read else None)
-    for scope, node, (name, pointer, offset) in read:
+    flow = aws or (trace_assignments(workflow) if parse_query else None)
+    for scope, node, (name, pointer, offset) in parse_query:
         if flow is not None and not _known(scope, node, name, flow, assigned):
             yield _unassigned(workflow, scope, node, name, pointer, offset, assigned)
 
 
-def references(workflow: Workflow) -> dict[str, list[str]]:
+def references(workflow: CheckedWorkflow) -> dict[str, list[str]]:
     """Return the names of the variables that each state reads, by its name, in order of names."""
-    read = {
+    parse_query = {
         node.name: sorted({name for name, _, _ in _read(workflow, node)})
         for node in workflow.nodes()
     }
-    return {state: names for state, names in read.items() if names}
+    return {state: names for state, names in parse_query.items() if names}
 
 
 # --------------------------------------------------------------------------------------------
 # Assigning
 
 
-def _above(scope: Scope, assigned: Mapping[str, Assigned]) -> Assigned:
+def _above(scope: MachineScope, assigned: Mapping[str, Assigned]) -> Assigned:
     """Return what the machines around this one assign and this one can see."""
     above: dict[str, list[str]] = {}
     inner = scope
@@ -70,7 +70,7 @@ def _above(scope: Scope, assigned: Mapping[str, Assigned]) -> Assigned:
     return above
 
 
-def _before(scope: Scope, assigned: Mapping[str, Assigned], flow: Flow) -> Assigned:
+def _before(scope: MachineScope, assigned: Mapping[str, Assigned], flow: Flow) -> Assigned:
     """Return what the machines around this one assign on some way to it, as AWS sees it.
 
     It looks into a distributed Map, too.
@@ -121,7 +121,7 @@ def _name(name: str, pointer: str) -> Iterator[Finding]:
 # Reading
 
 
-def _read(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
+def _read(workflow: CheckedWorkflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
     """Yield `(name, pointer, offset)` of every variable that a state reads."""
     if node.query_language == "JSONata":
         yield from _in_queries(workflow, node)
@@ -129,13 +129,13 @@ def _read(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None
         yield from _in_paths(workflow, node)
 
 
-def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
-    for each in expressions.expressions_of(node):
+def _in_paths(workflow: CheckedWorkflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
+    for each in path_expressions.expressions_of(node):
         if node.open(each.text):
             continue
         try:
             aws = node.profile.aws
-            paths = list(paths_in(expressions.read(each, aws=aws), aws))
+            paths = list(paths_in(path_expressions.read(each, aws=aws), aws))
         except ExpressionFault:
             continue  # reported with the expressions
         for name in dict.fromkeys(path.variable for path in paths):
@@ -143,10 +143,10 @@ def _in_paths(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | 
                 yield name, each.pointer, None
 
 
-def _in_queries(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
-    for each in queries_of(workflow, node):
+def _in_queries(workflow: CheckedWorkflow, node: Node) -> Iterator[tuple[str, str, int | None]]:
+    for each in state_strings(workflow, node):
         source = each.source
-        query = None if source is None or node.open(source) else read(workflow, source)
+        query = None if source is None or node.open(source) else parse_query(workflow, source)
         if query is None or isinstance(query, ExpressionFault) or not query.variables:
             continue
         first = {reference.name: reference.offset for reference in reversed(query.references)}
@@ -155,7 +155,7 @@ def _in_queries(workflow: Workflow, node: Node) -> Iterator[tuple[str, str, int 
 
 
 def _known(
-    scope: Scope, node: Node, name: str, flow: Flow, assigned: Mapping[str, Assigned]
+    scope: MachineScope, node: Node, name: str, flow: Flow, assigned: Mapping[str, Assigned]
 ) -> bool:
     """Whether a variable may have a value where it is read."""
     if flow.reached(scope, node):
@@ -165,8 +165,8 @@ def _known(
 
 
 def _unassigned(
-    workflow: Workflow,
-    scope: Scope,
+    workflow: CheckedWorkflow,
+    scope: MachineScope,
     node: Node,
     name: str,
     pointer: str,
@@ -199,7 +199,7 @@ def _unassigned(
     )
 
 
-def _hint(workflow: Workflow, node: Node, name: str, known: list[str]) -> str | None:
+def _hint(workflow: CheckedWorkflow, node: Node, name: str, known: list[str]) -> str | None:
     jsonata = node.query_language == "JSONata"
     names = [RESERVED, *known] if jsonata else known
     near = workflow.suggestions.near(f"${name}", [f"${each}" for each in names])

@@ -21,21 +21,21 @@ from asl.states.iteration import DISTRIBUTING
 from asl.states.machines import nested_machines
 
 __all__ = [
-    "Scope",
-    "Workflow",
-    "Written",
+    "CheckedWorkflow",
+    "JsonataString",
+    "MachineScope",
     "below",
     "entries",
     "handlers",
     "objects",
-    "taken_apart",
+    "split_machines",
     "text",
 ]
 
 LANGUAGES = ("JSONPath", "JSONata")
 
 
-class Scope(NamedTuple):
+class MachineScope(NamedTuple):
     """One machine of a document: the workflow itself, a branch or a Map processor."""
 
     value: Mapping[str, Json]
@@ -44,7 +44,7 @@ class Scope(NamedTuple):
     """The states that are objects, in document order."""
     names: frozenset[str]
     """The names of all states, also of those that are no objects."""
-    outer: "Scope | None" = None
+    outer: "MachineScope | None" = None
     holder: Node | None = None
     """The state of the outer machine that this one is part of."""
     isolated: bool = False
@@ -62,7 +62,7 @@ class Scope(NamedTuple):
         return self.pointer == self.home != ""
 
 
-class Written(NamedTuple):
+class JsonataString(NamedTuple):
     """A string that is evaluated when it stands between the delimiters.
 
     `source` is what stands between the delimiters, None for a string that is no expression.
@@ -81,12 +81,12 @@ class Written(NamedTuple):
         return self.text.index(self.source or "", len(DELIMITERS[0]))
 
 
-class Workflow(NamedTuple):
+class CheckedWorkflow(NamedTuple):
     """A whole document and what the caller of a check knows about its surroundings."""
 
     value: Mapping[str, Json]
     profile: Profile
-    scopes: tuple[Scope, ...]
+    scopes: tuple[MachineScope, ...]
     """All machines, outer ones before inner ones."""
     names: frozenset[str]
     """The names of the states of all machines."""
@@ -103,7 +103,7 @@ class Workflow(NamedTuple):
     """What included documents say beside their machines, by the pointers of these."""
     queries: dict[str, ParsedQuery | ExpressionFault]
     """The JSONata expressions read so far, by their text."""
-    written: dict[str, Sequence[Written]]
+    written: dict[str, Sequence[JsonataString]]
     """What may be one in the states looked at so far, by their pointers."""
 
     @property
@@ -122,7 +122,7 @@ class Workflow(NamedTuple):
             yield from scope.nodes
 
 
-def taken_apart(
+def split_machines(
     value: Json,
     profile: Profile,
     agents: Collection[str] | None = None,
@@ -131,13 +131,13 @@ def taken_apart(
     workflows: Collection[str] | None = None,
     name: str = "",
     heads: Mapping[str, Mapping[str, Json]] = MappingProxyType({}),
-) -> Workflow:
+) -> CheckedWorkflow:
     """Return a document as its machines and states."""
-    machines: tuple[Scope, ...] = ()
+    machines: tuple[MachineScope, ...] = ()
     if type(value) is dict:
         machines = tuple(_scopes(value, "", profile, _language(value, "JSONPath", profile)))
     names = frozenset[str]().union(*(scope.names for scope in machines))
-    return Workflow(
+    return CheckedWorkflow(
         value,
         profile,
         machines,
@@ -155,7 +155,7 @@ def taken_apart(
     )
 
 
-def _words(machines: tuple[Scope, ...]) -> Iterator[str]:
+def _words(machines: tuple[MachineScope, ...]) -> Iterator[str]:
     for machine in machines:
         yield from (field.removesuffix(SUFFIX) for field in machine.value)
         for node in machine.nodes:
@@ -171,11 +171,11 @@ def _scopes(
     pointer: str,
     profile: Profile,
     language: str,
-    outer: Scope | None = None,
+    outer: MachineScope | None = None,
     holder: Node | None = None,
     isolated: bool = False,
-    beside: Scope | None = None,
-) -> Iterator[Scope]:
+    beside: MachineScope | None = None,
+) -> Iterator[MachineScope]:
     """Yield a machine and those within; *beside* is one that is written in the same document."""
     states = value.get("States")
     template = "Parameters" in value if beside is None else beside.template
@@ -196,7 +196,9 @@ def _scopes(
         if type(state) is dict
     )
     home = pointer if beside is None else beside.home
-    scope = Scope(value, pointer, nodes, names, outer, holder, isolated, home, template, unfilled)
+    scope = MachineScope(
+        value, pointer, nodes, names, outer, holder, isolated, home, template, unfilled
+    )
     yield scope
     for node in nodes:
         for steps, machine in nested_machines(node.value):

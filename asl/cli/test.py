@@ -7,7 +7,7 @@ import click
 
 from asl.cli import console
 from asl.cli.console import Exit
-from asl.conformance import Case, Covered, SuiteReport, Verdict, load_suite, run_suite
+from asl.conformance import Case, CaseResult, DocumentCoverage, SuiteReport, load_suite, run_suite
 from asl.core.diagnostics import InvalidDocument
 from asl.core.errors import AslError
 
@@ -59,9 +59,9 @@ def test_command(
         raise click.UsageError("--coverage is told as text or as JSON: JUnit has no place for it")
     cases = _selected(_load(paths), substring, tags)
     if covers:
-        from asl.conformance.coverage import watched
+        from asl.conformance.coverage import with_events
 
-        cases = [watched(case) for case in cases]
+        cases = [with_events(case) for case in cases]
     counter = _Counter(len(cases))
     try:
         report = run_suite(cases, _words(implementation), jobs=jobs, on_verdict=counter.count)
@@ -125,7 +125,7 @@ class _Counter:
         self.done = 0
         self.shown = console.on_terminal(sys.stderr)
 
-    def count(self, verdict: "Verdict") -> None:
+    def count(self, verdict: "CaseResult") -> None:
         self.done += 1
         if self.shown:
             sys.stderr.write(f"\r{self.done}/{self.total}")
@@ -135,7 +135,7 @@ class _Counter:
             sys.stderr.write("\r\x1b[K")
 
 
-def _covered(report: "SuiteReport") -> "list[Covered]":
+def _covered(report: "SuiteReport") -> "list[DocumentCoverage]":
     from asl.conformance.coverage import coverage_of
 
     return coverage_of(report.verdicts)
@@ -143,7 +143,7 @@ def _covered(report: "SuiteReport") -> "list[Covered]":
 
 def _rendered(
     report: "SuiteReport",
-    covered: "list[Covered] | None",
+    covered: "list[DocumentCoverage] | None",
     format_: str,
     verbose: bool,
     *,

@@ -8,7 +8,7 @@ import click
 from asl.cli import console
 from asl.cli.arguments import Origin, origin_options, read_document, read_input
 from asl.cli.console import Exit
-from asl.conformance.drafts import cases_of
+from asl.conformance.drafts import draft_cases
 from asl.core.errors import AslError
 from asl.core.profile import PROFILES
 from asl.core.values import Json
@@ -63,7 +63,7 @@ def test_init_command(
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
     read = read_document(document, origin)
     data = None if given is None else _input(given)
-    cases, missed, complete = cases_of(read, limit, profile, data)
+    cases, missed, complete = draft_cases(read, limit, profile, data)
     for names, why in dict.fromkeys(missed):  # several transitions may lead to one state
         way = " > ".join(names)
         console.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asl.conformance.case import Case, InvalidSuite, load_suite
-    from asl.conformance.coverage import Covered, coverage_of, watched
+    from asl.conformance.coverage import DocumentCoverage, coverage_of, with_events
     from asl.conformance.recorder import Recording
     from asl.conformance.runner import (
+        CaseResult,
         Implementation,
         SuiteReport,
-        Verdict,
         judge,
         run_case,
         run_suite,
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Case",
-    "Covered",
+    "CaseResult",
+    "DocumentCoverage",
     "Implementation",
     "InvalidSuite",
     "Recording",
     "SuiteReport",
-    "Verdict",
     "coverage_of",
     "judge",
     "load_suite",
     "run_case",
     "run_suite",
-    "watched",
+    "with_events",
 ]
 
 _MODULES = {
     "Case": "case",
-    "Covered": "coverage",
+    "DocumentCoverage": "coverage",
     "InvalidSuite": "case",
     "Recording": "recorder",
     "coverage_of": "coverage",
     "load_suite": "case",
-    "watched": "coverage",
+    "with_events": "coverage",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from asl.conformance.case import Case
 from asl.conformance.local import children_listener
-from asl.conformance.runner import Verdict
+from asl.conformance.runner import CaseResult
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, read
 from asl.core.values import Json, compact
@@ -22,12 +22,19 @@ from asl.engine.result import Result
 from asl.graphs.model import MISSING, GraphState, MachineGraph, Transition, graph_of
 from asl.program import Program
 
-__all__ = ["Covered", "Missed", "Run", "coverage_of", "recorded", "watched"]
+__all__ = [
+    "CoverageGap",
+    "CoverageRun",
+    "DocumentCoverage",
+    "coverage_of",
+    "record_runs",
+    "with_events",
+]
 
 EVENTS, CHILDREN = "events", "children"
 
 
-class Missed(NamedTuple):
+class CoverageGap(NamedTuple):
     """What no case has taken: where it is written, and in words what it is."""
 
     place: str
@@ -35,13 +42,13 @@ class Missed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class DocumentCoverage:
     """How much of one document was taken; states and transitions are taken and all of them."""
 
     name: str
     states: tuple[int, int]
     transitions: tuple[int, int]
-    missed: tuple[Missed, ...]
+    missed: tuple[CoverageGap, ...]
 
     def to_json(self) -> dict[str, Json]:
         """Return it as a JSON object."""
@@ -65,7 +72,7 @@ class _Taken:
     """Pointer of a machine, source, target, and whether an error was caught, if that was told."""
 
 
-class Run(NamedTuple):
+class CoverageRun(NamedTuple):
     """The events of one execution, and the document that it ran."""
 
     document: Document
@@ -74,7 +81,7 @@ class Run(NamedTuple):
     """Whether a catch is an event: with AWS it is none."""
 
 
-def recorded(run: Callable[..., Result], runs: list[Run]) -> Callable[..., Result]:
+def record_runs(run: Callable[..., Result], runs: list[CoverageRun]) -> Callable[..., Result]:
     """Return `asl.run` or its like, which adds every execution to *runs*."""
 
     def recorded_run(workflow: Any, *arguments: Any, **options: Any) -> Result:
@@ -88,18 +95,22 @@ def recorded(run: Callable[..., Result], runs: list[Run]) -> Callable[..., Resul
         result = run(workflow, *arguments, **options)
         profile = options.get("profile")
         told = getattr(profile, "name", profile) != "aws"
-        runs.append(Run(document, [*(each.to_json() for each in result.events), *children], told))
+        runs.append(
+            CoverageRun(document, [*(each.to_json() for each in result.events), *children], told)
+        )
         return result
 
     return recorded_run
 
 
-def watched(case: Case) -> Case:
+def with_events(case: Case) -> Case:
     """Return a case whose events are asked for, and those of items, whatever it expects."""
     return replace(case, also=(EVENTS, CHILDREN))
 
 
-def coverage_of(verdicts: Iterable[Verdict], runs: Iterable[Run] = ()) -> list[Covered]:
+def coverage_of(
+    verdicts: Iterable[CaseResult], runs: Iterable[CoverageRun] = ()
+) -> list[DocumentCoverage]:
     """Return what cases and other runs have taken of each document, in the order of the first ones.
 
     Those of the same document count together, whether they passed or not. A document that is
@@ -193,7 +204,7 @@ def _machine(machine: MachineGraph, within: Sequence[str | int]) -> MachineGraph
     return machine
 
 
-def _covered(taken: _Taken) -> Covered:
+def _covered(taken: _Taken) -> DocumentCoverage:
     """Judge a document state by state; the ways out of one that was never entered go without."""
     states, ways, missed = [0, 0], [0, 0], []
     for machine in _machines(taken.machine):
@@ -209,8 +220,8 @@ def _covered(taken: _Taken) -> Covered:
                 missed.append((state, f"{state.name!r} is never entered"))
             else:
                 missed += [(state, _words(way)) for way in out if way not in walked]
-    told = tuple(Missed(_place(taken, state), what) for state, what in missed)
-    return Covered(taken.name, (states[0], states[1]), (ways[0], ways[1]), told)
+    told = tuple(CoverageGap(_place(taken, state), what) for state, what in missed)
+    return DocumentCoverage(taken.name, (states[0], states[1]), (ways[0], ways[1]), told)
 
 
 def _machines(machine: MachineGraph) -> Iterator[MachineGraph]:

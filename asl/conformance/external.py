@@ -15,14 +15,14 @@ from asl.conformance.case import Case
 from asl.core.errors import AslError
 from asl.core.values import Json, compact
 
-__all__ = ["External"]
+__all__ = ["ExternalImplementation"]
 
 STDERR_SHOWN = 2000
 GRACE = 1.0
 """Real seconds in which a process may end by itself when its input has ended."""
 
 
-class External:
+class ExternalImplementation:
     """Runs cases through a command, one at a time; starts it anew when it has crashed.
 
     `time_limit` is in real seconds for one case. Raises AslError if the command cannot be started.

@@ -1,14 +1,16 @@
 """This project's own interpreter as an implementation under test."""
 
+import json
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import asl
 from asl.conformance.case import CHECK_FACTS, NAME, Case
-from asl.conformance.outside import Outside
+from asl.conformance.scripted_tokens import ScriptedTaskTokens
 from asl.core.diagnostics import Diagnostic, InvalidDocument, Report
-from asl.core.values import Json
+from asl.core.values import Json, compact
 from asl.engine.events import Event
 from asl.engine.execution import Execution
 from asl.engine.map_run import ChildExecution
@@ -17,14 +19,14 @@ from asl.engine.result import Result
 from asl.expr.times import epoch, parse_duration
 from asl.program import Program
 
-__all__ = ["Local", "children_listener", "observe"]
+__all__ = ["LocalImplementation", "children_listener", "observe", "serve"]
 
 NOT_EXECUTED = "EXEC-"
 Buckets: TypeAlias = Mapping[str, Mapping[str, str]]
 """Texts by bucket and key."""
 
 
-class Local:
+class LocalImplementation:
     """Runs cases in this process, on the virtual clock."""
 
     def observe(self, case: Case) -> Mapping[str, Json]:
@@ -137,7 +139,7 @@ def _run(
 
 def _bindings(request: Mapping[str, Json], buckets: Buckets) -> dict[str, Any]:
     answers = request.get("answers")
-    outside = None if answers is None else Outside(answers)
+    outside = None if answers is None else ScriptedTaskTokens(answers)
     return {
         "agents": request.get("agents"),
         "resources": request.get("resources"),
@@ -260,3 +262,21 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Json]:
         "aws": diagnostic.aws and diagnostic.aws.to_json(),
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def serve(
+    requests: TextIO,
+    answers: TextIO,
+    answer: Callable[[Mapping[str, Json]], dict[str, Json]] = observe,
+) -> None:
+    """Answer every line of *requests* with one line, until there is none."""
+    for line in requests:
+        request = json.loads(line)
+        answers.write(compact({"id": request["id"], **answer(request)}) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    sys.stdin.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # a TextIOWrapper here
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # a TextIOWrapper here
+    serve(sys.stdin, sys.stdout)

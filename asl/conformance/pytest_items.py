@@ -9,24 +9,24 @@ from typing import Any, Final
 import pytest
 
 from asl.conformance.case import Case, load_suite
-from asl.conformance.coverage import Run, coverage_of, recorded, watched
-from asl.conformance.local import Local
+from asl.conformance.coverage import CoverageRun, coverage_of, record_runs, with_events
+from asl.conformance.local import LocalImplementation
 from asl.conformance.plugin import COVERAGE
 from asl.conformance.report import coverage_text, verdict_text
-from asl.conformance.runner import Verdict, run_case
+from asl.conformance.runner import CaseResult, run_case
 from asl.core.errors import AslError
 from asl.engine.result import Result
 
 __all__ = ["CaseItem", "SuiteFile", "coverage_lines", "recorded_run"]
 
-VERDICTS: Final[pytest.StashKey[list[Verdict]]] = pytest.StashKey()
-RUNS: Final[pytest.StashKey[list[Run]]] = pytest.StashKey()
+VERDICTS: Final[pytest.StashKey[list[CaseResult]]] = pytest.StashKey()
+RUNS: Final[pytest.StashKey[list[CoverageRun]]] = pytest.StashKey()
 """What tests in Python have run with the fixture `asl_run`."""
 
 
 def recorded_run(run: Callable[..., Result], config: pytest.Config) -> Callable[..., Result]:
     """Return `asl.run` or its like, whose executions count as covered."""
-    return recorded(run, config.stash.setdefault(RUNS, []))
+    return record_runs(run, config.stash.setdefault(RUNS, []))
 
 
 def coverage_lines(config: pytest.Config) -> Iterator[str]:
@@ -63,8 +63,8 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         case, covers = self.case, self.config.getoption(COVERAGE)
         if covers:
-            case = watched(case)
-        verdict = run_case(case, Local())
+            case = with_events(case)
+        verdict = run_case(case, LocalImplementation())
         if covers:
             self.config.stash.setdefault(VERDICTS, []).append(verdict)
         if verdict.outcome == "skipped":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from asl.conformance.coverage import Covered
-from asl.conformance.runner import SuiteReport, Verdict
+from asl.conformance.coverage import DocumentCoverage
+from asl.conformance.runner import CaseResult, SuiteReport
 from asl.core.printable import printable
 from asl.core.values import Json
 
@@ -16,7 +16,7 @@ _COLOURS = {"passed": "32", "failed": "31", "skipped": "33"}
 
 def as_text(
     report: SuiteReport,
-    covered: Sequence[Covered] | None = None,
+    covered: Sequence[DocumentCoverage] | None = None,
     *,
     colour: bool = False,
     verbose: bool = False,
@@ -31,7 +31,7 @@ def as_text(
     return "\n".join([*lines, summary(report, colour=colour)])
 
 
-def coverage_text(covered: Covered) -> str:
+def coverage_text(covered: DocumentCoverage) -> str:
     """Return what was taken of one document, and a line for each part that was not."""
     states, ways = (f"{taken} of {every}" for taken, every in (covered.states, covered.transitions))
     lines = [f"{covered.name}: {states} states and {ways} transitions are taken"]
@@ -39,7 +39,7 @@ def coverage_text(covered: Covered) -> str:
     return "\n".join(map(printable, lines))
 
 
-def verdict_text(verdict: Verdict, *, colour: bool = False) -> str:
+def verdict_text(verdict: CaseResult, *, colour: bool = False) -> str:
     """Return a verdict as lines: outcome, id, title, and where it stands and why it failed."""
     case = verdict.case
     head = f"{_painted(verdict.outcome, verdict.outcome, colour)} {printable(case.id)}"
@@ -65,7 +65,9 @@ def _painted(text: str, outcome: str, colour: bool) -> str:
     return f"\x1b[{_COLOURS[outcome]}m{text}\x1b[0m" if colour else text
 
 
-def as_json(report: SuiteReport, covered: Sequence[Covered] | None = None) -> dict[str, Json]:
+def as_json(
+    report: SuiteReport, covered: Sequence[DocumentCoverage] | None = None
+) -> dict[str, Json]:
     """Return the report as a JSON object; seconds are real ones."""
     written: dict[str, Json] = {
         **{outcome: len(report.of(outcome)) for outcome in _COLOURS},
@@ -77,7 +79,7 @@ def as_json(report: SuiteReport, covered: Sequence[Covered] | None = None) -> di
     return written
 
 
-def _case(verdict: Verdict) -> dict[str, Json]:
+def _case(verdict: CaseResult) -> dict[str, Json]:
     case = verdict.case
     return {
         "id": case.id,
@@ -129,8 +131,8 @@ def as_junit(report: SuiteReport) -> str:
     return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _by_suite(report: SuiteReport) -> Iterator[tuple[str, list[Verdict]]]:
-    suites: dict[str, list[Verdict]] = {}
+def _by_suite(report: SuiteReport) -> Iterator[tuple[str, list[CaseResult]]]:
+    suites: dict[str, list[CaseResult]] = {}
     for verdict in report.verdicts:
         suites.setdefault(verdict.case.suite or verdict.case.file, []).append(verdict)
     yield from suites.items()

@@ -10,16 +10,16 @@ from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from asl.conformance.case import CHECK_FACTS, Case
-from asl.conformance.external import External
-from asl.conformance.local import Local
+from asl.conformance.external import ExternalImplementation
+from asl.conformance.local import LocalImplementation
 from asl.core.json_patterns import matches, mismatches
 from asl.core.values import Json, compact, is_number
 
 __all__ = [
+    "CaseResult",
     "Implementation",
     "Observation",
     "SuiteReport",
-    "Verdict",
     "judge",
     "run_case",
     "run_suite",
@@ -50,7 +50,7 @@ class Implementation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CaseResult:
     """What became of one case: `passed`, `failed` or `skipped`.
 
     `reasons` are the differences of a failed case or why it was skipped; `seconds` are real ones.
@@ -67,7 +67,7 @@ class Verdict:
 class SuiteReport:
     """The verdicts in the order of the cases, and the real seconds that all took."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CaseResult, ...]
     seconds: float
 
     @property
@@ -76,18 +76,18 @@ class SuiteReport:
         return not self.failed
 
     @property
-    def passed(self) -> tuple[Verdict, ...]:
+    def passed(self) -> tuple[CaseResult, ...]:
         return self.of("passed")
 
     @property
-    def failed(self) -> tuple[Verdict, ...]:
+    def failed(self) -> tuple[CaseResult, ...]:
         return self.of("failed")
 
     @property
-    def skipped(self) -> tuple[Verdict, ...]:
+    def skipped(self) -> tuple[CaseResult, ...]:
         return self.of("skipped")
 
-    def of(self, outcome: str) -> tuple[Verdict, ...]:
+    def of(self, outcome: str) -> tuple[CaseResult, ...]:
         """Return the verdicts with one outcome."""
         return tuple(each for each in self.verdicts if each.outcome == outcome)
 
@@ -98,7 +98,7 @@ def run_suite(
     *,
     jobs: int = 1,
     time_limit: float = TIME_LIMIT,
-    on_verdict: Callable[[Verdict], None] | None = None,
+    on_verdict: Callable[[CaseResult], None] | None = None,
 ) -> SuiteReport:
     """Run cases on this interpreter, or on the one that a command (a list of words) starts.
 
@@ -108,7 +108,7 @@ def run_suite(
     began = perf_counter()
     workers = _workers(implementation, min(jobs, len(cases)), time_limit)
     try:
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, CaseResult] = {}
         for verdict in _verdicts(cases, workers):
             verdicts[verdict.case.id] = verdict
             if on_verdict is not None:
@@ -123,16 +123,16 @@ def _workers(
     implementation: Implementation | Sequence[str] | None, jobs: int, time_limit: float
 ) -> list[Implementation]:
     if implementation is None and jobs <= 1:
-        return [Local()]
+        return [LocalImplementation()]
     if implementation is None:
-        implementation = (sys.executable, "-P", "-m", "asl.conformance.serve")
+        implementation = (sys.executable, "-P", "-m", "asl.conformance.local")
     if isinstance(implementation, Sequence):
         command = implementation
-        return [External(command, time_limit) for _ in range(max(jobs, 1))]
+        return [ExternalImplementation(command, time_limit) for _ in range(max(jobs, 1))]
     return [implementation]
 
 
-def _verdicts(cases: Sequence[Case], workers: list[Implementation]) -> Iterator[Verdict]:
+def _verdicts(cases: Sequence[Case], workers: list[Implementation]) -> Iterator[CaseResult]:
     """Yield verdicts as they come."""
     if len(workers) == 1:
         for case in cases:
@@ -145,7 +145,7 @@ def _verdicts(cases: Sequence[Case], workers: list[Implementation]) -> Iterator[
     for worker in workers:
         idle.put(worker)
 
-    def run(case: Case) -> Verdict:
+    def run(case: Case) -> CaseResult:
         worker = idle.get()
         try:
             return run_case(case, worker)
@@ -161,17 +161,17 @@ def _verdicts(cases: Sequence[Case], workers: list[Implementation]) -> Iterator[
             pool.shutdown(cancel_futures=True)
 
 
-def run_case(case: Case, implementation: Implementation) -> Verdict:
+def run_case(case: Case, implementation: Implementation) -> CaseResult:
     """Run one case and judge it."""
     began = perf_counter()
     observation = implementation.observe(case)
     return judge(case, observation, perf_counter() - began)
 
 
-def judge(case: Case, observation: Observation, seconds: float = 0.0) -> Verdict:
+def judge(case: Case, observation: Observation, seconds: float = 0.0) -> CaseResult:
     """Compare what was observed with what the case expects."""
     if "skip" in observation:
-        return Verdict(case, "skipped", (str(observation["skip"]),), observation, seconds)
+        return CaseResult(case, "skipped", (str(observation["skip"]),), observation, seconds)
     if "crash" in observation:
         reasons = [f"the interpreter failed: {observation['crash']}"]
     else:
@@ -179,7 +179,7 @@ def judge(case: Case, observation: Observation, seconds: float = 0.0) -> Verdict
         if len(reasons) > MAX_REASONS:
             reasons[MAX_REASONS] = "there are more differences"
     outcome = "failed" if reasons else "passed"
-    return Verdict(case, outcome, tuple(reasons), observation, seconds)
+    return CaseResult(case, outcome, tuple(reasons), observation, seconds)
 
 
 def _differences(expect: Mapping[str, Json], seen: Observation) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, overload
 from asl.core import regex_syntax as syntax
 from asl.core.work import Spend, WorkExceeded
 
-__all__ = ["Match", "Pattern"]
+__all__ = ["RegexAutomaton", "RegexMatch"]
 
 MAX_INSTRUCTIONS: Final = 5_000
 """Instructions of a program."""
@@ -155,7 +155,7 @@ class _Program:
             case syntax.Group(index, item):
                 end = self._add(_Instruction("save", following, 2 * index + 1))
                 return self._add(_Instruction("save", self._emit(item, end), 2 * index))
-            case syntax.Sequence(items):
+            case syntax.Concatenation(items):
                 for each in reversed(items):
                     following = self._emit(each, following)
                 return following
@@ -165,7 +165,7 @@ class _Program:
                 while starts:
                     start = self._add(_Instruction("split", starts.pop(), start))
                 return start
-            case syntax.Repeat(item, least, most, greedy):
+            case syntax.Repetition(item, least, most, greedy):
                 return self._repeat(item, least, most, greedy, following)
 
     def _repeat(
@@ -376,10 +376,10 @@ def _holds(place: syntax.Place, before: int, after: int) -> bool:
     return ((before == WORD) != (after == WORD)) == (place == "boundary")
 
 
-class Match:
+class RegexMatch:
     """A match with the part of `re.Match`'s interface that is used here."""
 
-    def __init__(self, pattern: "Pattern", text: str, spans: _Spans) -> None:
+    def __init__(self, pattern: "RegexAutomaton", text: str, spans: _Spans) -> None:
         self._names = pattern.groupindex
         self._text = text
         self._spans = spans
@@ -418,7 +418,7 @@ class Match:
         return {name: self.group(index) for name, index in self._names.items()}
 
 
-class Pattern:
+class RegexAutomaton:
     """A regular expression with the part of `re.Pattern`'s interface that is used here."""
 
     counts_work: Final = True
@@ -446,19 +446,19 @@ class Pattern:
     def _filling(self) -> _Program:
         return _Program(self._node, self.groups, "full")
 
-    def search(self, text: str | bytes) -> Match | None:
+    def search(self, text: str | bytes) -> RegexMatch | None:
         """Return the first match."""
         return next(self.finditer(text), None)
 
-    def match(self, text: str | bytes) -> Match | None:
+    def match(self, text: str | bytes) -> RegexMatch | None:
         """Return the match at the beginning."""
         return self._find(self._matching, _decoded(text), 0, _Work(None))
 
-    def fullmatch(self, text: str | bytes, spend: Spend | None = None) -> Match | None:
+    def fullmatch(self, text: str | bytes, spend: Spend | None = None) -> RegexMatch | None:
         """Return the match of the whole text."""
         return self._find(self._filling, _decoded(text), 0, _Work(spend))
 
-    def finditer(self, text: str | bytes, spend: Spend | None = None) -> Iterator[Match]:
+    def finditer(self, text: str | bytes, spend: Spend | None = None) -> Iterator[RegexMatch]:
         """Yield the matches that do not overlap."""
         searched, work = _decoded(text), _Work(spend)
         at = 0
@@ -470,11 +470,11 @@ class Pattern:
             start, end = match.span()
             at = end + 1 if start == end else end
 
-    def _find(self, program: _Program, text: str, begin: int, work: _Work) -> Match | None:
+    def _find(self, program: _Program, text: str, begin: int, work: _Work) -> RegexMatch | None:
         found = program.find(text, begin, work)
         if found is None:
             return None
-        return Match(self, text, program.spans(text, *found, work))
+        return RegexMatch(self, text, program.spans(text, *found, work))
 
 
 def _decoded(text: str | bytes) -> str:

@@ -1,11 +1,27 @@
-"""Objects that are imported, and patterns that are compiled, when they are first used."""
+"""Late loading: tables of objects, compiled patterns, cached properties and entry points."""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-__all__ = ["LazyTable", "lazy_pattern", "load_object"]
+from asl.core.errors import AslError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = [
+    "LazyTable",
+    "lazy_pattern",
+    "load_object",
+    "load_plugin",
+    "plugin_error",
+    "shared_cached_property",
+    "wrap_errors",
+]
 
 T = TypeVar("T")
 
@@ -59,3 +75,57 @@ class _LazyPattern:
         compiled = re.compile(*self._arguments)
         found = self.__dict__[name] = getattr(compiled, name)  # the next look-up finds it here
         return found
+
+
+V = TypeVar("V")
+
+
+class shared_cached_property(Generic[V]):  # noqa: N801  # it decorates, as `cached_property` does
+    """A `cached_property` with one value for all threads.
+
+    Two threads may both compute a value (as with `functools.cached_property` since Python 3.12),
+    but all get the first one that is stored.
+    """
+
+    def __init__(self, make: Callable[[Any], V]) -> None:
+        self.make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> shared_cached_property[V]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> V: ...
+    def __get__(self, instance: object | None, owner: type) -> shared_cached_property[V] | V:
+        if instance is None:
+            return self
+        value: V = vars(instance).setdefault(self.name, self.make(instance))
+        return value
+
+
+def load_plugin(entry: EntryPoint) -> object:
+    """Load the object of an entry point."""
+    try:
+        return entry.load()
+    except (Exception, SystemExit) as fault:  # foreign code, which is run by its import
+        reason = f"{type(fault).__name__}: {fault}"
+        raise plugin_error(entry, f"cannot be loaded: {reason}") from fault
+
+
+def plugin_error(entry: EntryPoint, problem: str) -> AslError:
+    """Return the error of an entry point: `problem` is the rest of the sentence."""
+    package = "" if entry.dist is None else f" (package {entry.dist.name!r})"
+    return AslError(f"the entry point {entry.name!r} of {entry.group}{package} {problem}")
+
+
+@contextmanager
+def wrap_errors(what: str) -> Iterator[None]:
+    """Raise an AslError, which begins with *what*, for anything that code of a plug-in raises."""
+    try:
+        yield
+    except AslError:
+        raise
+    except Exception as fault:  # foreign code
+        raise AslError(f"{what}: {type(fault).__name__}: {fault}") from fault

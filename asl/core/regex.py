@@ -39,9 +39,9 @@ def linear(pattern: str, flags: str = "") -> Any:
     """
     re2 = _re2()
     if re2 is None or r"\B" in pattern:  # RE2 finds \B between the bytes of a character
-        from asl.core.automaton import Pattern  # costs milliseconds to load
+        from asl.core.automaton import RegexAutomaton  # costs milliseconds to load
 
-        return Pattern(pattern, flags)
+        return RegexAutomaton(pattern, flags)
     options = re2.Options()
     options.log_errors = False
     try:

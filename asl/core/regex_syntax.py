@@ -11,10 +11,10 @@ __all__ = [
     "Alternatives",
     "Assertion",
     "Characters",
+    "Concatenation",
     "Group",
     "Node",
-    "Repeat",
-    "Sequence",
+    "Repetition",
     "parse",
 ]
 
@@ -44,7 +44,7 @@ class Assertion:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Concatenation:
     """Nodes one after another."""
 
     items: tuple["Node", ...]
@@ -58,7 +58,7 @@ class Alternatives:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repetition:
     """A node *least* to *most* times; None for no upper bound."""
 
     item: "Node"
@@ -75,7 +75,7 @@ class Group:
     item: "Node"
 
 
-Node = Characters | Assertion | Sequence | Alternatives | Repeat | Group
+Node = Characters | Assertion | Concatenation | Alternatives | Repetition | Group
 
 _CLASSES: dict[str, Ranges] = {
     "d": [("0", "9")],
@@ -185,7 +185,7 @@ class _Parser:
                     items.append(self.repeated(self.characters([(quoted[-1], quoted[-1])])))
             elif (item := self.atom(depth)) is not None:
                 items.append(self.repeated(item))
-        return items[0] if len(items) == 1 else Sequence(tuple(items))
+        return items[0] if len(items) == 1 else Concatenation(tuple(items))
 
     def repeated(self, item: Node) -> Node:
         """Read the repetition behind a node."""
@@ -198,7 +198,7 @@ class _Parser:
         if self.counts() is not None:
             self.fail("bad repetition operator", self.text[start : self.at])
         self.at = stop
-        return Repeat(item, *counts, greedy)
+        return Repetition(item, *counts, greedy)
 
     def counts(self) -> tuple[int, int | None] | None:
         """Read an operator of repetition, if one stands here."""

@@ -17,12 +17,14 @@ from math import prod
 from types import ModuleType
 from typing import Any, Final
 
+from asl.core.diagnostics import Finding
 from asl.core.lazy import lazy_pattern
+from asl.core.pointers import escape
 from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact, measure
 from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
 
-__all__ = ["faults", "identity", "jsonschema", "judge", "malformed"]
+__all__ = ["faults", "identity", "jsonschema", "judge", "malformed", "schema_faults"]
 
 GRAMMARS: Final = "rfc3987_syntax"
 """Compiles 38 grammars when it is imported, which takes seconds of processor time."""
@@ -348,3 +350,15 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
         "unevaluatedProperties": unevaluated,
     }
     return {name: check for name, check in own.items() if name in theirs}
+
+
+def schema_faults(rule: str, schema: Json, pointer: str) -> Iterator[Finding]:
+    """Yield why a value at *pointer* is no JSON Schema (2020-12)."""
+    try:
+        errors = malformed(schema, "Draft202012Validator")
+    except WorkExceeded as excess:
+        yield Finding(rule, f"the schema is too large or too deep to check: {excess}", pointer)
+        return
+    for error in errors:
+        place = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
+        yield Finding(rule, f"no JSON Schema: {error.message[:200]}", pointer + place)

@@ -13,8 +13,7 @@ from asl.compose.files import Files
 from asl.core.diagnostics import InvalidDocument, bounded_suggestions, did_you_mean
 from asl.core.document import Document, parse_source
 from asl.core.errors import AslError
-from asl.core.lazy import LazyTable
-from asl.core.plugins import blaming, load_plugin, plugin_error
+from asl.core.lazy import LazyTable, load_plugin, plugin_error, wrap_errors
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects import is_native
 from asl.dialects.base import Dialect
@@ -87,7 +86,7 @@ def _guarded(found: Dialect) -> Callable[..., Document]:
 
     def read(*args: Any, **options: Any) -> Document:
         assert found.read is not None
-        with blaming(f"the dialect {found.name!r} cannot read the document"):
+        with wrap_errors(f"the dialect {found.name!r} cannot read the document"):
             document = found.read(*args, **options)
             if not isinstance(document, Document):
                 raise TypeError(f"{document!r:.100} is no Document")

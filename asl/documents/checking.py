@@ -7,7 +7,7 @@ from collections.abc import Collection
 from asl.checks import check as check_document
 from asl.checks.aws import unreadable
 from asl.checks.variables import references
-from asl.checks.workflow import taken_apart
+from asl.checks.workflow import split_machines
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document, Loadable
 from asl.core.profile import DEFAULT, Profile
@@ -83,4 +83,4 @@ def variable_references(document: Document | Loadable) -> dict[str, list[str]]:
     Raises:
         InvalidDocument: The document cannot be read.
     """
-    return references(taken_apart(resolve_document(document).value, DEFAULT))
+    return references(split_machines(resolve_document(document).value, DEFAULT))

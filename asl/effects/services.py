@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from asl.core.cached_property import shared_cached_property
 from asl.core.errors import StateError
+from asl.core.lazy import shared_cached_property
 from asl.core.values import Json
 from asl.effects.child_execution import ChildStore
 from asl.effects.delivery import Sinks

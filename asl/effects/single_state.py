@@ -12,7 +12,12 @@ from io import BytesIO
 from typing import Any, BinaryIO
 
 from asl.checks import check
-from asl.checks.trial import check_configuration, check_context, check_iterations, check_mock
+from asl.checks.state_test_request import (
+    check_configuration,
+    check_context,
+    check_iterations,
+    check_mock,
+)
 from asl.compiler import compile_workflow, open_state
 from asl.compiler.inspection import input_stages, map_items, result_stages, tolerates
 from asl.compiler.single_state import SingleState, isolate_state, states_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from asl.agents.mock_file import load_mocks as load
 from asl.bindings import NO_INPUT, bind, refuse_running_loop, resolve_clock
-from asl.checks.workflow import taken_apart
+from asl.checks.workflow import split_machines
 from asl.core.document import Document, Loadable
 from asl.core.profile import DEFAULT, Profile
 from asl.core.values import Json
@@ -121,6 +121,6 @@ def load_mocks(
         states, name = {step.name: step.type for step in steps}, document.name
     else:
         loaded = resolve_document(document)
-        nodes = taken_apart(loaded.value, DEFAULT).nodes()
+        nodes = split_machines(loaded.value, DEFAULT).nodes()
         states, name = {node.name: node.value.get("Type", "") for node in nodes}, loaded.name
     return dict(load(file, case, machine=machine, states=states, workflow=name))

@@ -8,8 +8,7 @@ from warnings import warn
 
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError
-from asl.core.lazy import LazyTable
-from asl.core.plugins import blaming, load_plugin, plugin_error
+from asl.core.lazy import LazyTable, load_plugin, plugin_error, wrap_errors
 from asl.core.values import Json
 from asl.program import Step
 from asl.states.base import Compiler, Node, StateType
@@ -169,14 +168,14 @@ def _guarded(added: StateType) -> StateType:
     """Return the descriptor of a type that is added, with errors that name it for its faults."""
 
     def check(node: Node) -> Iterator[Finding]:
-        with blaming(f"the check of the state type {added.name!r} failed for {node.name!r}"):
+        with wrap_errors(f"the check of the state type {added.name!r} failed for {node.name!r}"):
             for finding in added.check(node):
                 if not isinstance(finding, Finding):
                     raise TypeError(f"{finding!r:.100} is no Finding")
                 yield finding
 
     def compile(compiler: Compiler, step: Step) -> None:
-        with blaming(f"the state type {added.name!r} cannot compile {step.name!r}"):
+        with wrap_errors(f"the state type {added.name!r} cannot compile {step.name!r}"):
             added.compile(compiler, step)
             made = (step.transform, step.choose, step.work)
             if sum(map(callable, made)) != 1:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from asl.core.plugins import blaming, load_plugin, plugin_error
+from asl.core.lazy import load_plugin, plugin_error, wrap_errors
 from asl.stores.backend import StoreBackend
 from asl.stores.memory import MemoryBackend
 
@@ -61,7 +61,7 @@ def _made(entry: EntryPoint, make: object, place: str) -> StoreBackend:
     """
     if not callable(make):
         raise plugin_error(entry, f"is no function: {make!r:.100}")
-    with blaming(str(plugin_error(entry, "has made no backend"))):
+    with wrap_errors(str(plugin_error(entry, "has made no backend"))):
         backend = make(place)
     lacks = [each for each in REQUIRED if not hasattr(backend, each)]
     if lacks:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from asl.conformance.case import CHECK_FACTS, Case
-from asl.conformance.local import Local
+from asl.conformance.local import LocalImplementation
 from asl.conformance.runner import run_case
 from asl.states.blocks import BLOCKS
 from asl.states.schemas import foreign_fields
@@ -29,7 +29,7 @@ Field = tuple[str, str, str]
 block, and the way to a field within it: `Alerts/*/At`."""
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [case for case in bundled("blocks") if not case.expect.keys() <= CHECK_FACTS]
-HERE = Local()
+HERE = LocalImplementation()
 FREE = ("Parameters", "Arguments", "ResultSelector", "Result", "ItemSelector", "Output", "Assign")
 """What holds no states."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asl.checks import flow
-from asl.checks.workflow import Workflow, taken_apart
+from asl.checks.workflow import CheckedWorkflow, split_machines
 from asl.core.profile import DEFAULT
 
 pytestmark = pytest.mark.quick
@@ -78,7 +78,7 @@ def _reachable(ways: Ways, start: str) -> set[str]:
     return found
 
 
-def _followed(ways: Ways) -> tuple[Workflow, flow.Flow]:
+def _followed(ways: Ways) -> tuple[CheckedWorkflow, flow.Flow]:
     states: dict[str, Any] = {
         name: {
             "Type": "Choice",
@@ -89,5 +89,5 @@ def _followed(ways: Ways) -> tuple[Workflow, flow.Flow]:
         }
         for name, rules in ways.items()
     }
-    workflow = taken_apart({"StartAt": "S0", "States": states}, DEFAULT)
-    return workflow, flow.followed(workflow)
+    workflow = split_machines({"StartAt": "S0", "States": states}, DEFAULT)
+    return workflow, flow.trace_assignments(workflow)

@@ -105,7 +105,7 @@ def test_another_interpreter_runs_the_cases(
 ) -> None:
     """--implementation starts a command that speaks the protocol; --jobs starts several."""
     monkeypatch.setenv("PYTHONPATH", str(Path(front_door.__file__).parents[1]))
-    command = f"{sys.executable} -m asl.conformance.serve"
+    command = f"{sys.executable} -m asl.conformance.local"
     done = asl("test", suite.name, "--implementation", command, "--jobs", "2")
     assert "1 passed, 1 failed" in done.stdout
 

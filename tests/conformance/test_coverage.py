@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from asl.cli.main import cli
-from asl.conformance import Case, coverage_of, run_suite, watched
-from asl.conformance.coverage import Covered, Missed
+from asl.conformance import Case, coverage_of, run_suite, with_events
+from asl.conformance.coverage import CoverageGap, DocumentCoverage
 
 pytestmark = pytest.mark.quick
 
@@ -62,8 +62,8 @@ def case(id: str, answer: Any, **more: Any) -> Case:
     return Case(id, {"status": "SUCCEEDED"}, document=ROUTED, agents={"A": answer}, **more)
 
 
-def covered(*cases: Case) -> list[Covered]:
-    return coverage_of(run_suite([watched(each) for each in cases]).verdicts)
+def covered(*cases: Case) -> list[DocumentCoverage]:
+    return coverage_of(run_suite([with_events(each) for each in cases]).verdicts)
 
 
 def words(*cases: Case) -> list[str]:
@@ -217,7 +217,7 @@ execution_config:
         document_name="twice.yaml", agents={"w": {"return": {"ok": False}}},
     )  # fmt: skip
     (found,) = covered(one)
-    assert Missed("twice.yaml:11", "'second' is never entered") in found.missed
+    assert CoverageGap("twice.yaml:11", "'second' is never entered") in found.missed
 
 
 def test_states_of_items_of_distributed_maps_are_taken() -> None:

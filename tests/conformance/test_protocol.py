@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from asl.conformance import Case, load_suite, run_suite
-from asl.conformance.serve import serve
+from asl.conformance.local import serve
 from asl.core.environment import data_folder
 from asl.core.errors import AslError
 
-SERVE = (sys.executable, "-m", "asl.conformance.serve")
+SERVE = (sys.executable, "-m", "asl.conformance.local")
 EXAMPLES = load_suite(data_folder("conformance") / "examples")
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from asl.conformance import Case, SuiteReport, Verdict, load_suite, run_suite
+from asl.conformance import Case, CaseResult, SuiteReport, load_suite, run_suite
 from asl.conformance.case import InvalidSuite
 from asl.conformance.report import as_json, as_junit, as_text
 
@@ -16,9 +16,9 @@ CASES = [
 ]
 REPORT = SuiteReport(
     (
-        Verdict(CASES[0], "passed", (), {}, 0.25),
-        Verdict(CASES[1], "failed", ("output: expected <1>, got \x00", "visited: no"), {}, 0.5),
-        Verdict(CASES[2], "skipped", ("not yet",), {}),
+        CaseResult(CASES[0], "passed", (), {}, 0.25),
+        CaseResult(CASES[1], "failed", ("output: expected <1>, got \x00", "visited: no"), {}, 0.5),
+        CaseResult(CASES[2], "skipped", ("not yet",), {}),
     ),
     0.75,
 )

@@ -14,8 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from asl.conformance import Case
-from asl.conformance.local import observe
-from asl.conformance.serve import serve
+from asl.conformance.local import observe, serve
 from asl.effects.local import LocalEffects
 from asl.engine import interpreter
 from asl.expr.intrinsics import numeric

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asl
-from asl.core.automaton import Pattern
+from asl.core.automaton import RegexAutomaton
 from asl.core.regex import escape, find_all, linear
 from asl.core.regex_syntax import parse
 from asl.core.work import WorkExceeded, WorkMeter
@@ -49,10 +49,14 @@ def test_the_automaton_agrees_with_re2(seed: int) -> None:
             oracle = re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
         except re2.error:
             with pytest.raises(ValueError, match=r"\S"):
-                Pattern(pattern, flags)
+                RegexAutomaton(pattern, flags)
             continue
         valid += 1
-        assert found(Pattern(pattern, flags), text) == found(oracle, text), (pattern, flags, text)
+        assert found(RegexAutomaton(pattern, flags), text) == found(oracle, text), (
+            pattern,
+            flags,
+            text,
+        )
     assert valid > 100
 
 
@@ -84,7 +88,7 @@ def patterns(atoms: list[str], beginnings: list[str]) -> st.SearchStrategy[str]:
 
     def larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         alternatives = st.lists(st.one_of(parts, st.just("")), min_size=2, max_size=3)
-        filled = parts.filter(lambda each: Pattern(each).fullmatch("") is None)
+        filled = parts.filter(lambda each: RegexAutomaton(each).fullmatch("") is None)
         return st.one_of(
             st.lists(parts, min_size=1, max_size=4).map("".join),
             st.builds("{}{})".format, st.sampled_from(beginnings), alternatives.map("|".join)),
@@ -104,14 +108,14 @@ def patterns(atoms: list[str], beginnings: list[str]) -> st.SearchStrategy[str]:
 def test_structured_patterns_agree_with_re2(pattern: str, flags: str, text: str) -> None:
     re2 = pytest.importorskip("re2", reason="RE2 is the oracle; it is in the dev extra")
     oracle = re2.compile(f"(?{flags}){pattern}" if flags else pattern)
-    assert found(Pattern(pattern, flags), text) == found(oracle, text)
+    assert found(RegexAutomaton(pattern, flags), text) == found(oracle, text)
 
 
 @settings(max_examples=100, deadline=None, database=None, derandomize=True)
 @given(patterns(PLAIN, BEGINNINGS), st.text("aabbABC .1_-", max_size=9).map("{}b".format))
 def test_structured_patterns_agree_with_the_standard_library(pattern: str, text: str) -> None:
     oracle = re.compile(pattern, re.ASCII)
-    ours = Pattern(pattern)
+    ours = RegexAutomaton(pattern)
     for name in ("search", "match", "fullmatch"):
         one, other = getattr(ours, name)(text), getattr(oracle, name)(text)
         assert (one and (one.span(), one.groups())) == (other and (other.span(), other.groups()))
@@ -121,7 +125,7 @@ def test_spans_of_groups_over_large_texts_take_linear_work() -> None:
     text = "name: value; " * 20_000
     for pattern in (r"(?s)(.*);(.*)", r"^((?:(\w+): (\w+); )*)$", r"(?s)^(.*?)value(.*)$"):
         counted: list[int] = []
-        match = next(Pattern(pattern).finditer(text, counted.append))
+        match = next(RegexAutomaton(pattern).finditer(text, counted.append))
         assert match.span() == (0, len(text))
         assert match.groups() == re.match(pattern, text).groups()  # type: ignore[union-attr]
         assert sum(counted) < 5 * len(text)
@@ -129,7 +133,7 @@ def test_spans_of_groups_over_large_texts_take_linear_work() -> None:
 
 def test_characters_of_many_kinds_are_remembered_within_bounds() -> None:
     text = "".join(map(chr, range(0x4E00, 0x9FFF)))
-    compiled = Pattern("(.*)")
+    compiled = RegexAutomaton("(.*)")
     assert compiled.fullmatch(text)
     program = compiled._filling
     assert program.remembered <= 110_000
@@ -149,7 +153,7 @@ def test_characters_of_many_kinds_are_remembered_within_bounds() -> None:
 def test_cases_of_characters_are_those_of_unicode(
     pattern: str, text: str, spans: list[tuple[int, int]]
 ) -> None:
-    assert [each.span() for each in Pattern(pattern, "i").finditer(text)] == spans
+    assert [each.span() for each in RegexAutomaton(pattern, "i").finditer(text)] == spans
 
 
 @pytest.mark.parametrize(
@@ -164,7 +168,7 @@ def test_cases_of_characters_are_those_of_unicode(
 )
 def test_scripts_of_unicode(pattern: str, expected: str) -> None:
     text = "ab \u03b1\u03b2 \u65e5\u672c\u306e \u0436"
-    match = Pattern(pattern).search(text)
+    match = RegexAutomaton(pattern).search(text)
     assert match is not None
     assert match[0] == expected
 
@@ -199,7 +203,7 @@ def test_no_boundary_is_between_the_bytes_of_a_character() -> None:
 )
 def test_a_pattern_that_is_refused_says_why(pattern: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        Pattern(pattern)
+        RegexAutomaton(pattern)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +218,7 @@ def test_a_pattern_that_is_refused_says_why(pattern: str, reason: str) -> None:
 )
 def test_ambiguous_patterns_take_linear_work(pattern: str, text: str) -> None:
     counted: list[int] = []
-    compiled = Pattern(pattern)
+    compiled = RegexAutomaton(pattern)
     assert next(compiled.finditer(text, counted.append), None) is None
     assert sum(counted) < len(text)
 
@@ -222,11 +226,11 @@ def test_ambiguous_patterns_take_linear_work(pattern: str, text: str) -> None:
 def test_the_work_of_a_search_is_bounded() -> None:
     """Large counted repetitions have as many threads as they count."""
     with pytest.raises(WorkExceeded):
-        Pattern("((a{0,30}){0,30})b").search("a" * 100_000)
+        RegexAutomaton("((a{0,30}){0,30})b").search("a" * 100_000)
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    compiled = Pattern("[a-z]+x|é")
+    compiled = RegexAutomaton("[a-z]+x|é")
     compiled.search("".join(map(chr, range(0x4E00, 0x9FFF))))
     program = compiled._searching
     assert program.remembered <= 110_000
@@ -235,12 +239,12 @@ def test_what_is_remembered_is_bounded() -> None:
 
 def test_half_of_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(UnicodeEncodeError):
-        Pattern("a").search("\ud800")
+        RegexAutomaton("a").search("\ud800")
 
 
 @pytest.mark.parametrize("text", ["a.b", "x|y[z]", "-\n\0 {é} \\d", "1_2"])
 def test_escape_returns_the_pattern_of_a_literal(text: str) -> None:
-    assert Pattern(escape(text)).fullmatch(text)
+    assert RegexAutomaton(escape(text)).fullmatch(text)
     assert re.fullmatch(escape(text), text)
     assert parse(escape(text))[2] == 0
 
@@ -261,7 +265,7 @@ def evaluate(query: str, text: str = "") -> Any:
 
 @pytest.mark.usefixtures("without_re2")
 def test_queries_match_patterns_without_re2() -> None:
-    assert type(linear("a")) is Pattern
+    assert type(linear("a")) is RegexAutomaton
     query = r"$replace('Ada Lovelace', /(\w+) (\w+)/, '$2, $1') & $string($contains('x', /X/i))"
     assert evaluate(query).output == "Lovelace, Adatrue"
     assert evaluate("$toMillis('2026-02-03', '[Y0001]-[M01]-[D01]')").output == 1770076800000

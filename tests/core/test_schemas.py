@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from asl.checks.schemas import schema_faults
-from asl.core.schemas import faults, judge
+from asl.core.schemas import faults, judge, schema_faults
 from asl.core.values import compact
 
 LONG = "a" * 60 + "!"

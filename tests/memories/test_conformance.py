@@ -28,7 +28,7 @@ CASES = [
 def failures(empty: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what goes wrong where all that is remembered is in what *empty* makes."""
     monkeypatch.setattr(local, "ProcessMemory", empty)
-    verdicts = [run_case(case, local.Local()) for case in CASES]
+    verdicts = [run_case(case, local.LocalImplementation()) for case in CASES]
     return {each.case.id: each.reasons for each in verdicts if each.outcome != "passed"}
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import asl
 from asl.conformance.case import Case
-from asl.conformance.drafts import cases_of
-from asl.conformance.local import Local
+from asl.conformance.drafts import draft_cases
+from asl.conformance.local import LocalImplementation
 from asl.conformance.runner import run_case
 from asl.engine.memory import ProcessMemory
 
@@ -1003,11 +1003,11 @@ def test_a_document_gets_cases_that_it_passes(name: str, tmp_path: Path) -> None
     if run.templates or run.parameters:
         pytest.skip("it is a template, or imports some")
     document = asl.load(path_of(name))
-    cases, _, _ = cases_of(document, 100)
+    cases, _, _ = draft_cases(document, 100)
     assert cases
     for each in cases:
         case = Case(document=document.value, **{"expect": {}, **each})
-        verdict = run_case(case, Local())
+        verdict = run_case(case, LocalImplementation())
         assert verdict.outcome == "passed", (each["id"], verdict.reasons)
 
 

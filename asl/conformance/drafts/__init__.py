@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import asl
 from asl.conformance.case import NAME
 from asl.conformance.drafts.facts import TEXT
+from asl.conformance.drafts.paths import RunInputs, WorkflowPath, find_paths, required_inputs
 from asl.conformance.drafts.search import MORE_STEPS, Attempts, search
-from asl.conformance.drafts.ways import Given, Way, needs, ways
 from asl.conformance.recorder import literal
 from asl.core.document import UNNAMED, Document
 from asl.core.values import Json, compact
@@ -23,10 +23,10 @@ from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
 from asl.graphs.labels import catcher_label
 
-__all__ = ["Missed", "cases_of"]
+__all__ = ["UntakenPath", "draft_cases"]
 
 
-class Missed(NamedTuple):
+class UntakenPath(NamedTuple):
     """How ways begin that were tried and not taken."""
 
     names: tuple[str, ...]
@@ -35,9 +35,9 @@ class Missed(NamedTuple):
     """What happens instead."""
 
 
-def cases_of(
+def draft_cases(
     document: Document, limit: int, profile: str = "default", data: Json = None
-) -> tuple[list[dict[str, Json]], list[Missed], bool]:
+) -> tuple[list[dict[str, Json]], list[UntakenPath], bool]:
     """Return a case for each way that could be taken, the other ways, and whether these are all.
 
     Args:
@@ -53,16 +53,16 @@ def cases_of(
     program = replace(asl.compile(document, profile=profile), name=UNNAMED)
     machine = document.whole
     cases: dict[str, dict[str, Json]] = {}
-    missed: list[Missed] = []
-    dead: list[Way] = []
+    missed: list[UntakenPath] = []
+    dead: list[WorkflowPath] = []
     backend = machine.get("Memory", {}).get("Backend", "memory")
-    found, complete = ways(machine, limit)
+    found, complete = find_paths(machine, limit)
     agents = dict(_asides(machine))
     buckets: dict[str, dict[str, str]] = {name: {} for name in _written(machine)}
     unsaid = tuple(dialect(document.dialect).unsaid(document))
     usual = [answer for _, answer in unsaid]
 
-    def run(given: Given) -> Result:
+    def run(given: RunInputs) -> Result:
         memory = {each: ProcessMemory() for each in ("memory", backend)}
         bound: dict[str, Any] = {"mocks": given.mocks, "agents": agents, "memory": memory}
         places: Any = {each: {} for each in buckets}
@@ -80,7 +80,7 @@ def cases_of(
         if not taken:
             dead.append(way[:reached])
             names = tuple(step.name for step in way[: reached + 1])
-            missed.append(Missed(names, _left(way, result)))
+            missed.append(UntakenPath(names, _left(way, result)))
             continue
         if data is None:
             given, result = _lean(given, result, attempt)
@@ -101,16 +101,16 @@ def cases_of(
 
 
 def _begins(
-    machine: Mapping[str, Json], way: Way, unsaid: Sequence[tuple[Json, Json]], known: Json
-) -> Iterator[Given]:
+    machine: Mapping[str, Json], way: WorkflowPath, unsaid: Sequence[tuple[Json, Json]], known: Json
+) -> Iterator[RunInputs]:
     """Yield what is tried first for a way, with an item for each Map, then with none.
 
     An input that is *known* is tried as it is, then with what else the way needs, then changed.
     """
-    seen: list[Given] = []
+    seen: list[RunInputs] = []
     for items in (True, False):
         for data, answer in unsaid:
-            given = needs(machine, way, data, answer, items=items)
+            given = required_inputs(machine, way, data, answer, items=items)
             for each in (given.data,) if known is None else _inputs(known, given.data):
                 other = given._replace(data=each)
                 if other not in seen:
@@ -129,7 +129,7 @@ def _merged(value: Json, other: Json) -> Json:
     return {**value, **{key: _merged(value.get(key), each) for key, each in other.items()}}
 
 
-def _lean(given: Given, result: Result, attempt: Attempts) -> tuple[Given, Result]:
+def _lean(given: RunInputs, result: Result, attempt: Attempts) -> tuple[RunInputs, Result]:
     """Return the same without the members of the input that its way does not need.
 
     All are left where there are no more steps to try that.
@@ -150,7 +150,7 @@ def _course(result: Result) -> list[Json]:
     return [[each.type, each.path, each.details.get("error")] for each in result.events]
 
 
-def _titled(machine: Mapping[str, Json], way: Way, result: Result) -> str:
+def _titled(machine: Mapping[str, Json], way: WorkflowPath, result: Result) -> str:
     """Return the states of a way, each with the errors by which it goes on."""
     catchers = {
         step.name: machine["States"][step.name]["Catch"][step.index]
@@ -171,7 +171,7 @@ def _expected(result: Result) -> dict[str, Json]:
     return expect
 
 
-def _left(way: Way, result: Result) -> str:
+def _left(way: WorkflowPath, result: Result) -> str:
     """Say where an execution has left a way."""
     names = [step.name for step in way]
     for expected, found in zip(names, result.visited, strict=False):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from asl.conformance.drafts.facts import Place
-from asl.conformance.drafts.ways import Given, Step, Way, tasks_of
+from asl.conformance.drafts.paths import PathStep, RunInputs, WorkflowPath, tasks_of
 from asl.core.values import Json, compact
 from asl.engine.result import Result
 
@@ -29,11 +29,11 @@ ATTEMPT: Final = 4
 class Attempts:
     """Runs what is tried, and counts the steps that this may still take."""
 
-    def __init__(self, run: Callable[[Given], "Result"], steps: int = ALL_STEPS) -> None:
+    def __init__(self, run: Callable[[RunInputs], "Result"], steps: int = ALL_STEPS) -> None:
         self.run = run
         self.left = steps
 
-    def __call__(self, given: Given) -> "Result":
+    def __call__(self, given: RunInputs) -> "Result":
         """Return what comes of an input and answers."""
         result = self.run(given)
         self.left -= ATTEMPT + len(result.visited)
@@ -43,7 +43,7 @@ class Attempts:
 class Found(NamedTuple):
     """What leads furthest, and what came of it."""
 
-    given: Given
+    given: RunInputs
     result: "Result"
     reached: int
     """How many states of the way were entered."""
@@ -52,8 +52,8 @@ class Found(NamedTuple):
 
 def search(
     machine: Mapping[str, Json],
-    way: Way,
-    begins: Iterable[Given],
+    way: WorkflowPath,
+    begins: Iterable[RunInputs],
     usual: Sequence[Json],
     attempt: Attempts,
 ) -> Found:
@@ -72,8 +72,8 @@ def search(
 
 def _further(
     machine: Mapping[str, Json],
-    way: Way,
-    given: Given,
+    way: WorkflowPath,
+    given: RunInputs,
     usual: Sequence[Json],
     attempt: Attempts,
 ) -> Found:
@@ -104,7 +104,7 @@ def _further(
     return best._replace(reached=reached[0], taken=_is_taken(machine, way, best.result))
 
 
-def _is_taken(machine: Mapping[str, Json], way: Way, result: "Result") -> bool:
+def _is_taken(machine: Mapping[str, Json], way: WorkflowPath, result: "Result") -> bool:
     """Whether an execution went a way to its end, or waits for people on it.
 
     It may go round a loop of the way more often: how often is counted by the document.
@@ -130,7 +130,7 @@ def _straight(names: list[str]) -> list[str]:
     return straight
 
 
-def _reached(way: Way, result: "Result") -> tuple[int, bool]:
+def _reached(way: WorkflowPath, result: "Result") -> tuple[int, bool]:
     """Return how many states of a way were entered, and whether the last of them was left."""
     count = 0
     for step, name in zip(way, result.visited, strict=False):
@@ -141,8 +141,8 @@ def _reached(way: Way, result: "Result") -> tuple[int, bool]:
 
 
 def _changes(
-    machine: Mapping[str, Json], way: Sequence[Step], given: Given, usual: Sequence[Json]
-) -> Iterator[Given]:
+    machine: Mapping[str, Json], way: Sequence[PathStep], given: RunInputs, usual: Sequence[Json]
+) -> Iterator[RunInputs]:
     """Yield what may lead further than to the last state of *way*, with one value changed each."""
     states = [machine["States"][step.name] for step in way]
     ends = _ends(_paths(states[-1], _INPUT))
@@ -166,7 +166,7 @@ def _answered(state: Json, ends: Sequence[Place]) -> list[Place]:
 
 
 def _answers(
-    way: Sequence[Step], states: Sequence[Json], given: Given
+    way: Sequence[PathStep], states: Sequence[Json], given: RunInputs
 ) -> Iterator[tuple[int, str, int]]:
     """Yield the answers on a way that are no errors, the last one first.
 

@@ -1,18 +1,19 @@
-"""Names, comments and versions: V-TOP-06, V-TOP-08, V-TOP-14."""
+"""States: names, labels and comments (V-TOP-06, V-MAP-15, V-TOP-14), and rules of their types."""
 
 from collections.abc import Iterator, Mapping
 
-from asl.checks.workflow import Workflow, objects, text
+from asl.checks.workflow import CheckedWorkflow, objects, text
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.values import Json, type_name
+from asl.states import type_of
 from asl.states.base import Node
 
 __all__ = ["check"]
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
-    """Yield faults of names and of what only readers look at."""
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
+    """Yield faults of names, labels, comments and the version, and those that state types find."""
     yield from _repeated(workflow)
     yield from _labels(workflow)
     version = workflow.value.get("Version", "1.0")
@@ -26,13 +27,14 @@ def check(workflow: Workflow) -> Iterator[Finding]:
     for scope in workflow.scopes:
         yield from _comment(scope.value, scope.pointer)
     for node in workflow.nodes():
+        yield from type_of(node.value).check(node)
         yield from _comment(node.value, node.pointer)
         for field in ("Choices", "Retry", "Catch"):
             for index, entry in objects(node.value, field) if field in node.value else ():
                 yield from _comment(entry, node.pointer, field, index)
 
 
-def _repeated(workflow: Workflow) -> Iterator[Finding]:
+def _repeated(workflow: CheckedWorkflow) -> Iterator[Finding]:
     first: dict[tuple[str, str], str] = {}
     for home, node in _homes(workflow):
         if (home, node.name) in first:
@@ -49,7 +51,7 @@ def _repeated(workflow: Workflow) -> Iterator[Finding]:
             first[home, node.name] = node.pointer
 
 
-def _labels(workflow: Workflow) -> Iterator[Finding]:
+def _labels(workflow: CheckedWorkflow) -> Iterator[Finding]:
     first: dict[tuple[str, str], str] = {}
     for home, node in _homes(workflow):
         label = text(node.value, "Label")
@@ -68,7 +70,7 @@ def _labels(workflow: Workflow) -> Iterator[Finding]:
             first[home, label] = node.at("Label")
 
 
-def _homes(workflow: Workflow) -> Iterator[tuple[str, Node]]:
+def _homes(workflow: CheckedWorkflow) -> Iterator[tuple[str, Node]]:
     """Yield every state with the document that it is written in: names are unique there."""
     for scope in workflow.scopes:
         for node in scope.nodes:

@@ -1,10 +1,10 @@
-"""Loops of states that call agents, and that nothing bounds: V-BUD-09."""
+"""Unbounded loops: of agent calls (V-BUD-09), and of workflows that start themselves (V-WF-04)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asl.checks.transitions import following
-from asl.checks.workflow import Scope, Workflow
+from asl.checks.workflow import CheckedWorkflow, MachineScope, text
 from asl.core.diagnostics import Finding, Severity
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact
@@ -13,7 +13,7 @@ from asl.states import type_of
 from asl.states.base import Node
 from asl.states.machines import nested_machines
 
-__all__ = ["check"]
+__all__ = ["check_agent_loops", "check_recursion"]
 
 BOUNDS: Final = frozenset(("Budget", "TimeoutSeconds", "TimeoutSeconds.$"))
 """The fields of a document, or of the state around a machine, that bound what happens in it."""
@@ -28,7 +28,7 @@ Every alternative begins with one plain character, as then most of a text is ski
 """
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check_agent_loops(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield the loops of agents in the default profile that may go on without end."""
     if workflow.profile.aws or _is_bounded(workflow.value):
         return
@@ -41,7 +41,7 @@ def _is_bounded(holder: Json) -> bool:
     return type(holder) is dict and not BOUNDS.isdisjoint(holder)
 
 
-def _is_bounded_around(scope: Scope | None) -> bool:
+def _is_bounded_around(scope: MachineScope | None) -> bool:
     while scope is not None:
         if _is_bounded(scope.value) or (
             scope.holder is not None and "Budget" in scope.holder.value
@@ -51,7 +51,7 @@ def _is_bounded_around(scope: Scope | None) -> bool:
     return False
 
 
-def _loops(scope: Scope) -> Iterator[Finding]:
+def _loops(scope: MachineScope) -> Iterator[Finding]:
     nodes = {node.name: node for node in scope.nodes}
     places = {name: place for place, name in enumerate(nodes)}
     further = {
@@ -99,3 +99,51 @@ def _counts_rounds(members: list[Node], further: Mapping[str, list[str]]) -> boo
 
 def _text(state: Mapping[str, Json]) -> str:
     return compact({key: value for key, value in state.items() if key != "Comment"})
+
+
+def check_recursion(workflow: CheckedWorkflow) -> Iterator[Finding]:
+    """Yield the states that start the very document, where nothing decides whether they do."""
+    own = [
+        (scope, node)
+        for scope in workflow.scopes
+        for node in scope.nodes
+        if node.value.get("Type") == "Workflow"
+        and workflow.name
+        and text(node.value, "WorkflowId") == workflow.name
+    ]
+    for scope, node in own:
+        if _always_reached(scope, node.name):
+            yield Finding(
+                "V-WF-04",
+                f"{workflow.name!r} starts itself, and no Choice on the way decides whether",
+                node.at("WorkflowId"),
+                "put a Choice before it that ends the recursion",
+            )
+
+
+def _always_reached(scope: MachineScope, name: str) -> bool:
+    """Whether a way without a decision leads to a state; a Map may have no items."""
+    while True:
+        if name not in _undecided(scope):
+            return False
+        if scope.outer is None or scope.holder is None:
+            return True
+        if scope.holder.value.get("Type") == "Map":
+            return False
+        name, scope = scope.holder.name, scope.outer
+
+
+def _undecided(scope: MachineScope) -> set[str]:
+    """Return the states to which transitions lead from the start without a decision."""
+    nodes = {node.name: node for node in scope.nodes}
+    found: set[str] = set()
+    start = text(scope.value, "StartAt")
+    todo = [start] if start is not None else []
+    while todo:
+        name = todo.pop()
+        if name in found or name not in nodes:
+            continue
+        found.add(name)
+        if "Choices" not in nodes[name].value:
+            todo += following(nodes[name])
+    return found

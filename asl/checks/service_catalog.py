@@ -1,20 +1,27 @@
-"""Actions of services that AWS Step Functions can call.
+"""Actions of services that AWS Step Functions can call, with their parameters and results.
 
-`services/optimized.toml` lists the optimized integrations. `services/actions.txt` lists what
-`aws-sdk` can call and is packed by `python tests/service_models.py`.
+The data is in the folder `services`: `optimized.toml` lists the optimized integrations,
+`actions.txt` the actions of `aws-sdk`, and `NAME.json` holds AWS's model of a service that
+workflows call often. `python tests/service_models.py` packs the latter two. Calls of a service
+without a model are not checked.
 """
 
+import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 __all__ = [
     "FOLDER",
     "RETIRED",
     "SDK_NAMES",
+    "Action",
     "Integration",
     "SdkService",
+    "action_of",
+    "model_of",
     "optimized",
     "sdk_services",
 ]
@@ -93,3 +100,46 @@ def sdk_services() -> Mapping[str, SdkService]:
     lines = (FOLDER / "actions.txt").read_text(encoding="utf-8").splitlines()
     parted = (line.split(" ", 2) for line in lines)
     return {name: SdkService(model, actions) for name, model, actions in parted}
+
+
+_ACTION = re.compile(
+    r"arn:[^:]+:states:[^:]*:[^:]*:(?:(aws-sdk):)?([\w-]+):(\w+)(\.sync(?::2)?|\.waitForTaskToken)?"
+)
+
+
+class Action(NamedTuple):
+    """The action that a resource names."""
+
+    integration: str | None
+    """The optimized integration that it belongs to, None for an action of the AWS SDK."""
+    service: str
+    """The service in the AWS SDK, which is the name of its model."""
+    name: str
+    waits: bool
+    """Whether the task waits for a job or a callback, so that the result is not the action's."""
+
+    @property
+    def sdk(self) -> bool:
+        """Whether it is called by `aws-sdk`."""
+        return self.integration is None
+
+
+def action_of(resource: str) -> Action | None:
+    """Return the action of a service that a resource names, None for another resource."""
+    match = _ACTION.fullmatch(resource)
+    if match is None:
+        return None
+    sdk, named, name, pattern = match.groups()
+    if sdk:
+        return Action(None, named, name, pattern is not None)
+    return Action(named, SDK_NAMES.get(named, named), name, pattern is not None)
+
+
+@cache
+def model_of(service: str) -> Mapping[str, Any]:
+    """Return `actions`, `shapes` and `requests` of a service; of an unknown one none."""
+    path = FOLDER / f"{service}.json"
+    if not path.is_file():
+        return {"actions": {}, "shapes": {}, "requests": {}}
+    model: Mapping[str, Any] = json.loads(path.read_bytes())
+    return model

@@ -1,10 +1,15 @@
-"""Where expressions of JSONata stand in a document, and each of them parsed."""
+"""JSONata expressions of a document: where they are, parsed once, and checked (V-JSONATA-*).
 
-from collections.abc import Callable, Mapping, Sequence
+(Specification 3.6.) The query language is imported with the first expression.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Final
 
-from asl.checks.workflow import Workflow, Written
+from asl.checks.workflow import CheckedWorkflow, JsonataString
+from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
@@ -14,7 +19,7 @@ from asl.states.base import Node, StateType
 from asl.states.blocks import DOCUMENT_BLOCKS
 from asl.states.fields import Field, FieldIndex
 
-__all__ = ["of_document", "queries_of", "read"]
+__all__ = ["check", "document_strings", "parse_query", "state_strings"]
 
 ALWAYS = frozenset({"input", "context"})
 RESULT = ALWAYS | {"result"}
@@ -32,7 +37,7 @@ _MEMBERS: Final = {None: ALWAYS, "result": RESULT, "error": ERROR}
 """What there is when a field is computed -> the members of `$states`."""
 
 
-def queries_of(workflow: Workflow, node: Node) -> Sequence[Written]:
+def state_strings(workflow: CheckedWorkflow, node: Node) -> Sequence[JsonataString]:
     """Return every string of a JSONata state that may be an expression; it is looked for once."""
     found = workflow.written.get(node.pointer)
     if found is None:
@@ -40,9 +45,9 @@ def queries_of(workflow: Workflow, node: Node) -> Sequence[Written]:
     return found
 
 
-def of_document(workflow: Workflow) -> list[Written]:
+def document_strings(workflow: CheckedWorkflow) -> list[JsonataString]:
     """Return every string in the blocks of a JSONata document that may be an expression."""
-    found: list[Written] = []
+    found: list[JsonataString] = []
     for scope in workflow.scopes:
         document = scope.pointer == scope.home and scope.value.get("QueryLanguage") == "JSONata"
         for field in DOCUMENT_BLOCKS if document else ():
@@ -51,8 +56,8 @@ def of_document(workflow: Workflow) -> list[Written]:
     return found
 
 
-def _written(node: Node) -> list[Written]:
-    found: list[Written] = []
+def _written(node: Node) -> list[JsonataString]:
+    found: list[JsonataString] = []
     for field, steps, value in _COMPUTED.of(node.value):
         if type(value) is dict and (apart := _apart(type_of(node.value), field)):
             value = {name: part for name, part in value.items() if name not in apart}
@@ -69,7 +74,7 @@ def _apart(kind: StateType, field: Field) -> frozenset[str]:
 
 
 def _look(
-    found: list[Written],
+    found: list[JsonataString],
     value: Json,
     pointer: str,
     members: frozenset[str],
@@ -77,7 +82,7 @@ def _look(
 ) -> None:
     if type(value) is str:
         source = query_source(value)
-        found.append(Written(pointer, value, source, members, wanted))
+        found.append(JsonataString(pointer, value, source, members, wanted))
     elif type(value) is dict:
         for key, part in value.items():
             _look(found, part, f"{pointer}/{escape(key)}", members)
@@ -86,7 +91,7 @@ def _look(
             _look(found, part, f"{pointer}/{index}", members)
 
 
-def read(workflow: Workflow, source: str) -> ParsedQuery | ExpressionFault:
+def parse_query(workflow: CheckedWorkflow, source: str) -> ParsedQuery | ExpressionFault:
     """Return an expression parsed, or why it cannot be; each text is parsed once."""
     known = workflow.queries.get(source)
     if known is None:
@@ -106,3 +111,35 @@ def _parser() -> Callable[[str, bool], ParsedQuery | ExpressionFault]:
             return fault
 
     return parsed
+
+
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
+    """Yield what is wrong with the expressions of every JSONata state, and of the document."""
+    nodes = [node for node in workflow.nodes() if node.query_language == "JSONata"]
+    whole = document_strings(workflow)
+    if not nodes and not whole:
+        return
+    from asl.checks.jsonata_rules import check_expression
+
+    right: set[tuple[object, frozenset[str], str | None]] = set()
+    for written in chain(whole, *(_of_state(workflow, node) for node in nodes)):
+        key = _form(workflow, written), written.members, written.wanted
+        if key in right:
+            continue
+        found = [*check_expression(workflow, written)]
+        yield from found
+        if not found:
+            right.add(key)
+
+
+def _of_state(workflow: CheckedWorkflow, node: Node) -> Sequence[JsonataString]:
+    found = state_strings(workflow, node)
+    return [each for each in found if not node.open(each.text)] if node.unfilled else found
+
+
+def _form(workflow: CheckedWorkflow, written: JsonataString) -> object:
+    """Return what strings have in common of which one is as right as the other."""
+    if written.source is None:
+        return written.text
+    query = parse_query(workflow, written.source)
+    return query if isinstance(query, ExpressionFault) else query.shape

@@ -11,7 +11,7 @@ from typing import Final
 from asl.expr.jsonata.javascript import literal
 from asl.expr.query_protocol import DELIMITERS
 
-__all__ = ["ALONE", "of_function", "of_name", "of_syntax", "of_text"]
+__all__ = ["ALONE", "function_hint", "name_hint", "syntax_hint", "text_hint"]
 
 ALONE: Final = "an expression is written '{% ... %}', without blanks before or after"
 SHORT: Final = 200
@@ -134,7 +134,7 @@ _NAME = re.compile(r"[\w$.]+")
 _FORMATTED = re.compile(r"(?<![\w$])f['\"]")
 
 
-def of_syntax(source: str, offset: int) -> str | None:
+def syntax_hint(source: str, offset: int) -> str | None:
     """Say how that is written which stands where *source* could not be read any further."""
     start = max(0, offset - NEAR)
     before, near = source[start:offset], source[start : offset + NEAR]
@@ -153,19 +153,19 @@ def of_syntax(source: str, offset: int) -> str | None:
     return None
 
 
-def of_name(name: str) -> str | None:
+def name_hint(name: str) -> str | None:
     """Say what is meant by a name that stands for nothing."""
     if " " in name or "$" in name:
         return f"backticks are for names; texts have quotes, and {_JOINS}"
     return NAMES.get(name)
 
 
-def of_function(name: str) -> str | None:
+def function_hint(name: str) -> str | None:
     """Say which function is meant, or what does without one."""
     return FUNCTIONS.get(name)
 
 
-def of_text(text: str) -> str | None:
+def text_hint(text: str) -> str | None:
     """Say how a text with expressions in it is written as a single one; None without any."""
     opening, closing = DELIMITERS
     if len(text) > SHORT:

@@ -6,32 +6,32 @@ Imported with the first expression, as the query language itself.
 import re
 from collections.abc import Iterator
 
-from asl.checks import habits
-from asl.checks.workflow import Workflow, Written
-from asl.checks.written import read
+from asl.checks import syntax_hints
+from asl.checks.jsonata_expressions import parse_query
+from asl.checks.workflow import CheckedWorkflow, JsonataString
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.expr.jsonata import function_names, is_function
 from asl.expr.query_protocol import DELIMITERS, CalledMember, ParsedQuery, TextOperand
 
-__all__ = ["judged"]
+__all__ = ["check_expression"]
 
 
-def judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
+def check_expression(workflow: CheckedWorkflow, written: JsonataString) -> Iterator[Finding]:
     """Yield what is wrong with a string that may be an expression."""
     source = written.source
     if source is None:
         if written.wanted is None or written.wanted == "string":
             yield from _delimiters(written)
         return
-    query = read(workflow, source)
+    query = parse_query(workflow, source)
     if isinstance(query, ExpressionFault):
         # AWS gives the words of JSONata without its code (recorded).
         words = Wording(query.message.partition(": ")[2])
         place = written.lead + query.offset
-        joined = habits.of_text(written.text) if DELIMITERS[1] in source else None
-        hint = query.hint or joined or habits.of_syntax(source, query.offset)
+        joined = syntax_hints.text_hint(written.text) if DELIMITERS[1] in source else None
+        hint = query.hint or joined or syntax_hints.syntax_hint(source, query.offset)
         yield Finding(query.code, query.message, written.pointer, hint, aws=words, inside=place)
         return
     yield from _context(written, query)
@@ -41,7 +41,7 @@ def judged(workflow: Workflow, written: Written) -> Iterator[Finding]:
         yield from _failing(workflow, written, query)
 
 
-def _delimiters(written: Written) -> Iterator[Finding]:
+def _delimiters(written: JsonataString) -> Iterator[Finding]:
     opening, closing = DELIMITERS
     opened, closed = written.text.startswith(opening), written.text.endswith(closing)
     if opened is not closed:
@@ -50,10 +50,10 @@ def _delimiters(written: Written) -> Iterator[Finding]:
             "V-JSONATA-02",
             f"the string does not {where} with {missing!r}, so it is no expression",
             written.pointer,
-            habits.of_text(written.text) or habits.ALONE,
+            syntax_hints.text_hint(written.text) or syntax_hints.ALONE,
             aws=Wording(aws_messages.DELIMITERS),
         )
-    elif hint := habits.of_text(written.text):
+    elif hint := syntax_hints.text_hint(written.text):
         yield Finding(
             "V-JSONATA-07",
             "the string is no expression, though a part of it looks like one",
@@ -63,7 +63,7 @@ def _delimiters(written: Written) -> Iterator[Finding]:
         )
 
 
-def _context(written: Written, query: ParsedQuery) -> Iterator[Finding]:
+def _context(written: JsonataString, query: ParsedQuery) -> Iterator[Finding]:
     for name, offset in dict(reversed(query.context)).items():
         root = name == "$$"
         yield Finding(
@@ -81,7 +81,7 @@ def _context(written: Written, query: ParsedQuery) -> Iterator[Finding]:
 def _advice(name: str) -> str:
     if name.startswith("$"):
         return "the input is $states.input"
-    habit = habits.of_name(name)
+    habit = syntax_hints.name_hint(name)
     if habit is not None:
         return habit
     if name == "States":
@@ -89,7 +89,9 @@ def _advice(name: str) -> str:
     return f"write $states.input.{name} for a field of the input, ${name} for a variable"
 
 
-def _references(workflow: Workflow, written: Written, query: ParsedQuery) -> Iterator[Finding]:
+def _references(
+    workflow: CheckedWorkflow, written: JsonataString, query: ParsedQuery
+) -> Iterator[Finding]:
     for index, reference in enumerate(query.shape.references):
         if reference.name == "states":
             member = reference.member
@@ -101,7 +103,9 @@ def _references(workflow: Workflow, written: Written, query: ParsedQuery) -> Ite
             yield _no_function(workflow, written, reference.name, offset)
 
 
-def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -> Finding:
+def _no_member(
+    workflow: CheckedWorkflow, written: JsonataString, member: str, offset: int
+) -> Finding:
     reasons = {
         "result": "only 'Output', 'Assign' and 'Memory.Write' of a state with work have a result",
         "errorOutput": "only 'Output' and 'Assign' of a catcher have an error",
@@ -117,9 +121,11 @@ def _no_member(workflow: Workflow, written: Written, member: str, offset: int) -
     )
 
 
-def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -> Finding:
+def _no_function(
+    workflow: CheckedWorkflow, written: JsonataString, name: str, offset: int
+) -> Finding:
     known = [f"${each}" for each in function_names(name)]
-    hint = habits.of_function(name) or workflow.suggestions.near(f"${name}", known)
+    hint = syntax_hints.function_hint(name) or workflow.suggestions.near(f"${name}", known)
     return Finding(
         "V-JSONATA-05",
         f"there is no function ${name}",
@@ -129,12 +135,12 @@ def _no_function(workflow: Workflow, written: Written, name: str, offset: int) -
     )
 
 
-def _is_function(workflow: Workflow, name: str) -> bool:
+def _is_function(workflow: CheckedWorkflow, name: str) -> bool:
     """Return whether a query may call a function; AWS has no functions of dialects."""
     return is_function(name, of_dialects=not workflow.profile.aws)
 
 
-def _constant(written: Written, query: ParsedQuery) -> Iterator[Finding]:
+def _constant(written: JsonataString, query: ParsedQuery) -> Iterator[Finding]:
     found = query.constant
     if written.wanted is not None and found is not None and found != written.wanted:
         yield Finding(
@@ -151,7 +157,9 @@ _CALLED = re.compile(r"\.\s*[a-z]\w*\s*\(")
 begins with one of few characters is sought the fastest."""
 
 
-def _failing(workflow: Workflow, written: Written, query: ParsedQuery) -> Iterator[Finding]:
+def _failing(
+    workflow: CheckedWorkflow, written: JsonataString, query: ParsedQuery
+) -> Iterator[Finding]:
     """Find what fails whatever the data are: sums of texts, and functions without their `$`."""
     context = {name for name, _ in query.context}
     for failure in query.certain_failures():
@@ -167,12 +175,14 @@ def _failing(workflow: Workflow, written: Written, query: ParsedQuery) -> Iterat
             yield _no_function_of_data(workflow, written, failure)
 
 
-def _no_function_of_data(workflow: Workflow, written: Written, call: CalledMember) -> Finding:
+def _no_function_of_data(
+    workflow: CheckedWorkflow, written: JsonataString, call: CalledMember
+) -> Finding:
     known = f"write ${call.name}(...)" if _is_function(workflow, call.name) else None
     return Finding(
         "V-JSONATA-05",
         f"{call.name!r} is a member here and no function, which begins with $",
         written.pointer,
-        habits.of_function(call.name) or known,
+        syntax_hints.function_hint(call.name) or known,
         inside=written.lead + call.offset,
     )

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from asl.core.cached_property import shared_cached_property
+from asl.core.lazy import shared_cached_property
 from asl.effects.services import Services
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from asl.checks.structure import declares
-from asl.checks.workflow import Scope, Workflow, below
+from asl.checks.workflow import CheckedWorkflow, MachineScope, below
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
@@ -20,7 +20,7 @@ _FIELDS = frozenset(field for name in BLOCKS for field in (name, f"{name}.$"))
 """The blocks, and what computes each."""
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with the blocks of the document and of its states."""
     documents = {scope.pointer: scope for scope in workflow.scopes if scope.pointer == scope.home}
     for scope in documents.values():
@@ -51,7 +51,7 @@ def _blocks_of(node: Node) -> Iterator[str]:
             yield field
 
 
-def _weights(workflow: Workflow, document: Scope) -> Iterator[Finding]:
+def _weights(workflow: CheckedWorkflow, document: MachineScope) -> Iterator[Finding]:
     """Yield the weights of states that are not there (V-PRG-01)."""
     weights = below(document.value, "Progress", "WeightedProgress")
     around = f"{document.pointer}/Progress/WeightedProgress"
@@ -87,11 +87,11 @@ def _weights(workflow: Workflow, document: Scope) -> Iterator[Finding]:
             )
 
 
-def _isolated(workflow: Workflow) -> set[str]:
+def _isolated(workflow: CheckedWorkflow) -> set[str]:
     """Return the names of the states that run in executions of their own, and nowhere else."""
     within: dict[bool, set[str]] = {True: set(), False: set()}
     for scope in workflow.scopes:
-        outer: Scope | None = scope
+        outer: MachineScope | None = scope
         while outer is not None and not outer.isolated:
             outer = outer.outer
         within[outer is not None].update(node.name for node in scope.nodes)

@@ -7,7 +7,7 @@ import pytest
 
 import asl
 from asl.checks import check
-from asl.checks.habits import FUNCTIONS, NAMES, OPERATORS, WORDS
+from asl.checks.syntax_hints import FUNCTIONS, NAMES, OPERATORS, WORDS
 from asl.core.diagnostics import Diagnostic
 from asl.core.profile import AWS, DEFAULT
 

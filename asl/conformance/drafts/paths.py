@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from asl.conformance.drafts.choosing import chosen
+from asl.conformance.drafts.choice_rules import rule_facts
 from asl.conformance.drafts.facts import (
     Facts,
     Place,
@@ -36,11 +36,11 @@ from asl.graphs.paths import first_paths
 from asl.states import type_of
 from asl.states.machines import nested_machines
 
-__all__ = ["Given", "Step", "Way", "needs", "tasks_of", "ways"]
+__all__ = ["PathStep", "RunInputs", "WorkflowPath", "find_paths", "required_inputs", "tasks_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One state on a way, and by which of its transitions the way goes on."""
 
     name: str
@@ -50,12 +50,12 @@ class Step:
     """Of the rule or the catcher."""
 
 
-Way: TypeAlias = tuple[Step, ...]
+WorkflowPath: TypeAlias = tuple[PathStep, ...]
 Scripts: TypeAlias = dict[str, list[Mapping[str, Json]]]
 """By Task: what it answers, one after the other."""
 
 
-def ways(machine: Mapping[str, Json], limit: int) -> tuple[list[Way], bool]:
+def find_paths(machine: Mapping[str, Json], limit: int) -> tuple[list[WorkflowPath], bool]:
     """Return the ways through a machine that decide nothing twice, and whether these are all.
 
     No more than *limit* are returned.
@@ -65,26 +65,26 @@ def ways(machine: Mapping[str, Json], limit: int) -> tuple[list[Way], bool]:
     return first_paths(start, lambda name: _transitions(name, states[name]), limit, _turns)
 
 
-def _turns(step: Step) -> int:
+def _turns(step: PathStep) -> int:
     """Return how often a way may take a step: once more where it comes out of a loop."""
     return 2 if step.by == "next" else 1
 
 
-def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[Step, str | None]]:
+def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[PathStep, str | None]]:
     for index, rule in enumerate(state.get("Choices", ())):
-        yield Step(name, "rule", index), rule["Next"]
+        yield PathStep(name, "rule", index), rule["Next"]
     if "Default" in state:
-        yield Step(name, "default"), state["Default"]
+        yield PathStep(name, "default"), state["Default"]
     if "Next" in state:
-        yield Step(name, "next"), state["Next"]
+        yield PathStep(name, "next"), state["Next"]
     elif state.get("End") or not type_of(state).decides:
-        yield Step(name, "end"), None
+        yield PathStep(name, "end"), None
     catchers = state.get("Catch", ()) if type_of(state).effect else ()
     for index, catcher in enumerate(catchers):
-        yield Step(name, "catch", index), catcher["Next"]
+        yield PathStep(name, "catch", index), catcher["Next"]
 
 
-class Given(NamedTuple):
+class RunInputs(NamedTuple):
     """What an execution is given: its input, and the answers of each Task, one after the other."""
 
     data: Json
@@ -98,20 +98,20 @@ class Given(NamedTuple):
             for name, each in self.scripts.items()
         }
 
-    def put(self, place: Place, value: Json) -> "Given":
+    def put(self, place: Place, value: Json) -> "RunInputs":
         """Return the same with another value at a place of the input."""
         return self._replace(data=put(self.data, place, value))
 
-    def answering(self, task: str, number: int, place: Place, value: Json) -> "Given":
+    def answering(self, task: str, number: int, place: Place, value: Json) -> "RunInputs":
         """Return the same with another value at a place of an answer of a Task."""
         script = list(self.scripts[task])
         script[number] = {"return": put(script[number]["return"], place, value)}
         return self._replace(scripts={**self.scripts, task: script})
 
 
-def needs(
-    machine: Mapping[str, Json], way: Way, data: Json, answer: Json, *, items: bool = True
-) -> Given:
+def required_inputs(
+    machine: Mapping[str, Json], way: WorkflowPath, data: Json, answer: Json, *, items: bool = True
+) -> RunInputs:
     """Return the input and the answers with which an execution should go a way.
 
     They are *data* and *answer* where nothing is asked of them. Maps get one item each, and none
@@ -119,11 +119,16 @@ def needs(
     """
     scripts: Scripts = {}
     facts = beside(read_of_input(machine), _asked(machine, way, {}, answer, items, scripts))
-    return Given(value_of(facts) if facts else data, scripts)
+    return RunInputs(value_of(facts) if facts else data, scripts)
 
 
 def _asked(
-    machine: Mapping[str, Json], way: Way, facts: Facts, answer: Json, items: bool, scripts: Scripts
+    machine: Mapping[str, Json],
+    way: WorkflowPath,
+    facts: Facts,
+    answer: Json,
+    items: bool,
+    scripts: Scripts,
 ) -> Facts:
     """Return what a machine must be given to go a way to where the facts hold; add the answers."""
     variables: Facts = {}
@@ -150,7 +155,7 @@ def _asked(
             for task in islice(tasks_of(step.name, state), first, first + 1):
                 scripts.setdefault(task, []).insert(0, script)
         elif state["Type"] == "Choice":
-            facts |= chosen(state["Choices"], step.index if step.by == "rule" else None)
+            facts |= rule_facts(state["Choices"], step.index if step.by == "rule" else None)
         elif state["Type"] == "Task":
             result, facts = answered(state, facts)
             result |= made | trace(state.get("Reasoning", {}))
@@ -181,7 +186,7 @@ def _inside(
     """Return what the machines in a state must be given to go their first ways."""
     found: Facts = {}
     for _, machine in nested_machines(state):
-        for way in ways(machine, 1)[0]:
+        for way in find_paths(machine, 1)[0]:
             found = firmest(found, _asked(machine, way, facts, answer, items, scripts))
     return found
 
@@ -193,7 +198,7 @@ def _singly(facts: Facts) -> Facts:
     }
 
 
-def _handler(state: Mapping[str, Json], step: Step) -> Mapping[str, Json]:
+def _handler(state: Mapping[str, Json], step: PathStep) -> Mapping[str, Json]:
     """Return the rule, the catcher or the state itself by which a way leaves a state."""
     fields = {"rule": "Choices", "catch": "Catch"}
     return state[fields[step.by]][step.index] if step.by in fields else state

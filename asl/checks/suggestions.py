@@ -11,7 +11,7 @@ from asl.core.schemas import jsonschema
 from asl.core.values import Json, compact
 from asl.expr.templates import SUFFIX
 
-__all__ = ["declares", "meant_field", "meant_value", "other_word"]
+__all__ = ["declares", "field_hint", "renamed_field_hint", "value_hint"]
 
 Schema: TypeAlias = Mapping[str, Any]
 """A schema without references."""
@@ -40,18 +40,18 @@ def declares(schema: Schema, field: str) -> bool:
 # Fields
 
 
-def meant_field(
+def field_hint(
     field: str, schema: Schema, suggestions: Suggestions, jsonata: bool = False
 ) -> str | None:
     """Return the hint at the field that is meant by one that *schema* does not know."""
     known = schema["properties"]
-    hint = other_word(field, schema, jsonata) or suggestions.near(field, known)
+    hint = renamed_field_hint(field, schema, jsonata) or suggestions.near(field, known)
     if hint is None and len(known) <= FEW:
         return f"there are {', '.join(known)}"
     return hint
 
 
-def other_word(field: str, schema: Schema, jsonata: bool = False) -> str | None:
+def renamed_field_hint(field: str, schema: Schema, jsonata: bool = False) -> str | None:
     """Return the hint at what the language calls by another word, or has at another place."""
     for word, meant in schema.get("x-meant", {}).items():
         if word.casefold() == field.replace("_", "").casefold():
@@ -74,7 +74,7 @@ def _at(way: str) -> str:
 # Values
 
 
-def meant_value(
+def value_hint(
     error: Any, holder: Schema, suggestions: Suggestions, jsonata: bool = False
 ) -> str | None:
     """Return the hint at the value that is meant; *holder* is the schema of what has it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from asl.conformance.drafts.facts import ABSENT, Facts, place_of
 from asl.core.values import Json
 
-__all__ = ["chosen"]
+__all__ = ["rule_facts"]
 
 _CONDITION = re.compile(
     r"\$states\.input\.([\w.]+)\s*(?:(=|!=|>=|<=|>|<)\s*"
@@ -14,7 +14,7 @@ _CONDITION = re.compile(
 )
 
 
-def chosen(rules: Sequence[Mapping[str, Json]], index: int | None) -> Facts:
+def rule_facts(rules: Sequence[Mapping[str, Json]], index: int | None) -> Facts:
     """Return the facts by which the rule of this index is the first to hold, None for no rule."""
     facts: Facts = {}
     for rule in rules[:index]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from asl import test_state as tested
-from asl.checks import answers
-from asl.checks.answers import check_answer
+from asl.checks import state_test_request
+from asl.checks.state_test_request import check_answer
 from asl.core.errors import AslError, InvalidTest
 from asl.core.values import Json
 
@@ -113,7 +113,7 @@ def test_an_unknown_mode_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "file",
-    sorted((Path(answers.__file__).parent / "services").glob("*.json")),
+    sorted((Path(state_test_request.__file__).parent / "services").glob("*.json")),
     ids=lambda each: each.stem,
 )
 def test_every_shape_of_a_model_is_there(file: Path) -> None:

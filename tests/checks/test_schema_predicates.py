@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from asl.checks.acceptance import accepting
+from asl.checks.schema_predicates import compile_schema
 from asl.checks.structure import _schema
 from asl.conformance import Case
 from asl.states import STATE_TYPES
@@ -47,7 +47,7 @@ def examples(bundled: list[Case]) -> Examples:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_library_agrees_on_the_cases(name: str, examples: Examples) -> None:
     """Documents and states of the cases, good and bad."""
-    accepts, library = accepting(_schema(name)), Draft202012Validator(_schema(name))
+    accepts, library = compile_schema(_schema(name)), Draft202012Validator(_schema(name))
     for each in examples[name]:
         assert accepts(each) == library.is_valid(each), each
 
@@ -99,4 +99,4 @@ def test_the_library_agrees_on_any_change(examples: Examples, data: st.DataObjec
     """Whatever is taken away, replaced or added."""
     name, value = data.draw(changed(examples))
     schema = _schema(name)
-    assert accepting(schema)(value) == Draft202012Validator(schema).is_valid(value)
+    assert compile_schema(schema)(value) == Draft202012Validator(schema).is_valid(value)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from asl.checks.languages import is_jsonata
-from asl.checks.workflow import Scope, Workflow
+from asl.checks.query_languages import is_jsonata
+from asl.checks.workflow import CheckedWorkflow, MachineScope
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import ExpressionFault
 from asl.core.lazy import lazy_pattern
@@ -18,7 +18,7 @@ _INSERTION = lazy_pattern(r"\{\{\s*\$")
 _PARAMETER = lazy_pattern(r"\{\{\s*[^\W\d]\w*\s*(\|[^{}]*)?\}\}")
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with the texts into which values are inserted."""
     for node in workflow.nodes():
         # In JSONata such texts are expressions (Specification 3.6).
@@ -31,7 +31,7 @@ def check(workflow: Workflow) -> Iterator[Finding]:
             yield from _of_document(scope)
 
 
-def _of_document(scope: Scope) -> Iterator[Finding]:
+def _of_document(scope: MachineScope) -> Iterator[Finding]:
     value, pointer = scope.value, scope.pointer
     if value.get("QueryLanguage") != "JSONata":
         namespace = _at(value, ("Memory", "Namespace"))

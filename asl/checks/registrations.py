@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from asl.checks.workflow import Workflow, text
+from asl.checks.workflow import CheckedWorkflow, text
 from asl.core.diagnostics import Finding
 from asl.core.lazy import lazy_pattern
 from asl.expr.text_matching import compile_glob
@@ -15,7 +15,7 @@ from asl.states.fields import FieldIndex
 __all__ = ["check", "serves"]
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield the agents, resources and workflows that the caller of the check cannot serve."""
     if workflow.agents is not None:
         yield from _agents(workflow, frozenset(workflow.agents))
@@ -29,7 +29,7 @@ _NAMING: Final = FieldIndex(lambda field: field.agent is not None or field.check
 """The fields that name an agent, or a checker of guardrails."""
 
 
-def _agents(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
+def _agents(workflow: CheckedWorkflow, known: frozenset[str]) -> Iterator[Finding]:
     for node in workflow.nodes():
         for field, steps, name in _NAMING.of(node.value):
             if type(name) is not str or name in known or node.computed(name):
@@ -52,14 +52,14 @@ def _is_served(target: Target, known: list[str], patterns: list[Callable[[str], 
     return any(name in known or any(matches(name) for matches in patterns) for name in names)
 
 
-def serves(workflow: Workflow, node: Node, resource: str) -> bool:
+def serves(workflow: CheckedWorkflow, node: Node, resource: str) -> bool:
     """Return whether the caller of the check has bound a handler to the resource of a task."""
     known = list(workflow.resources or ())
     patterns = [compile_glob(pattern) for pattern in known if "*" in pattern]
     return _is_served(Target("resource", resource, node.name), known, patterns)
 
 
-def _resources(workflow: Workflow, known: list[str]) -> Iterator[Finding]:
+def _resources(workflow: CheckedWorkflow, known: list[str]) -> Iterator[Finding]:
     patterns = [compile_glob(pattern) for pattern in known if "*" in pattern]
     for node in workflow.nodes():
         name = text(node.value, "Resource")
@@ -87,7 +87,7 @@ def _started_by(node: Node) -> str:
     return found[1] if found else "NAME"
 
 
-def _workflows(workflow: Workflow, known: frozenset[str]) -> Iterator[Finding]:
+def _workflows(workflow: CheckedWorkflow, known: frozenset[str]) -> Iterator[Finding]:
     for node in workflow.nodes():
         id = text(node.value, "WorkflowId")
         if id is None or id in known or node.open(id) or id.startswith("{%"):

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 
 from asl.core.values import Json
 
-__all__ = ["Accepts", "accepting"]
+__all__ = ["Accepts", "compile_schema"]
 
 Accepts: TypeAlias = Callable[[Json], bool]
 _Schema: TypeAlias = Mapping[str, Any]
 
 
-def accepting(schema: _Schema) -> Accepts:
+def compile_schema(schema: _Schema) -> Accepts:
     """Return what accepts just the values that a schema allows; it may lead back to itself.
 
     The schema has no references. Raises KeyError for a keyword that our schemas do not use.

@@ -6,9 +6,9 @@ Specification 2.1, 3.6.
 from collections.abc import Iterator
 from typing import Final
 
-from asl.checks.meant import IN_JSONATA
 from asl.checks.structure import declares
-from asl.checks.workflow import Workflow, objects
+from asl.checks.suggestions import IN_JSONATA
+from asl.checks.workflow import CheckedWorkflow, objects
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.pointers import escape, split_pointer
@@ -39,7 +39,7 @@ _VALUES: Final = FieldIndex(lambda field: field.jsonata in ("number", "timestamp
 """The fields that only JSONata computes: elsewhere an expression is no value of theirs."""
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield the fields that belong to the other query language."""
     jsonata = workflow.value.get("QueryLanguage") == "JSONata"
     for node in workflow.nodes():

@@ -13,10 +13,10 @@ from asl.effects.clock import Clock
 from asl.effects.task_tokens import AnswerRecorder, TaskTokens, TokenWait
 from asl.engine.agent import Call
 
-__all__ = ["Outside"]
+__all__ = ["ScriptedTaskTokens"]
 
 
-class Outside(TaskTokens):
+class ScriptedTaskTokens(TaskTokens):
     """Answers a token as soon as it is open, by the script of its state, on the virtual clock."""
 
     def __init__(self, scripts: Mapping[str, Json]) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asl.conformance.drafts.find_paths import PathStep, RunInputs
 
 import asl
 from asl.conformance import load_suite, run_suite
-from asl.conformance.drafts import cases_of
+from asl.conformance.drafts import draft_cases
 from asl.conformance.drafts.search import ALL_STEPS, ATTEMPT, MORE_STEPS, Attempts, search
-from asl.conformance.drafts.ways import Given, Step
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
 PASS: dict[str, Any] = {"Type": "Pass", "End": True}
@@ -26,7 +26,7 @@ def machine(**states: Any) -> dict[str, Any]:
 
 def taken(document: dict[str, Any], limit: int = 100) -> tuple[list[list[str]], int]:
     """Return the ways for which there are cases, and how many there are besides."""
-    cases, missed, _ = cases_of(asl.load(document), limit)
+    cases, missed, _ = draft_cases(asl.load(document), limit)
     return [case["expect"]["visited"] for case in cases], len(missed)
 
 
@@ -156,7 +156,7 @@ def test_a_poll_loop_is_gone_round_once() -> None:
 )
 def test_an_input_has_the_form_that_paths_ask_for(template: Any, data: Any) -> None:
     """Arrays where they index, members by their names in either form."""
-    cases, _, _ = cases_of(asl.load(machine(P={**PASS, "Parameters": template})), 10)
+    cases, _, _ = draft_cases(asl.load(machine(P={**PASS, "Parameters": template})), 10)
     assert [case["input"] for case in cases] == [data]
 
 
@@ -179,7 +179,7 @@ def test_an_input_may_be_given() -> None:
     )
     document["States"]["P"]["ResultPath"] = "$.hash"
     given = {"t": "some", "h": "SHA-1", "kind": "a"}
-    cases, missed, _ = cases_of(asl.load(document), 10, "aws", given)
+    cases, missed, _ = draft_cases(asl.load(document), 10, "aws", given)
     assert [case["input"] for case in cases] == [{**given, "kind": "b"}, given]
     assert missed == []
 
@@ -188,10 +188,10 @@ def test_attempts_are_bounded_for_a_document() -> None:
     """The search ends; each way is tried as it begins all the same."""
     none: list[Any] = []
     attempts = Attempts(lambda given: none.append(given) or FAILED, steps=1_000)
-    ways = [tuple(Step(name, "next") for name in ("A", "B"))] * 50
+    ways = [tuple(PathStep(name, "next") for name in ("A", "B"))] * 50
     document = machine(A={**PASS, "Next": "B"}, B=PASS)
     for way in ways:
-        search(document, way, [Given({}, {})], [], attempts)
+        search(document, way, [RunInputs({}, {})], [], attempts)
     assert len(none) < 1_000 / ATTEMPT + len(ways) + 1
 
 
@@ -247,7 +247,7 @@ def test_what_cannot_be_found_is_named() -> None:
     document["States"]["Yes"]["Choices"] = [
         {"Variable": "$.m", "IsPresent": True, "Next": "No"},
     ]
-    cases, missed, _ = cases_of(asl.load(document), 100)
+    cases, missed, _ = draft_cases(asl.load(document), 100)
     assert [case["expect"]["visited"] for case in cases] == [["T", "C", "No"]]
     assert missed == [(("T", "C", "Yes"), "it goes on to No instead of Yes")]
 
@@ -299,7 +299,7 @@ def test_variables_are_followed_back() -> None:
         Charge={"Type": "Task", "Agent": "C", "Arguments": priced, "Next": "Tell"},
         Tell={"Type": "Parallel", "Branches": [branch], "End": True},
     )
-    cases, missed, _ = cases_of(asl.load({**document, "QueryLanguage": "JSONata"}), 10)
+    cases, missed, _ = draft_cases(asl.load({**document, "QueryLanguage": "JSONata"}), 10)
     assert not missed
     assert [case["expect"]["status"] for case in cases] == ["SUCCEEDED"]
 
@@ -310,7 +310,7 @@ def test_an_output_of_a_branch_answer_is_given() -> None:
     branches = [machine(Left=ask), machine(Right=ask)]
     output = {"left": "{% $states.result[0].id %}", "right": "{% $states.result[1].name %}"}
     both = {"Type": "Parallel", "Branches": branches, "Output": output, "End": True}
-    cases, missed, _ = cases_of(asl.load({**machine(Both=both), "QueryLanguage": "JSONata"}), 10)
+    cases, missed, _ = draft_cases(asl.load({**machine(Both=both), "QueryLanguage": "JSONata"}), 10)
     assert not missed
     assert cases[0]["expect"]["status"] == "SUCCEEDED"
 
@@ -355,7 +355,7 @@ def test_what_is_remembered_is_there() -> None:
             T=task, C={"Type": "Choice", "Choices": [rule], "Default": "No"}, Yes=PASS, No=PASS
         ),
     }
-    cases, missed, _ = cases_of(asl.load(document), 10)
+    cases, missed, _ = draft_cases(asl.load(document), 10)
     assert not missed
     assert [case["expect"]["visited"][-1] for case in cases] == ["Yes", "No"]
     assert cases[0]["mocks"]["T"]["return"] == {"n": 2, "kept": {"it": "text"}}
@@ -366,7 +366,7 @@ def test_what_people_may_edit_is_there() -> None:
     """An Approval shows the fields that may be edited, so they are part of the input."""
     fields = {"Fields": ["$.draft.text"], "ResultPath": "$.edited"}
     ask = {"Type": "Approval", "Prompt": "p", "Options": ["yes"], "Editable": fields, "End": True}
-    cases, missed, _ = cases_of(asl.load(machine(A=ask)), 10)
+    cases, missed, _ = draft_cases(asl.load(machine(A=ask)), 10)
     assert not missed
     assert cases[0]["input"] == {"draft": {"text": "text"}}
 
@@ -376,7 +376,7 @@ def test_what_a_state_writes_it_does_not_read() -> None:
     ask = {"n.$": "$.n"}
     task = {"Type": "Task", "Agent": "A"}
     last = {**task, "Parameters": ask, "Progress": {"Path": "$.p"}, "End": True}
-    cases, missed, _ = cases_of(asl.load(machine(T={**task, "Next": "U"}, U=last)), 10)
+    cases, missed, _ = draft_cases(asl.load(machine(T={**task, "Next": "U"}, U=last)), 10)
     assert not missed
     assert cases[0]["mocks"]["T"]["return"] == {"n": "text"}
 
@@ -388,7 +388,7 @@ def test_a_way_that_was_left_says_where() -> None:
     document = machine(
         P=sums, C={"Type": "Choice", "Choices": [rule], "Default": "No"}, Yes=PASS, No=PASS
     )
-    _, missed, _ = cases_of(asl.load(document), 10)
+    _, missed, _ = draft_cases(asl.load(document), 10)
     assert len(missed) == 1
     assert all(each.why.startswith("P fails with States.IntrinsicFailure: ") for each in missed)
 
@@ -401,7 +401,7 @@ def test_the_number_of_ways_is_bounded() -> None:
         states[f"C{index}"] = {"Type": "Choice", "Choices": [rule], "Default": f"D{index}"}
         states[f"D{index}"] = {"Type": "Pass", "Next": f"C{index + 1}"}
     states["C20"] = PASS
-    cases, missed, complete = cases_of(asl.load(machine(**states)), 30)
+    cases, missed, complete = draft_cases(asl.load(machine(**states)), 30)
     assert (len(cases) + len(missed), complete) == (30, False)
 
 
@@ -428,7 +428,7 @@ def test_cases_for_collected_documents_pass(tmp_path: Path) -> None:
     for file in sorted(CORPUS.glob("*.json")):
         try:
             document = asl.load(file)
-            cases, *_ = cases_of(document, 20)
+            cases, *_ = draft_cases(document, 20)
         except asl.InvalidDocument:
             continue
         if cases:
@@ -470,7 +470,7 @@ def test_a_map_gets_an_item_that_its_machine_can_read(
     """The item goes through the selector, and each answer has what is read of the results."""
     inner = machine(T={"Type": "Task", "Agent": "A", **task, "End": True})
     document = machine(M={"Type": "Map", **given, "ItemProcessor": inner, "End": True})
-    [case], missed, _ = cases_of(asl.load(document), 100)
+    [case], missed, _ = draft_cases(asl.load(document), 100)
     assert (missed, case["input"], case["expect"]["output"]) == ([], {"l": items}, output)
 
 
@@ -486,7 +486,7 @@ def test_what_is_random_is_as_in_the_case(tmp_path: Path) -> None:
     }
     file = tmp_path / "named.asl.json"
     file.write_text(json.dumps(machine(P={"Type": "Pass", "Parameters": made, "End": True})))
-    cases, *_ = cases_of(asl.load(file), 10)
+    cases, *_ = draft_cases(asl.load(file), 10)
     suite = tmp_path / "named.asl-test.json"
     suite.write_text(json.dumps({"suite": "S", "document_file": file.name, "cases": cases}))
     assert [each.reasons for each in run_suite(load_suite(suite)).verdicts] == [()]
@@ -513,7 +513,7 @@ ASKED = machine(T={"Type": "Task", "Agent": "A", "Parameters": {"n.$": "$.n"}, "
 def test_what_a_reader_reads_is_answered(fields: Any, inner: Any, items: Any) -> None:
     """No bucket is needed to read; one for what is written is empty."""
     document = machine(R={"Type": "Map", **fields, "ItemProcessor": inner | DISTRIBUTED, **END})
-    [case], missed, _ = cases_of(asl.load(document), 10)
+    [case], missed, _ = draft_cases(asl.load(document), 10)
     assert (missed, case["mocks"]["R"]) == ([], {"return": items})
     assert case["expect"]["status"] == "SUCCEEDED"
     assert case.get("buckets") == ({"c": {}} if "ResultWriter" in fields else None)
@@ -528,7 +528,7 @@ def test_what_fails_is_what_is_caught(error: str, raised: str) -> None:
     catch = [{"ErrorEquals": [error], "Next": "P"}]
     read = {"Type": "Map", "ItemReader": READ, "ItemProcessor": ASKED | DISTRIBUTED}
     document = machine(R={**read, "Catch": catch, "Next": "P"}, P=PASS)
-    cases, missed, _ = cases_of(asl.load(document), 10)
+    cases, missed, _ = draft_cases(asl.load(document), 10)
     assert not missed
     assert [case["title"] for case in cases] == ["R > P", f"R (catch {error}) > P"]
     assert list(cases[1]["mocks"][raised]) == ["raise"]
@@ -551,14 +551,14 @@ def test_an_answer_has_what_is_taken_of_it(
     """By the state itself, and by the one behind it."""
     task = {"Type": "Task", "Agent": "A", **fields, "Next": "P"}
     document = machine(T=task, P={"Type": "Pass", "Parameters": parameters, "End": True})
-    [case], missed, _ = cases_of(asl.load(document), 10)
+    [case], missed, _ = draft_cases(asl.load(document), 10)
     assert (missed, case["input"], case["mocks"]["T"]) == ([], {}, {"return": answer})
 
 
 def test_a_map_of_its_whole_input_gets_an_item() -> None:
     """The input is an array then."""
     document = machine(M={"Type": "Map", "ItemProcessor": ASKED, "End": True})
-    [case], missed, _ = cases_of(asl.load(document), 10)
+    [case], missed, _ = draft_cases(asl.load(document), 10)
     assert (missed, case["input"]) == ([], [{"n": "text"}])
 
 
@@ -584,13 +584,13 @@ def test_steps_of_all_attempts_are_bounded(catching: bool, monkeypatch: pytest.M
     visited: list[int] = []
     attempt = Attempts.__call__
 
-    def counted(self: Attempts, given: Given) -> asl.Result:
+    def counted(self: Attempts, given: RunInputs) -> asl.Result:
         result = attempt(self, given)
         visited.append(len(result.visited))
         return result
 
     monkeypatch.setattr(Attempts, "__call__", counted)
-    cases, _, complete = cases_of(asl.load(machine(**states)), 100)
+    cases, _, complete = draft_cases(asl.load(machine(**states)), 100)
     assert cases
     assert complete is not catching
     assert sum(visited) <= ALL_STEPS + MORE_STEPS + 3 * count

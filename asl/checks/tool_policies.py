@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Final, NamedTuple
 
-from asl.checks.languages import is_jsonata
-from asl.checks.schemas import schema_faults
-from asl.checks.workflow import Scope, Workflow, below
+from asl.checks.query_languages import is_jsonata
+from asl.checks.workflow import CheckedWorkflow, MachineScope, below
 from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.pointers import escape
 from asl.core.regex import linear
+from asl.core.schemas import schema_faults
 from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.expr.text_matching import compile_glob
@@ -90,7 +90,7 @@ class _Policy(NamedTuple):
         return lambda tool: tool in names or any(test(tool) for test in tests)
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with the tool policies of a document and of its states."""
     for policy in _policies(workflow):
         yield from _lists(policy)
@@ -126,7 +126,7 @@ def _sandbox(sandbox: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
             yield Finding("V-TOOLS-01", str(fault), f"{pointer}/{field}")
 
 
-def _policies(workflow: Workflow) -> Iterator[_Policy]:
+def _policies(workflow: CheckedWorkflow) -> Iterator[_Policy]:
     for scope in workflow.scopes:
         document, pointer = _home(workflow, scope)
         categories = tool_categories(document)
@@ -140,9 +140,9 @@ def _policies(workflow: Workflow) -> Iterator[_Policy]:
                 yield _Policy(block, node.at("Tools"), effective, categories)
 
 
-def _home(workflow: Workflow, scope: Scope) -> tuple[Mapping[str, Json], str]:
+def _home(workflow: CheckedWorkflow, scope: MachineScope) -> tuple[Mapping[str, Json], str]:
     """Return what sets the tools of a machine, and its place: an included document or the whole."""
-    around: Scope | None = scope
+    around: MachineScope | None = scope
     while around is not None:
         if around.included and not around.value.keys().isdisjoint(SCOPED):
             return around.value, around.pointer
@@ -214,7 +214,7 @@ def _rates(policy: _Policy) -> Iterator[Finding]:
             )
 
 
-def _consent(policy: _Policy, workflow: Workflow) -> Iterator[Finding]:
+def _consent(policy: _Policy, workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Find terms of `RequireApproval` that do not fit, and tools that it names in vain."""
     written = policy.block.get(REQUIRE_APPROVAL)
     place = f"{policy.pointer}/{REQUIRE_APPROVAL}"
@@ -235,7 +235,7 @@ def _consent(policy: _Policy, workflow: Workflow) -> Iterator[Finding]:
                 yield Finding("V-TOOLS-02", message, pointer, hint)
 
 
-def _terms(rule: Mapping[str, Json], pointer: str, workflow: Workflow) -> Iterator[Finding]:
+def _terms(rule: Mapping[str, Json], pointer: str, workflow: CheckedWorkflow) -> Iterator[Finding]:
     yield from check_terms(Node(rule, pointer, "", frozenset(), workflow.profile))
     options = rule.get("Options")
     if type(options) is list and options and options[0] == ANYTHING:

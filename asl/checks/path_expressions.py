@@ -7,7 +7,7 @@ V-ST-05, V-ST-09, V-INTR-*, and the rules of the fields that hold a path. Specif
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from asl.checks.workflow import Workflow, objects
+from asl.checks.workflow import CheckedWorkflow, objects
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import ExpressionFault
@@ -30,10 +30,10 @@ from asl.states import type_of
 from asl.states.base import Node
 from asl.states.fields import FieldIndex, Reading
 
-__all__ = ["Expression", "check", "expressions_of", "parts", "read"]
+__all__ = ["PathExpression", "check", "expressions_of", "parts", "read"]
 
 
-class Expression(NamedTuple):
+class PathExpression(NamedTuple):
     """A text of the document that is evaluated when the state runs."""
 
     pointer: str
@@ -53,7 +53,7 @@ _TEMPLATES: Final = FieldIndex(
 """The fields in which a key that ends in `.$` is evaluated, at any depth."""
 
 
-def check(workflow: Workflow) -> Iterator[Finding]:
+def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with the expressions of every JSONPath state."""
     for node in workflow.nodes():
         if node.query_language == "JSONPath":
@@ -82,19 +82,19 @@ def _twins(node: Node) -> Iterator[Finding]:
 # Where expressions stand
 
 
-def expressions_of(node: Node) -> Iterator[Expression]:
+def expressions_of(node: Node) -> Iterator[PathExpression]:
     """Yield every expression of a state that is a string, in no particular order."""
     single = _EXPRESSIONS.fields(type_of(node.value))
     for name, value in node.value.items():
         if type(value) is str and name.endswith(SUFFIX) and name not in single:
-            yield Expression(node.at(name), value, Reading.EXPRESSION, "V-ST-09")
+            yield PathExpression(node.at(name), value, Reading.EXPRESSION, "V-ST-09")
     for field, steps, value in _EXPRESSIONS.of(node.value):
         if type(value) is str and field.jsonpath is not None:
-            yield Expression(node.at(*steps), value, field.jsonpath, field.rule)
+            yield PathExpression(node.at(*steps), value, field.jsonpath, field.rule)
     for pointer, template in _templates(node):
         for place, _, value in dynamic_fields(template, pointer):
             if type(value) is str:
-                yield Expression(place, value, Reading.EXPRESSION, "V-ST-09")
+                yield PathExpression(place, value, Reading.EXPRESSION, "V-ST-09")
     for index, rule in objects(node.value, "Choices"):
         yield from _conditions(rule, node.at("Choices", index))
 
@@ -104,7 +104,7 @@ def _templates(node: Node) -> Iterator[tuple[str, Json]]:
         yield node.at(*steps), value
 
 
-def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[Expression]:
+def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[PathExpression]:
     for field, value in rule.items():
         place = f"{pointer}/{escape(field)}"
         if field in COMBINATORS:
@@ -113,11 +113,11 @@ def _conditions(rule: Mapping[str, Json], pointer: str) -> Iterator[Expression]:
         elif type(value) is not str:
             continue
         elif field == "Variable":
-            yield Expression(place, value, Reading.PATH, "V-ST-09")
+            yield PathExpression(place, value, Reading.PATH, "V-ST-09")
         elif field == "Variable.$":
-            yield Expression(place, value, Reading.EXPRESSION, "V-ST-09")
+            yield PathExpression(place, value, Reading.EXPRESSION, "V-ST-09")
         elif field in OPERATORS and OPERATORS[field].operand == "path":
-            yield Expression(place, value, Reading.REFERENCE, "V-CHOICE-04")
+            yield PathExpression(place, value, Reading.REFERENCE, "V-CHOICE-04")
 
 
 def parts(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -134,7 +134,7 @@ def parts(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
 # Judging one expression
 
 
-def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
+def _judged(expression: PathExpression, node: Node) -> Iterator[Finding]:
     aws = node.profile.aws
     try:
         parsed = read(expression, aws=aws)
@@ -157,7 +157,7 @@ def _judged(expression: Expression, node: Node) -> Iterator[Finding]:
     yield from _remarks(expression, parsed, node.profile)
 
 
-def _general(expression: Expression, refusal: ExpressionFault) -> ExpressionFault:
+def _general(expression: PathExpression, refusal: ExpressionFault) -> ExpressionFault:
     """Return the fault of the language where it refuses what AWS refuses: it says more."""
     try:
         read(expression)
@@ -166,7 +166,7 @@ def _general(expression: Expression, refusal: ExpressionFault) -> ExpressionFaul
     return refusal
 
 
-def _concerns(expression: Expression, parsed: Parsed) -> Iterator[Finding]:
+def _concerns(expression: PathExpression, parsed: Parsed) -> Iterator[Finding]:
     """Warn of paths that AWS takes, but not for what they seem to be."""
     for path in paths_in(parsed, aws=True):
         for message, hint in concerns(path):
@@ -176,7 +176,7 @@ def _concerns(expression: Expression, parsed: Parsed) -> Iterator[Finding]:
 
 
 def _remarks(
-    expression: Expression, call: intrinsics.IntrinsicCall, profile: Profile
+    expression: PathExpression, call: intrinsics.IntrinsicCall, profile: Profile
 ) -> Iterator[Finding]:
     for remark in intrinsics.check(call, profile):
         message = f"{remark.message}{_position(expression.text, remark.offset)}"
@@ -184,7 +184,7 @@ def _remarks(
         yield Finding(remark.code, message, expression.pointer, remark.hint, aws=wording)
 
 
-def _wording(expression: Expression) -> Wording:
+def _wording(expression: PathExpression) -> Wording:
     """Return how AWS words that a text cannot be read as what its place wants."""
     holder, field = split_pointer(expression.pointer)
     if expression.kind in (Reading.EXPRESSION, Reading.TEXT):
@@ -204,7 +204,7 @@ def _position(text: str, offset: int) -> str:
     return f" (at character {offset + 1} of {text!r})" if offset > 0 and len(text) <= 200 else ""
 
 
-def read(expression: Expression, *, aws: bool = False) -> Parsed:
+def read(expression: PathExpression, *, aws: bool = False) -> Parsed:
     """Parse an expression, as *aws* would if asked to; raises ExpressionFault for what does not
     suit its place."""
     text, kind = expression.text, expression.kind
