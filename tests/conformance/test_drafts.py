@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asl.conformance.drafts.find_paths import PathStep, RunInputs
 
 import asl
 from asl.conformance import load_suite, run_suite
 from asl.conformance.drafts import draft_cases
+from asl.conformance.drafts.paths import PathStep, RunInputs
 from asl.conformance.drafts.search import ALL_STEPS, ATTEMPT, MORE_STEPS, Attempts, search
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
