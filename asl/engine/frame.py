@@ -16,7 +16,8 @@ from asl.expr.frame import StateView
 from asl.expr.times import format_timestamp
 from asl.program import DocumentScope, Machine, Step
 from asl.states.blocks.progress import ReportedProgress
-from asl.states.effects import ABSENT, DistributedRun, Effects, MapEntry, Record
+from asl.states.effects import ABSENT, DistributedRun, Effects, Record
+from asl.states.map_data import MapEntry
 
 __all__ = ["NO_VARIABLES", "Frame"]
 

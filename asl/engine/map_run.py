@@ -23,7 +23,8 @@ from asl.engine.usage import CallUsage, ExecutionSpending
 from asl.program import Machine
 from asl.states.blocks.audit import redact_text
 from asl.states.blocks.progress import Tracking
-from asl.states.effects import FanOut, ItemSource, MapEntry, Record
+from asl.states.effects import FanOut, Record
+from asl.states.map_data import ItemSource, MapEntry
 
 __all__ = ["MapRun"]
 

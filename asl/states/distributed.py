@@ -15,7 +15,7 @@ from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
 from asl.states.blocks.progress import compile_following, record_counts
 from asl.states.calls import Invocation, Target
-from asl.states.effects import ABSENT, DistributedRun, FanIn, FanOut, ItemSource, StateFrame
+from asl.states.effects import ABSENT, DistributedRun, FanIn, FanOut, StateFrame
 from asl.states.errors import Suspension
 from asl.states.item_sources import MakeBatches, compile_batcher, compile_source, iteration_input
 from asl.states.items.dataset import Dataset
@@ -25,6 +25,7 @@ from asl.states.iteration import (
     compile_tolerance,
     tolerance_error,
 )
+from asl.states.map_data import ItemSource
 from asl.states.map_results import Results, compile_results
 
 __all__ = ["compile_distributed"]

@@ -1,7 +1,7 @@
-"""What a state may ask of the world, and the frame through which it asks.
+"""Effects: the interactions of states with the world, and the frames of running machines.
 
-The interpreter and the state types know these protocols only. Whoever implements `Effects` answers:
-in memory, on a virtual clock, on disk or inside another engine.
+The interpreter and the state types depend on these protocols only. An implementation of `Effects`
+performs effects in memory, on a virtual clock, with a journal or inside another engine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.program import DocumentScope, Machine, Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
-from asl.states.map_data import Bucket
+from asl.states.map_data import Bucket, ItemSource
 
 __all__ = [
     "ABSENT",
@@ -26,8 +26,6 @@ __all__ = [
     "Effects",
     "FanIn",
     "FanOut",
-    "ItemSource",
-    "MapEntry",
     "Question",
     "Record",
     "Runtime",
@@ -36,28 +34,28 @@ __all__ = [
 ]
 
 ABSENT: Json = object()
-"""Stands where there is nothing, and no JSON value could say so: a raw result, an item."""
+"""Marks a missing raw result or item; every JSON value could be a real one."""
 
 F = TypeVar("F", contravariant=True)
-"""The frames that effects take: those of the engine have more than states see."""
+"""The type of frames that an implementation of `Effects` takes; the engine's has more members."""
 
 Record: TypeAlias = tuple[Any, ...]
 """One entry of the flat history: `(kind, time, frame, visit, step, ...)`."""
 
 
 class Question(NamedTuple):
-    """What people are asked. Both parts are JSON, so that a store can keep them."""
+    """The content of an approval request; JSON, so that a store can record it."""
 
     kind: str
-    """`approval`."""
+    """`approval`, `tool` or `budget`."""
     body: Mapping[str, Json]
-    """What they are shown; it holds all by which an answer is judged."""
+    """The request as approvers see it, with all that is needed to check an answer."""
     plan: Mapping[str, Json]
-    """What happens without an answer; times in seconds after the request was made."""
+    """Timeouts, escalations and reminders; times in seconds after the request."""
 
 
 class ServiceCall(NamedTuple):
-    """A request to what the run itself offers, such as its `memory`."""
+    """A request to a service of the run, such as its `memory`."""
 
     service: str
     payload: Json
@@ -67,62 +65,66 @@ CallEffect: TypeAlias = Invocation | Handover | Lookup | ServiceCall
 
 
 class ChildWorkflow(NamedTuple):
-    """An execution of another workflow that a state starts and waits for."""
+    """A child execution: another workflow that a state starts and waits for."""
 
     workflow: str
-    """The id of the workflow among those that the run may start."""
+    """The id of the workflow in the registry of the run."""
     name: str
     """The name of the execution."""
     data: Json
     timeout: float | None
-    """Seconds that it may take, None for no limit but its own."""
+    """Maximum duration in seconds; None for no limit besides its own."""
 
 
 class CheckpointRequest(NamedTuple):
-    """What a machine saves of itself, so that its execution can be resumed there."""
+    """A position of a machine to save, from which its execution can be resumed."""
 
     name: str | None
-    """None for an automatic checkpoint, which the host names."""
+    """None for an automatic checkpoint; effects name it."""
     storage: str
     lifetime: float
-    """Seconds for which it is kept; infinite for ever."""
+    """Seconds until it expires; infinite for never."""
     next: str | None
-    """The state at which it is resumed, None where the machine ends."""
+    """The state to resume at; None if the machine ends."""
     leave: Callable[[Json], Json]
-    """Takes the record; returns the data to go on with, and sets the variables."""
+    """Takes the record of the checkpoint, sets the variables and returns the next data."""
 
 
 class Workload(Protocol):
-    """The work of an execution, as effects see it."""
+    """The work counters of an execution, as effects see them."""
 
     busy: int
-    """Steps of work since others could run."""
+    """Steps of work since the last yield to other tasks."""
 
     @property
     def redrives(self) -> int:
-        """How often the execution went on after its end."""
+        """How often the execution was redriven."""
         ...
 
     @property
     def whole(self) -> Workload:
-        """The execution that this one belongs to, as an iteration of a distributed Map does."""
+        """The outermost execution; differs from this one in children of a distributed Map."""
         ...
 
     def count_work(self) -> bool:
-        """Count what evaluations have spent as work; return whether others are to run now."""
+        """Count the work of evaluations; return whether it is time to yield to other tasks."""
         ...
 
     def count_items(self, count: int) -> None:
-        """Count items of a Map; raises StateError (States.Runtime) for too many."""
+        """Count items of a Map.
+
+        Raises:
+            StateError: States.Runtime for too many items.
+        """
         ...
 
     def count_received(self, size: int) -> None:
-        """Count the bytes of a value that came from outside."""
+        """Count the bytes of a value received from an effect."""
         ...
 
 
 class StateFrame(ExpressionFrame, Protocol):
-    """The running machine as state types and effects see it."""
+    """The frame of a running machine, as state types and effects see it."""
 
     effects: Effects[Any]
     step: Step
@@ -132,29 +134,26 @@ class StateFrame(ExpressionFrame, Protocol):
     item: Json
     index: int
     entered: float
-    """When the state under way was entered; a retry does not enter again."""
+    """Time at which the current state was entered, in epoch seconds; unchanged by retries."""
     origin: tuple[Step, int, int]
     """The state, visit and ordinal of the parent in which this machine was forked."""
     progress: Any
     """Progress of the latest visit (`asl.states.blocks.progress.ReportedProgress`)."""
     partial_answer: str | None
-    """What the latest agent has said piece by piece, while it may not be shown; None for nothing
-    of that kind."""
+    """The streamed answer of the latest agent while guardrails hold it back, otherwise None."""
     destinations: Mapping[str, Any] | None
-    """Where the latest visit puts what its blocks put into its output, as far as that is computed
-    (`asl.states.blocks.base.Destination`)."""
+    """Computed output paths of the latest visit's blocks (`asl.states.blocks.base.Destination`)."""
     filled: Json
     scope: DocumentScope | None
-    """What the blocks of an included document say, in the frame of its machine."""
+    """The blocks of an included document, in the frame of its machine."""
     stops_children: bool
-    """Whether the machines that this one has forked are being stopped."""
+    """Whether the children of this machine are being stopped."""
     unsaved: tuple[int, int, float]
-    """The visit at which automatic checkpoints were last thought of, the transitions since the
-    latest of them, and when that was."""
+    """Automatic checkpoints: latest visit considered, transitions since the last one, its time."""
 
     @property
     def parent(self) -> StateFrame | None:
-        """The machine that has forked this one, None for the top one."""
+        """The parent machine; None for the top one."""
         ...
 
     @property
@@ -163,22 +162,23 @@ class StateFrame(ExpressionFrame, Protocol):
         ...
 
     def is_stopped(self) -> bool:
-        """Whether a fork is being stopped that this machine belongs to."""
+        """Return whether a fork around this machine is being stopped."""
         ...
 
     def open_channels(self, scope: DocumentScope) -> None:
-        """Open the channels of a document that the present state includes, if it has any.
+        """Open the event channels of a document included by the current state.
 
-        Raises StateError for one that nobody serves.
+        Raises:
+            StateError: No sink serves a channel.
         """
         ...
 
     def listening(self) -> Any:
-        """Return who listens to an execution that the present state starts, None for nobody."""
+        """Return the event listener for a child execution of the current state, or None."""
         ...
 
     def describe(self) -> dict[str, Json]:
-        """Return what AWS tells of the machine's execution, apart from what it came to."""
+        """Return the description of the execution as AWS words it, without its result."""
         ...
 
     @property
@@ -203,17 +203,17 @@ class StateFrame(ExpressionFrame, Protocol):
 
     @property
     def requestor(self) -> str | None:
-        """Who has started the execution, None where nobody said."""
+        """The user who started the execution; None if unknown."""
         ...
 
     @property
     def key(self) -> str:
-        """The key of the effect under way: names its answer, its children and its request."""
+        """The key of the current effect, of its children and of its request."""
         ...
 
     @property
     def visit_key(self) -> str:
-        """The key of the visit under way, the same for all of its effects."""
+        """The key of the current visit, shared by all of its effects."""
         ...
 
     def count_effect(self) -> int:
@@ -226,94 +226,72 @@ class StateFrame(ExpressionFrame, Protocol):
 
     @property
     def token(self) -> str:
-        """The task token of the attempt under way: no other attempt has the same."""
+        """The task token of the current attempt; unique."""
         ...
 
     @property
     def child_name(self) -> str:
-        """The name of the execution that the attempt under way starts: no other has the same."""
+        """The name of the child execution that the current attempt starts; unique."""
         ...
 
     @property
     def retries(self) -> int:
-        """How often the present visit has been retried, all retriers together."""
+        """Number of retries in the current visit, of all retriers together."""
         ...
 
     def begin_fork(self) -> None:
-        """Say that the effect under way is a fork; it is, before its first child is made."""
+        """Mark the current effect as a fork; called before its first child is made."""
         ...
 
     def child(self, index: int, machine: Machine, data: Json, item: Json = ABSENT) -> StateFrame:
-        """Return the frame of a machine that this one forks."""
+        """Return the frame of a child machine."""
         ...
 
     def run(
         self, machine: Machine, label: str, express: bool, pure: bool, emits: bool
     ) -> DistributedRun:
-        """Begin a run of a distributed Map whose children run *machine*.
+        """Begin a run of a distributed Map.
 
-        *pure* says that they reach no world, *emits* that what they tell follows from all they do.
+        Args:
+            machine: The machine of the children.
+            label: The label in the ARNs of the children.
+            express: Whether the children are express executions.
+            pure: Whether the children have no effects.
+            emits: Whether the events of the children depend on their whole history.
         """
         ...
 
     def note(self, event: str, details: dict[str, Json]) -> None:
-        """Put an event of the present state into the history, in AWS's words."""
+        """Record an event of the current state, under its name in the history."""
         ...
 
     def reported(self, result: Json) -> Any:
-        """Return the usage that a raw result reports (`asl.engine.usage.CallUsage`)."""
+        """Return the usage reported in a raw result (`asl.engine.usage.CallUsage`)."""
         ...
 
     def account(self, state: str, result: Json) -> object:
-        """Count the usage that an agent reports in its raw result."""
+        """Count the usage reported in a raw result."""
         ...
 
     def remaining(self) -> dict[str, dict[str, Json]]:
-        """Return what may still be spent, by `workflow` and `state`."""
+        """Return the remaining budgets by `workflow` and `state`."""
         ...
 
     def selector_frame(self) -> StateFrame:
-        """Return this machine as an `ItemSelector` sees it: its item, in its parent's state."""
+        """Return the frame for `ItemSelector`: this item, in the state of the parent."""
         ...
 
     @property
     def emit(self) -> Callable[[Record], object]:
-        """Take one history record; observation only."""
+        """The function that appends a record to the history."""
         ...
 
 
 # Forks
 
 
-class MapEntry(NamedTuple):
-    """One member of an object over which a Map runs."""
-
-    key: str
-    value: Json
-
-    @property
-    def input(self) -> Json:
-        """What an iteration gets for it, where nothing else is said (AWS)."""
-        return {"Key": self.key, "Value": self.value}
-
-
-class ItemSource(Protocol):
-    """The items of a distributed Map, drawn one by one."""
-
-    name: str
-    """Where the item drawn last comes from, in AWS's words."""
-    length: int | None
-    """How many there are; None while only the end, where it is set, can show it."""
-
-    def __iter__(self) -> Iterator[Json]: ...
-
-    def close(self) -> None:
-        """Read no more."""
-        ...
-
-
 class FanOut:
-    """Children that one state starts. They are made when a worker takes them, never before."""
+    """The children that a state starts, each made when a worker takes it."""
 
     __slots__ = (
         "aborted", "child", "ended", "failed", "held", "length", "limit", "series", "timed",
@@ -333,35 +311,35 @@ class FanOut:
         timed: bool = False,
     ) -> None:
         self.length = length
-        """How many there are; None where that shows only when `child` returns None."""
+        """Number of children; None if `child` returns None after the last one."""
         self.child = child
-        """Makes the children in their order. What it raises is the failure of the whole."""
+        """Makes the children in order; an error of it fails the fan-out."""
         self.limit = limit
-        """How many may be in flight at once; 0 for no limit."""
+        """Maximum number of concurrent children; 0 for no limit."""
         self.failed = failed
-        """Takes the failure of a child; returns that of the whole, None where it is tolerated."""
+        """Takes the error of a child; returns that of the fan-out, None for a tolerated one."""
         self.ended = ended
-        """Takes a child's output as soon as it is there; None: the fork keeps them all."""
+        """Takes the output of each child at its end; None to collect all of them in the fan-in."""
         self.aborted = aborted
-        """Takes a child that is given up because the whole has failed."""
+        """Takes each child that is cancelled because the fan-out has failed."""
         self.series = series
-        """The same children, where they reach no world and leave no records: nobody would do
-        anything while one waits, so they run one after the other as they come from here."""
+        """The same children if they have no effects and leave no records; they run one after the
+        other, as none of them ever waits."""
         self.held = held
-        """The results so far that are held in memory, where the fork does not keep them."""
+        """The results so far in memory, if `ended` takes them."""
         self.timed = timed
-        """Whether they are executions that may take only so long."""
+        """Whether the children are executions with a maximum duration."""
 
     @property
     def together(self) -> bool:
-        """Whether several children may be in flight at once, and do anything meanwhile."""
+        """Whether several children with effects may run concurrently."""
         return self.series is None and self.limit != 1 and self.length not in (0, 1)
 
 
 class FanIn:
-    """What a fan came to: values in order, `ABSENT` for each tolerated failure.
+    """The outputs of a fan-out in order, `ABSENT` for each tolerated failure.
 
-    They are not there where the fan took them itself.
+    There are no values if the fan-out has taken them (`FanOut.ended`).
     """
 
     __slots__ = ("failed", "values")
@@ -372,40 +350,40 @@ class FanIn:
 
 
 class DistributedRun(Protocol):
-    """One run of a distributed Map: its name, and the executions that are its children."""
+    """A Map Run: the name of a run of a distributed Map, and its child executions."""
 
     arn: str
     id: str
     pure: bool
-    """Whether its children reach no world and tell nobody anything."""
+    """Whether its children have no effects and emit no events."""
     begun: int
-    """How many children have begun, where they are not pure."""
+    """Number of started children, unless they are pure."""
 
     def selected(self, index: int, item: Json, source: str) -> StateFrame:
-        """Return the state's own machine as `ItemSelector` sees it with an item."""
+        """Return the frame for `ItemSelector`: the machine of the state, with an item."""
         ...
 
     def child(self, index: int, data: Json, item: Json, source: str) -> StateFrame:
-        """Return the frame of a child execution, standing at its start."""
+        """Return the frame of a child execution, at its first state."""
         ...
 
     def children(self, source: ItemSource) -> Iterator[StateFrame]:
-        """Yield a child for each item, which is its input; pure ones share a frame.
+        """Yield a child for each item, with the item as its input; pure children share a frame.
 
-        At its end the length of the source is known.
+        Sets the length of the source at the end.
         """
         ...
 
     def with_end_reports(self, fan: FanOut, source: ItemSource) -> FanOut:
-        """Return a fan of which is told how each child has ended, where anybody wants to know."""
+        """Return a fan-out that reports the end of each child to event listeners."""
         ...
 
     def shown(self, child: StateFrame, error: StateError) -> str:
-        """Return what may be said of the failure of a child outside of it."""
+        """Return the error of a child as text, without redacted values."""
         ...
 
     def pause(self) -> None:
-        """Tell them that those which have not ended wait for people."""
+        """Report to event listeners that the unfinished children wait for approvals."""
         ...
 
 
@@ -413,96 +391,123 @@ class DistributedRun(Protocol):
 
 
 class Runtime(Protocol):
-    """What effects are performed with: the clock, and what the run has at hand."""
+    """The clock and the resources of a run."""
 
     def now(self) -> float:
-        """Return the epoch second that it is."""
+        """Return the current time in epoch seconds."""
         ...
 
     def bucket(self, name: str) -> Bucket:
-        """Return the bucket that the user has mapped; raises ObjectFault if there is none."""
+        """Return the bucket with this name.
+
+        Raises:
+            ObjectFault: No bucket with this name is mapped.
+        """
         ...
 
     def ends(self, stop: BaseException) -> bool:
-        """Whether what flies out of a part of the execution is its end: neither that of the
-        process nor a pause."""
+        """Return whether an exception ends a part of the execution.
+
+        The end of the process and a pause do not.
+        """
         ...
 
 
 class DirectCalls(Protocol[F]):
-    """A short way for Tasks that need nothing but an agent's answer.
+    """A fast path for Tasks without blocks, limits and budgets.
 
     Between the three methods the interpreter awaits the agent itself.
     """
 
     def begin(self, at: F, step: Step, data: Json) -> Awaitable[Json] | None:
-        """Call the agent of a Task that has a `call`, given its raw input.
+        """Call the agent of a Task that has a `call`.
 
-        Returns what the agent is awaited by, with nothing in between: `answered` takes what comes
-        of it, `blamed` what it raises. None where there is more to do; the work does it.
+        Args:
+            at: The frame of the machine.
+            step: The Task.
+            data: The raw input.
+
+        Returns:
+            The awaitable of the agent, for `accept_answer`; its exception is for `map_error`.
+            None if the call needs more; the work of the step makes it then.
         """
         ...
 
     def accept_answer(self, at: F, target: Target, answer: Json) -> Json:
-        """Return the raw result that an agent's answer is."""
+        """Return the raw result from the answer of an agent."""
         ...
 
     def map_error(self, at: F, target: Target, error: BaseException) -> StateError:
-        """Return what an exception of an agent is to its state; raises one that is not its own."""
+        """Return the error of the state for an exception of an agent; reraise others."""
         ...
 
 
 class Effects(Protocol[F]):
-    """Performs what states ask of the world.
+    """The effects that states may have.
 
-    Each method returns the answer or raises StateError, and sets `at.now` to the time of it.
-    A coroutine may be closed instead of awaited to its end: the execution is given up then.
+    Each method returns a result or raises StateError, and sets `at.now` to the time of it.
+    A coroutine may be closed before its end; the execution is abandoned then.
     """
 
     @property
     def runtime(self) -> Runtime:
-        """The clock, and what the run has at hand."""
+        """The clock and the resources of the run."""
         ...
 
     @property
     def direct(self) -> DirectCalls[F] | None:
-        """The short way for simple calls, None where every call goes through `call`."""
+        """The fast path for simple calls; None if every call goes through `call`."""
         ...
 
     def call(self, at: F, effect: CallEffect) -> Awaitable[Json]:
-        """Call an agent, a resource or a service, or hand a task over; return the raw result."""
+        """Call an agent, a resource or a service, or hand over a task.
+
+        Returns:
+            The raw result.
+
+        Raises:
+            StateError: The call fails.
+        """
         ...
 
     def timer(self, at: F, when: float) -> Awaitable[None]:
-        """Return when the clock has reached *when* (epoch seconds)."""
+        """Wait until the clock has reached *when*, in epoch seconds."""
         ...
 
     def request(self, at: F, question: Question) -> Awaitable[Json]:
-        """Return the decision on an approval request, made by an approver or automatic.
+        """Return the decision on an approval request, by an approver or automatic.
 
-        Raises Suspension while there is no decision.
+        Raises:
+            Suspension: There is no decision yet.
+            StateError: The request times out.
         """
         ...
 
     def child(self, at: F, child: ChildWorkflow) -> Awaitable[Json]:
-        """Run another workflow as an execution of its own and return its output.
+        """Run another workflow as a child execution and return its output.
 
-        Raises the error that it failed with, Suspension while it waits for people.
+        Raises:
+            StateError: The child execution fails.
+            Suspension: The child execution waits for approvals.
         """
         ...
 
     def fan_out(self, at: F, fan: FanOut) -> Awaitable[FanIn]:
-        """Run the children of *fan*; the first failure beyond the tolerated ones is raised."""
+        """Run the children of a fan-out.
+
+        Raises:
+            StateError: The first failure that is not tolerated.
+        """
         ...
 
     def checkpoint(self, at: F, saving: CheckpointRequest) -> Awaitable[Json]:
-        """Save the execution and return the data to go on with."""
+        """Save the execution and return the next data."""
         ...
 
     def yield_(self, at: F) -> Awaitable[None]:
-        """Let others run, and stay cancellable: called after every bounded stretch of work."""
+        """Yield to other tasks, and let a cancellation through; called after bounded work."""
         ...
 
     def record(self, record: Record) -> object:
-        """Take an entry of the history; observation only."""
+        """Append a record to the history."""
         ...

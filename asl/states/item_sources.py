@@ -6,10 +6,11 @@ from typing import TypeAlias
 from asl.core.values import Json, measure
 from asl.expr.frame import Evaluate, constant
 from asl.states.base import Compiler
-from asl.states.effects import DistributedRun, ItemSource, MapEntry, StateFrame
+from asl.states.effects import DistributedRun, StateFrame
 from asl.states.items import map_entries
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import compile_items
+from asl.states.map_data import ItemSource, MapEntry
 from asl.states.numbers import NO_BOUND, compile_number
 
 __all__ = ["MakeBatches", "compile_batcher", "compile_source", "iteration_input", "make_batches"]

@@ -1,17 +1,45 @@
-"""Data in buckets: what a distributed Map asks of the place where its files lie.
-
-The names are those of S3: a bucket holds objects by their keys. What a bucket really is (a folder,
-a store in the cloud, a dictionary) is an adapter's business; the runtime gives it by its name.
-"""
+"""The data of Maps: items, their sources, and the buckets that hold files of them."""
 
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, Protocol
 
-__all__ = ["Bucket", "ObjectFault", "StoredObject"]
+from asl.core.values import Json
+
+__all__ = ["Bucket", "ItemSource", "MapEntry", "ObjectFault", "StoredObject"]
+
+
+class MapEntry(NamedTuple):
+    """A member of an object, as an item of a Map."""
+
+    key: str
+    value: Json
+
+    @property
+    def input(self) -> Json:
+        """The default input of its iteration (AWS)."""
+        return {"Key": self.key, "Value": self.value}
+
+
+class ItemSource(Protocol):
+    """The items of a distributed Map, read one by one."""
+
+    name: str
+    """Where the latest item comes from, in AWS's words."""
+    length: int | None
+    """Number of items; None until known, at the end of the source at the latest."""
+
+    def __iter__(self) -> Iterator[Json]: ...
+
+    def close(self) -> None:
+        """Stop reading and release the source."""
+        ...
+
+
+# Buckets
 
 
 class ObjectFault(Exception):
-    """An object cannot be read or written; the text names it, and says what to do."""
+    """An object cannot be read or written; the text names it and the remedy."""
 
 
 class StoredObject(NamedTuple):
@@ -24,16 +52,19 @@ class StoredObject(NamedTuple):
 
 
 class Bucket(Protocol):
-    """Objects by their keys. Every method raises ObjectFault, and OSError where the world fails."""
+    """Objects by key, as in S3: a folder, a cloud store or a dictionary.
+
+    Every method raises ObjectFault, or OSError for a failure of the system.
+    """
 
     def open(self, key: str) -> BinaryIO:
         """Open an object for reading."""
         ...
 
     def create(self, key: str) -> BinaryIO:
-        """Open a new object for writing; it replaces the old one."""
+        """Open a new object for writing; it replaces an existing object."""
         ...
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects whose keys begin with *prefix*, in the order of the keys."""
+        """Yield the objects with keys that begin with *prefix*, sorted by key."""
         ...

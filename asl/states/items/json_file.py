@@ -9,9 +9,9 @@ from typing import BinaryIO, Final
 
 from asl.core.pointers import tokens
 from asl.core.values import Json, index_of
-from asl.states.effects import MapEntry
 from asl.states.items.base import DataFault, DataFormat, parse_json
 from asl.states.items.json_stream import JsonStream
+from asl.states.map_data import MapEntry
 
 __all__ = ["map_entries", "read_json"]
 
