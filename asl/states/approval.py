@@ -1,4 +1,4 @@
-"""Approval: asks people, waits for their decision and goes where it leads (6.9, companion 1)."""
+"""Approval: requests a decision of people and continues by it (6.9, companion 1)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
@@ -25,7 +25,7 @@ EDITED = "$.editedContent"
 
 
 def compile_approval(compiler: Compiler, step: Step) -> None:
-    """Compile an Approval: the request, the way of the decision to the output, the next state."""
+    """Compile an Approval: the request, the placement of the decision, the next state."""
     ask = _question(compiler)
 
     async def work(data: Json, frame: StateFrame) -> Json:
@@ -40,11 +40,11 @@ def compile_approval(compiler: Compiler, step: Step) -> None:
 # The request
 
 _Fill: TypeAlias = Callable[[dict[str, Json], Json, Frame], None]
-"""Put what a part of the state comes to into the request: `(request, effective input, frame)`."""
+"""Adds a part of the state to the request: `(request, effective input, frame)`."""
 
 
 def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
-    """Compile the request, in the order of its members."""
+    """Compile the request, with its members in order."""
     effective_input = compiler.input()
     prompt, options = compiler.text("Prompt"), compiler.template("Options")
     assert prompt is not None
@@ -76,8 +76,8 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
         if items is not None:
             items(body, data, frame)
         if channels is not None:
-            told = BlockSettings({"Notifications": channels(data, frame)}, compiler.jsonata)
-            body["notifications"], limits["reminders"] = parse_channels(told)
+            found = BlockSettings({"Notifications": channels(data, frame)}, compiler.jsonata)
+            body["notifications"], limits["reminders"] = parse_channels(found)
         body["input"] = data
         return Question("approval", body, limits)
 
@@ -152,7 +152,7 @@ def _items(compiler: Compiler) -> _Fill | None:
     return fill
 
 
-# What happens without an answer
+# Timeout and escalation
 
 
 def _plan(compiler: Compiler) -> Evaluate:
@@ -177,16 +177,16 @@ def _plan(compiler: Compiler) -> Evaluate:
 
 
 class _Way(NamedTuple):
-    """Where a decision leads, and what the rule that says so does on the way."""
+    """The next state for a decision, and the assignments and output of its rule."""
 
     step: Step | None
     leave: Finish | None = None
     output: bool = False
-    """Whether the rule gives the output."""
+    """Whether the rule has an `Output`."""
 
 
 class _Route:
-    """Where the decision goes: into the data, and to the next state (companion, 1.5 and 1.6)."""
+    """The placement of a decision in the data, and its next state (companion, 1.5 and 1.6)."""
 
     def __init__(self, compiler: Compiler, step: Step) -> None:
         state = compiler.state
@@ -209,7 +209,7 @@ class _Route:
         return _lenient(compiler.condition()), way
 
     def next(self, raw: Json, answer: Json, frame: Frame) -> Step | None:
-        """Return the state that follows; None where the machine ends."""
+        """Return the next state; None if the machine ends."""
         return self._way(raw, answer, frame).step
 
     def _way(self, raw: Json, answer: Json, frame: Frame) -> _Way:
@@ -230,7 +230,7 @@ class _Route:
         return _Way(self.step.next)
 
     def _view(self, raw: Json, answer: Json, frame: Frame) -> Json:
-        """Return what the rules see: the record at the root, and where `ResultPath` puts it."""
+        """Return the data for the rules: the record merged at the root and at `ResultPath`."""
         record = answer["record"]
         if self.replaces:
             return record
@@ -242,7 +242,7 @@ class _Route:
         return place(raw, self.edited, answer["edited"]) if "edited" in answer else raw
 
     def finish(self, raw: Json, answer: Json, frame: Frame) -> Json:
-        """Return the output; assigns the variables of the state and of the rule that holds."""
+        """Return the output; assign the variables of the state and of the chosen rule."""
         way, base = self._way(raw, answer, frame), self._base(raw, answer)
         before, record = frame.variables, answer["record"]
         output = record if self.leave is None else self.leave(base, record, frame)
@@ -262,12 +262,12 @@ def _place(path: str) -> tuple[Json, ...]:
 
 
 def _merged(raw: Json, record: Json, frame: Frame) -> Json:
-    """Merge the record into the input; of an input that is no object nothing is left."""
+    """Merge the record into the input; it replaces an input that is no object."""
     return {**raw, **record} if type(raw) is dict else record
 
 
 def _lenient(holds: Predicate) -> Predicate:
-    """Make a rule false that reads what is not there: answers have optional keys."""
+    """Return a rule that is false if it reads an absent value; answers have optional keys."""
 
     def lenient(data: Json, frame: Frame) -> bool:
         try:
@@ -279,7 +279,7 @@ def _lenient(holds: Predicate) -> Predicate:
 
 
 def describe_approval(state: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the options, and how long an answer may take."""
+    """Yield the options and the timeout."""
     options = state.get("Options")
     if type(options) is list:
         yield " / ".join(map(str, options))

@@ -1,6 +1,6 @@
-"""Answers to approval requests: which of them count and what they decide (companion, 1.2 to 1.9).
+"""Answers to approval requests: validation and outcome (companion, 1.2 to 1.9).
 
-Pure functions of plain JSON, the same ones for a handler, a store and the command line.
+Pure functions of plain JSON, shared by handlers, stores and the command line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,44 +29,44 @@ OWN_KEYS = frozenset(
     {"approval", "approver", "timestamp", "comment", "edited_content", "roles", "digest"}
 )
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Categories of characters that no name consists of: controls, formats and the unassigned."""
+"""Unicode categories without letters of names: controls, formats, unassigned characters."""
 FILLERS = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800"
     + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 )
 """Invisible characters of other categories (Unicode, Default_Ignorable_Code_Point)."""
 SYSTEM_USER = "system_user"
-"""The key of an answer for the user of the operating system who gave it in another's name."""
+"""The key of an answer for the user of the operating system who gave it for somebody else."""
 ANYTHING = "*"
-"""The option that stands for any value: people answer in their own words."""
+"""The option for any value, such as a free text."""
 VERDICTS = {"approved": True, "rejected": False}
-"""The lists of items, and whether those in it are approved."""
+"""Whether the items in each list are approved."""
 BATCH_KEYS = frozenset({"decisions", *VERDICTS})
 
 
 class AnswerRefused(AslError):
-    """An answer is outside of the rules; the request stays open. The text says why."""
+    """An answer is refused for the reason in its text; the request stays open."""
 
     def __init__(self, reason: str, *, forbidden: bool = False, late: bool = False) -> None:
         super().__init__(reason)
         self.forbidden = forbidden
-        """Whether it is the person that may not decide."""
+        """Whether the approver lacks permission."""
         self.late = late
-        """Whether the time for it is over: what comes of that, comes when the execution goes on."""
+        """Whether the request has timed out; the execution handles that when it continues."""
 
 
 class ApprovalOutcome(NamedTuple):
-    """What an answer comes to: a decision, or None while more of them are needed."""
+    """The outcome of an answer: a decision, or None while more approvals are needed."""
 
     decision: Json
     received: list[Json]
-    """The approvals that are collected."""
+    """The approvals so far."""
 
 
 def normalize_name(name: str) -> str:
-    """Return the name of a person in its normal form.
+    """Return the normal form of a person's name.
 
-    NFKC, without invisible characters, and with single blanks between its words.
+    It is NFKC without invisible characters, and with single blanks between words.
     """
     plain = normalize("NFKC", name)
     seen = "".join(
@@ -78,7 +78,7 @@ def normalize_name(name: str) -> str:
 
 
 def _same_person(name: str, names: Sequence[str | None]) -> bool:
-    """Whether a name is one of *names*, however they are written."""
+    """Return whether a name is one of *names*, in any spelling of the same characters."""
     return normalize_name(name).casefold() in [
         normalize_name(each).casefold() for each in names if each
     ]
@@ -90,9 +90,17 @@ def _same_person(name: str, names: Sequence[str | None]) -> bool:
 def check_answer(
     body: Mapping[str, Json], answer: Json, received: list[Json], now: float, by: str
 ) -> ApprovalOutcome:
-    """Return what an answer comes to, given at *now* by somebody who is *by* if it does not say.
+    """Return the outcome of an answer.
 
-    Raises AnswerRefused for one outside of the rules.
+    Args:
+        body: The request.
+        answer: An option, or an object with one in `approval`.
+        received: The approvals so far.
+        now: Time of the answer in epoch seconds.
+        by: Approver to record if the answer names none.
+
+    Raises:
+        AnswerRefused: The answer breaks the rules of the request.
     """
     if type(answer) is str or (ANYTHING in body["options"] and type(answer) is not dict):
         answer = {"approval": answer}
@@ -116,9 +124,9 @@ def check_answer(
     approver, comment = answer.get("approver", by), answer.get("comment")
     timestamp = answer.get("timestamp", format_timestamp(now))
     if type(approver) is not str or not (approver := normalize_name(approver)):
-        raise AnswerRefused("'approver' is the name of whoever decides")
+        raise AnswerRefused("'approver' must be the name of a person")
     if comment is not None and type(comment) is not str:
-        raise AnswerRefused("'comment' is a text")
+        raise AnswerRefused("'comment' must be a text")
     if not is_timestamp(timestamp):
         raise AnswerRefused("'timestamp' is a timestamp such as 2030-01-31T13:45:00Z")
     if "budget" in body:
@@ -156,7 +164,7 @@ def check_answer(
 
 
 def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:
-    """Return the answers so far with this one; a person's later one replaces the earlier."""
+    """Return the answers so far with this one; it replaces an earlier one of the same person."""
     for index, each in enumerate(received):
         if _same_person(answer["approver"], [each["approver"]]):
             if {**each, "timestamp": None} == {**answer, "timestamp": None}:
@@ -166,7 +174,7 @@ def _collected(received: list[Json], answer: dict[str, Json]) -> list[Json]:
 
 
 def _approval(body: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what the record says of the answer of one among several."""
+    """Return the entry of one of several answers in the record."""
     keys = ("approval", "approver", "timestamp", "comment", SYSTEM_USER)
     found = {key: given[key] for key in keys if key in given}
     if "items" in body:
@@ -176,7 +184,7 @@ def _approval(body: Mapping[str, Json], given: Mapping[str, Json]) -> dict[str, 
 
 
 def _check_amounts(answer: Mapping[str, Json]) -> None:
-    """Refuse new limits of a budget that are none."""
+    """Check the new limits of a budget in an answer."""
     if "MaxCost" in answer and parse_amount(answer["MaxCost"]) is None:
         raise AnswerRefused("'MaxCost' is an amount such as \"2.50\"")
     tokens = answer.get("MaxTokens", 0)
@@ -201,7 +209,10 @@ def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> N
         [*([f"one of {_listed(users)}"] if users else []),
          *([f"somebody in the role {_listed(wanted)}"] if wanted else [])]
     )  # fmt: skip
-    who = who or "nobody is listed in 'Approvers', so nobody"
+    if not who:
+        raise AnswerRefused(
+            f"{approver!r} may not decide this: 'Approvers' lists no approver", forbidden=True
+        )
     raise AnswerRefused(f"{approver!r} may not decide this: {who} may", forbidden=True)
 
 
@@ -231,7 +242,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _verdicts(body: Mapping[str, Json], answer: Mapping[str, Json]) -> dict[int, bool]:
-    """Return whether each decided item is approved, by its index."""
+    """Return the verdicts on items by index; True for an approved one."""
     count, options = len(body["items"]), body["options"]
     if not answer.keys() & BATCH_KEYS:
         return dict.fromkeys(range(count), answer.get("approval") == options[0])
@@ -243,7 +254,7 @@ def _verdicts(body: Mapping[str, Json], answer: Mapping[str, Json]) -> dict[int,
 
 
 def _whole(body: Mapping[str, Json], verdicts: Mapping[int, bool]) -> str:
-    """Return the decision on a batch that those on its items come to."""
+    """Return the decision on a batch from the verdicts on its items."""
     options, rules = body["options"], body["batch"]
     rate, least = _rate(body["items"], verdicts), rules.get("minApproved")
     if least is None and rules.get("allowPartial", False):
@@ -257,12 +268,18 @@ def _whole(body: Mapping[str, Json], verdicts: Mapping[int, bool]) -> str:
 def _agreed(
     body: Mapping[str, Json], option: str, last: dict[int, bool], answers: list[Json]
 ) -> dict[str, Json]:
-    """Return what the record says of a batch on which several have decided, the *last* by *option*.
+    """Return the record of a batch with several approvers.
 
-    Items that one of them rejects are rejected, those that all approve are approved.
+    An item is rejected if one of them rejects it, and approved if all approve it.
+
+    Args:
+        body: The request.
+        option: The option of the last approver.
+        last: The verdicts of the last approver.
+        answers: All answers.
     """
     items, options = body["items"], body["options"]
-    # What older stores have collected says nothing of items, so nobody has approved them there.
+    # Answers in older stores have no verdicts on items, which are not approved then.
     approved = set(range(len(items))).intersection(*(each.get("approved", ()) for each in answers))
     rejected = set[int]().union(*(each.get("rejected", ()) for each in answers))
     verdicts = {**dict.fromkeys(approved, True), **dict.fromkeys(rejected, False)}
@@ -272,7 +289,7 @@ def _agreed(
 
 
 def _decisions(answer: Mapping[str, Json], options: list[str], length: int) -> dict[int, bool]:
-    """Return what an answer says of items."""
+    """Return the verdicts on items in an answer."""
     yes, no = {"approve", options[0]}, {"reject", options[-1]}
     if "decisions" in answer:
         decisions = answer["decisions"]
@@ -305,11 +322,12 @@ def _index(written: Json, length: int) -> int:
 
 
 def sort_items(items: list[Json], verdicts: Mapping[int, bool]) -> dict[str, Json]:
+    """Return the approved and rejected items, and the share of approved ones."""
     return {**items_by_verdict(items, verdicts), "approvalRate": _rate(items, verdicts)}
 
 
 def items_by_verdict(items: Sequence[Json], verdicts: Mapping[int, bool]) -> dict[str, Json]:
-    """Return the items that are approved, and those that are rejected, in their order."""
+    """Return the approved and the rejected items, each in order."""
     return {
         key: [item for index, item in enumerate(items) if verdicts.get(index) is approves]
         for key, approves in VERDICTS.items()

@@ -1,7 +1,6 @@
-"""What is wrong with an Approval and no schema can say: V-APR-*.
+"""Checks of an Approval beyond its schema: V-APR-* (Specification 6.9).
 
-Specification 6.9. What needs a look at the states around it is a check of its own
-(`asl.checks.approvals`).
+Checks that involve other states are in `asl.checks.approvals`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,11 +17,11 @@ from asl.states.choice import check_rules
 __all__ = ["check_approval", "check_terms"]
 
 SETTLED = ("AutoReject", "AutoApprove", "Fail")
-"""The words of `OnTimeout` after which nobody is asked any more."""
+"""The values of `OnTimeout` that end the waiting."""
 
 
 def check_approval(node: Node) -> Iterator[Finding]:
-    """Every decision and every timeout leads somewhere; escalations come, and in time."""
+    """Check that decisions and timeouts have a next state, and that escalations take effect."""
     yield from check_rules(node)
     yield from _ways(node)
     yield from _editable(node)
@@ -30,7 +29,7 @@ def check_approval(node: Node) -> Iterator[Finding]:
 
 
 def check_terms(node: Node) -> Iterator[Finding]:
-    """Check what a request for approval has wherever it is made: timeouts, approvers, escalations.
+    """Check the timeouts, approvers and escalations of an approval request.
 
     Args:
         node: The state, or the object that has the fields.
@@ -41,7 +40,7 @@ def check_terms(node: Node) -> Iterator[Finding]:
     if node.value.get("OnTimeout") == "AutoApprove":
         yield Finding(
             "V-APR-14",
-            "when nobody answers, this counts as consent",
+            "'AutoApprove' counts a missing answer as consent",
             node.at("OnTimeout"),
             "'AutoReject' or 'Escalate' is safer",
             severity=Severity.WARNING,
@@ -54,7 +53,7 @@ def _ways(node: Node) -> Iterator[Finding]:
     if "Choices" in state and "Default" not in state and not leads_on:
         yield Finding(
             "V-APR-05",
-            f"{node.name!r} fails on a decision for which no rule holds",
+            f"{node.name!r} fails for a decision that no rule matches",
             node.pointer,
             "add 'Default'",
             at_key=True,
@@ -63,7 +62,7 @@ def _ways(node: Node) -> Iterator[Finding]:
     if timed and not state.keys() & {"OnTimeout", "OnTimeout.$", "Default", "Catch"}:
         yield Finding(
             "V-APR-07",
-            f"{node.name!r} fails with 'States.Timeout' when its time is over",
+            f"{node.name!r} fails with 'States.Timeout' after its timeout",
             node.at("Timeout" if "Timeout" in state else "Timeout.$"),
             "add 'OnTimeout', 'Default' or 'Catch'",
             at_key=True,
@@ -73,18 +72,18 @@ def _ways(node: Node) -> Iterator[Finding]:
 # Fields that need others
 
 NEEDED = (
-    ((), "OnTimeout", ("Timeout",), "a time that can be over", "add 'Timeout'"),
-    ((), "BatchMode", ("ItemsPath",), "items to decide on", "add 'ItemsPath', their path"),
-    (("Escalation",), "Notify", ("After",), "a time", "add 'After', or tell whom in each level"),
+    ((), "OnTimeout", ("Timeout",), "'Timeout'", "add 'Timeout'"),
+    ((), "BatchMode", ("ItemsPath",), "items", "add 'ItemsPath'"),
+    (("Escalation",), "Notify", ("After",), "a time", "add 'After', or 'Notify' in each level"),
     (("Escalation",), "Message", ("After", "Levels"), "a time", "add 'After' or 'Levels'"),
     (("Escalation",), "Repeat", ("After",), "a first time", "add 'After'"),
     (("Escalation", "Repeat"), "MaxTimes", ("Every",), "an interval", "add 'Every'"),
 )
-"""`(way to an object, its field, others of which it needs one, in words, what to do)`."""
+"""`(path to an object, its field, other fields it needs one of, in words, what to do)`."""
 
 
 def _idle(node: Node) -> Iterator[Finding]:
-    """Find what never happens, as nothing says when or on what."""
+    """Find fields without effect, because another one is missing."""
     for steps, field, needs, what, hint in NEEDED:
         holder = _within(node.value, steps)
         names = {each.removesuffix(".$") for each in holder}
@@ -99,20 +98,20 @@ def _idle(node: Node) -> Iterator[Finding]:
                 "V-APR-17",
                 '\'EscalateTo\' has no effect without "OnTimeout": "Escalate"',
                 node.at("Escalation", place),
-                "add that, or tell them by 'After' and 'Notify'",
+                "add it, or use 'After' and 'Notify'",
                 at_key=True,
             )
     if then == "Escalate" and not _open_or_given(node.value, "Escalation", "EscalateTo"):
         yield Finding(
             "V-APR-17",
-            "nobody is told of the timeout: the time only starts once more",
+            "'Escalate' without 'EscalateTo' notifies nobody: it only restarts the timeout",
             node.at("OnTimeout"),
-            "say whom by 'EscalateTo' in 'Escalation'",
+            "add 'EscalateTo' in 'Escalation'",
         )
 
 
 def _open_or_given(state: Mapping[str, Json], holder: str, field: str) -> bool:
-    """Whether an object of a state has a field, or may have one when the state runs."""
+    """Return whether an object of a state has a field, or may have it when the state runs."""
     found = state.get(holder, {})
     if f"{holder}.$" in state or type(found) is not dict:
         return True
@@ -120,7 +119,7 @@ def _open_or_given(state: Mapping[str, Json], holder: str, field: str) -> bool:
 
 
 def _within(value: Mapping[str, Json], steps: Iterable[str]) -> Mapping[str, Json]:
-    """Return the object at the end of a way, an empty one where there is none."""
+    """Return the object at a path, an empty one if there is none."""
     found: Json = value
     for step in steps:
         found = found.get(step) if type(found) is dict else None
@@ -161,18 +160,18 @@ def _field(text: str, pointer: str) -> Iterator[Finding]:
         yield Finding("V-APR-09", fault.message, pointer, fault.hint)
         return
     if not path.definite:
-        message = f"{text!r} may stand for several values, so none of them can be edited"
+        message = f"{text!r} may select several values, so none of them can be edited"
         yield Finding("V-APR-09", message, pointer, "name one value: $.draft.title")
 
 
-# How many have to approve
+# Number of approvals
 
 NUMBERS = (("Policy", "RequiredApprovals"), ("Policy", "RequiredApprovers"), ("RequiredApprovers",))
-"""Where it may be written, and which one would hold."""
+"""The fields with the number of approvals; the first one counts."""
 
 
 def _approvals(node: Node) -> Iterator[Finding]:
-    """Find numbers of approvals that contradict each other, and one that nobody can reach."""
+    """Find contradictory numbers of approvals, and one above the number of approvers."""
     written = list(_numbers(node.value))
     for place, number in written[1:]:
         if number != written[0][1]:
@@ -190,7 +189,7 @@ def _approvals(node: Node) -> Iterator[Finding]:
         if is_integer(number) and number > there:
             yield Finding(
                 "V-APR-10",
-                f"nobody can approve: that takes {number}, and {there} may decide",
+                f"{number} approvals are required, but there are only {there} approvers",
                 node.at("Policy", "Approvers", "Users"),
                 "list more users or 'Roles', or require fewer approvals",
                 at_key=True,
@@ -198,7 +197,7 @@ def _approvals(node: Node) -> Iterator[Finding]:
 
 
 def _numbers(state: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], Json]]:
-    """Yield where it is written how many have to approve, and the number; one may be computed."""
+    """Yield place and value of each number of approvals; a value may be computed."""
     for *steps, field in NUMBERS:
         holder = _within(state, steps)
         for name in (field, f"{field}.$"):
@@ -223,23 +222,23 @@ def _escalation(node: Node) -> Iterator[Finding]:
         )
     for place in (("Escalation", "Repeat"), ("Escalation", "Repeat", "Every")):
         if _seconds(_within(node.value, place[:-1]).get(place[-1])) == 0:
-            message = "an escalation cannot be repeated without any time between"
+            message = "the interval of a repeated escalation must be above 0"
             yield Finding("V-APR-03", message, node.at(*place), 'choose a time such as "2h"')
     end = _end(node.value)
     steps = list(_steps(node, escalation))
     for pointer, after in steps:
         if end is not None and after >= end:
-            message = f"nobody is told any more: the approval is over after {end:g} seconds"
+            message = f"the escalation comes too late: the approval times out after {end:g} seconds"
             yield Finding("V-APR-13", message, pointer, "choose a time before the timeout")
     levels = [step for step in steps if "/Levels/" in step[0]]
     for (earlier, before), (pointer, after) in pairwise(levels):
         if after <= before:
-            message = "each level comes later than the one before it"
+            message = "each level must come later than the one before it"
             yield Finding("V-APR-12", message, pointer, related=((earlier, "the level before"),))
 
 
 def _steps(node: Node, escalation: Mapping[str, Json]) -> Iterator[tuple[str, float]]:
-    """Yield `(pointer, seconds)` of the escalations whose time is written."""
+    """Yield `(pointer, seconds)` of the escalations with a constant time."""
     after = _seconds(escalation.get("After"))
     if after is not None:
         yield node.at("Escalation", "After"), after
@@ -251,7 +250,7 @@ def _steps(node: Node, escalation: Mapping[str, Json]) -> Iterator[tuple[str, fl
 
 
 def _end(state: Mapping[str, Json]) -> float | None:
-    """Return the seconds after which nobody is asked any more, None where that is not written."""
+    """Return the seconds until the waiting ends; None if they are computed or unlimited."""
     timeout, then = _seconds(state.get("Timeout")), state.get("OnTimeout", "Fail")
     if timeout is None or "OnTimeout.$" in state or then not in (*SETTLED, "Escalate"):
         return None

@@ -1,4 +1,4 @@
-"""The terms of a request for approval, read from evaluated fields: options, approvers, waiting.
+"""The terms of an approval request from evaluated fields: options, approvers, timeouts.
 
 Shared by the Approval state and by tools that need consent (`Tools.RequireApproval`).
 """
@@ -23,7 +23,11 @@ ON_TIMEOUT = ("AutoReject", "AutoApprove", "Escalate", "Fail")
 
 
 def parse_options(found: Json) -> list[str]:
-    """Return the options of a request; the default ones for None."""
+    """Return the options of a request; the default ones for None.
+
+    Raises:
+        StateError: The value is no list of texts.
+    """
     if found is None:
         return list(OPTIONS)
     if type(found) is not list or not found or any(type(each) is not str for each in found):
@@ -34,12 +38,12 @@ def parse_options(found: Json) -> list[str]:
 def parse_approver_policy(
     rules: BlockSettings, other: int | None, requestor: str | None
 ) -> dict[str, Json]:
-    """Return who may decide, and how many must.
+    """Return the approvers of a request, and the number of required approvals.
 
     Args:
         rules: The fields of `Policy`.
-        other: The number of approvals that another field requires, None for no such field.
-        requestor: Who has started the execution, None if unknown.
+        other: The number of required approvals in another field; None for no such field.
+        requestor: The user who started the execution; None if unknown.
 
     Raises:
         StateError: A field does not fit.
@@ -61,9 +65,10 @@ def parse_approver_policy(
 
 
 def _approvers(listed: BlockSettings, needed: int) -> dict[str, Json]:
-    """Return who may decide; nobody where nobody is listed, as after a misspelt field.
+    """Return the approvers; an empty list, as after a misspelt field, allows no one.
 
-    Raises StateError where fewer are listed than are *needed*.
+    Raises:
+        StateError: Fewer approvers are listed than are *needed*.
     """
     users, roles = listed.texts("Users"), listed.texts("Roles")
     people = {normalize_name(user).casefold() for user in users or ()}
@@ -77,11 +82,11 @@ def _approvers(listed: BlockSettings, needed: int) -> dict[str, Json]:
 def parse_waiting_plan(
     fields: BlockSettings, otherwise: str, rules: Mapping[str, Json], message: Json
 ) -> dict[str, Any]:
-    """Return what happens while nobody answers, as `asl.states.approval_notices.notices` reads it.
+    """Return the timeouts and escalations of a request (`asl.states.approval_notices.notices`).
 
     Args:
         fields: `Timeout` and `OnTimeout`.
-        otherwise: What a timeout leads to without `OnTimeout`, and after an escalation.
+        otherwise: The action of a timeout without `OnTimeout`, and after an escalation.
         rules: The fields of `Escalation`.
         message: The text of its notifications, None for none.
 
@@ -134,7 +139,7 @@ def _escalations(rules: BlockSettings, message: Json) -> Iterator[dict[str, Json
 
 
 def parse_channels(fields: BlockSettings) -> tuple[dict[str, Json], list[Json]]:
-    """Return the `Notifications` of a request, and the reminders that their channels ask for."""
+    """Return the `Notifications` of a request, and the reminders of their channels."""
     found = {key: each for key, each in fields.members("Notifications").items() if each is not None}
     return found, list(_reminders(fields.block_of("Notifications")))
 

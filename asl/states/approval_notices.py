@@ -1,6 +1,6 @@
-"""Notices of approval requests: what happens while there is no answer (companion, 1.2 to 1.9).
+"""Notices of approval requests: reminders, escalations and timeouts (companion, 1.2 to 1.9).
 
-A notice reminds, escalates or ends the waiting. All of them follow from the request alone.
+All notices are determined by the request alone.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,20 +14,20 @@ from asl.states.approval_answers import sort_items
 __all__ = ["Notice", "notices"]
 
 MAX_REPEATS = 1000
-"""How often an escalation without a limit of its own is repeated."""
+"""Maximum repetitions of an escalation without its own limit."""
 
 
 class Notice(NamedTuple):
-    """Something that happens while there is no answer; the last one ends the waiting.
+    """A reminder, an escalation or a timeout; the last notice ends the waiting.
 
-    That one has an automatic `decision`, fails the state (`States.Timeout`), or says that the time
-    of the whole execution is over.
+    The last one has an automatic `decision`, fails the state (`States.Timeout`), or marks the
+    timeout of the execution.
     """
 
     after: float
-    """Seconds after the request was made."""
+    """Seconds after the request."""
     event: str
-    """What the history calls it; empty for a mere reminder."""
+    """Name of its event in the history; empty for a reminder."""
     details: dict[str, Json]
     decision: Json = None
     fails: bool = False
@@ -35,12 +35,18 @@ class Notice(NamedTuple):
 
     @property
     def final(self) -> bool:
-        """Whether nobody is asked any more."""
+        """Whether it ends the waiting."""
         return self.fails or self.expires or self.decision is not None
 
 
 def notices(body: Mapping[str, Json], plan: Mapping[str, Json], created: float) -> Iterator[Notice]:
-    """Yield what happens without an answer, in order, up to the end of the waiting."""
+    """Yield the notices of a request in order, up to the end of the waiting.
+
+    Args:
+        body: The request.
+        plan: Its timeouts and escalations (`parse_waiting_plan`).
+        created: Time of the request in epoch seconds.
+    """
     timers = [_timeout(body, plan, created)]
     if "deadline" in plan:
         timers.append(iter([Notice(plan["deadline"], "", {}, expires=True)]))
@@ -52,7 +58,7 @@ def notices(body: Mapping[str, Json], plan: Mapping[str, Json], created: float) 
         iter([Notice(each["after"], "", {"channel": each["channel"]})])
         for each in plan.get("reminders", ())
     ]
-    # Of what happens at the same instant the timeout is first: nobody is told any more.
+    # The timeout comes first among notices of the same time: it ends the notifications.
     for notice in merge(*timers, key=lambda notice: notice.after):
         yield notice
         if notice.final:

@@ -1,7 +1,7 @@
-"""Approval requests: what people are asked, and the decision in the end (companion, 1.2 to 1.9).
+"""Approval requests and their decisions (companion, 1.2 to 1.9).
 
-A *decision* is what the state is given in the end: `{"record": ...}`, with `edited` where there are
-editable fields and `default` where a timeout leads to the state's `Default`.
+A decision is `{"record": ...}`, with `edited` for editable fields and `default` for a timeout that
+leads to the state's `Default`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,15 +21,15 @@ from asl.states.approval_notices import Notice, notices
 __all__ = ["ApprovalRequest", "request_digest"]
 
 CHANGING = frozenset({"requestId", "createdAt", "expiresAt", "escalatedTo", "digest", "execution"})
-"""The keys of a request that say nothing of what is asked."""
+"""The keys of a request that are not part of its content."""
 ID_DIGITS = 12
-"""How many digits of the digest of what is asked are in the id of a request."""
+"""Number of digits of the digest of the content in the id of a request."""
 ENDS = ("deadline", "limit")
-"""The parts of a plan that depend on the moment: when the execution, or the state, times out."""
+"""The parts of a plan that depend on the time of the request: timeouts of execution and state."""
 
 
 class ApprovalRequest:
-    """A request that waits for people."""
+    """An open approval request."""
 
     __slots__ = (
         "body",
@@ -61,11 +61,11 @@ class ApprovalRequest:
         self.created = created
         """Epoch seconds."""
         self.received: list[Json] = []
-        """The approvals that are collected."""
+        """The approvals so far."""
         self.notices_sent = 0
-        """How many notices have been sent; the request itself counts."""
+        """Number of sent notices, including the request itself."""
         self.failed_notices: dict[int, str] = {}
-        """Why notices could not be sent, by their numbers; that of the request itself is 1."""
+        """Errors of notices that were not sent, by number; the request itself is 1."""
         self.status = "open"
 
     @classmethod
@@ -81,7 +81,7 @@ class ApprovalRequest:
     ) -> "ApprovalRequest":
         """Return a new request of an execution.
 
-        After a redrive the same effect may ask something else, so the id names what is asked.
+        After a redrive the same effect may have another content, so the id includes its digest.
         """
         made = cls(f"{execution_id}:{key}", key, kind, body, plan, created)
         if redrives:
@@ -90,16 +90,16 @@ class ApprovalRequest:
 
     @property
     def content_digest(self) -> str:
-        """SHA-256 of what is asked and what happens without an answer, as compact JSON.
+        """SHA-256 of the content and the timeouts, as compact JSON.
 
-        It stays the same whatever is answered, and however long the execution may still take.
+        Answers and the remaining time of the execution do not change it.
         """
         plan = {key: value for key, value in self.plan.items() if key not in ENDS}
         return _sha256({"type": self.kind, **self.body, "plan": plan})
 
     @property
     def shown(self) -> dict[str, Json]:
-        """The request as people see it."""
+        """The request as approvers see it."""
         shown: dict[str, Json] = {"type": self.kind, "requestId": self.id, **self.body}
         shown["createdAt"] = format_timestamp(self.created)
         if "policy" in shown:
@@ -116,7 +116,7 @@ class ApprovalRequest:
         return shown
 
     def _escalated(self) -> bool:
-        """Whether the timeout has been started once more."""
+        """Return whether the timeout was restarted by an escalation."""
         if self.plan.get("onTimeout") != "Escalate":
             return False
         past = islice(self.notices(), max(0, self.notices_sent - 1))
@@ -124,9 +124,9 @@ class ApprovalRequest:
 
     @property
     def is_well_formed(self) -> bool:
-        """Whether what was read from a store has the shape that this class writes.
+        """Whether a request read from a store has the right shape.
 
-        What depends on it may also raise what any computation raises for values of other types.
+        Values of other types may also raise the errors of computations with them.
         """
         shown, plan = self.shown, self.plan
         fields = shown.get("editable", {}).get("fields", {})
@@ -150,20 +150,25 @@ class ApprovalRequest:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of exactly what people see, as compact JSON."""
+        """SHA-256 of the request as approvers see it, as compact JSON."""
         return _sha256(self.shown)
 
     def judge(self, answer: Json, now: float, by: str) -> ApprovalOutcome:
-        """Return what an answer comes to, given at *now* by whoever it names, else by *by*.
+        """Return the outcome of an answer; a decision includes the digest of the request.
 
-        A decision has the `digest` of what was shown to whoever has taken it. Raises AnswerRefused
-        for an answer outside of the rules, and for one with the `digest` of another prompt
-        (`request_digest`).
+        Args:
+            answer: The answer.
+            now: Time of the answer in epoch seconds.
+            by: Approver to record if the answer names none.
+
+        Raises:
+            AnswerRefused: The answer breaks the rules, or has the `digest` of another request
+                (`request_digest`).
         """
         known = (request_digest(self.shown), self.digest)
         if type(answer) is dict and answer.get("digest", known[0]) not in known:
             raise AnswerRefused(
-                "what is asked has changed since it was shown: look at it again, then answer"
+                "the request has changed since it was shown: review it again, then answer"
             )
         if type(answer) is dict:
             self._refuse_overwriting(answer)
@@ -182,7 +187,7 @@ class ApprovalRequest:
             )
 
     def is_repetition(self, answer: Json, now: float, by: str) -> bool:
-        """Whether it is what somebody has said before the one who has decided it."""
+        """Return whether an answer repeats one from before the decision."""
         earlier = self.received[:-1]
         try:
             return check_answer(self.body, answer, earlier, now, by).received == earlier
@@ -190,25 +195,24 @@ class ApprovalRequest:
             return False
 
     def notices(self) -> Iterator[Notice]:
-        """Yield what happens without an answer, in order."""
+        """Yield the notices in order."""
         return notices(self.body, self.plan, self.created)
 
     @property
     def wake(self) -> float | None:
-        """When something happens next without an answer, in epoch seconds; None for never."""
+        """Time of the next notice in epoch seconds; None for no further notice."""
         notice = next(islice(self.notices(), max(0, self.notices_sent - 1), None), None)
         return None if notice is None else self.created + notice.after
 
 
 def request_digest(request: Mapping[str, Json]) -> str:
-    """Return the digest of what a request asks, which an answer may carry as `digest`.
+    """Return the digest of the content of a request, for the `digest` of an answer.
 
     Args:
-        request: A request as people see it (`result.pending`, `store.pending()`).
+        request: A request as approvers see it (`result.pending`, `store.pending()`).
 
     Returns:
-        SHA-256 in hexadecimal digits. It stays the same while others answer, and when the request
-        is escalated.
+        SHA-256 in hexadecimal digits. Answers of others and escalations do not change it.
     """
     asked = {key: value for key, value in request.items() if key not in CHANGING}
     if "policy" in asked:

@@ -1,7 +1,7 @@
-"""What a state type is: one module that ends in one descriptor (`StateType`).
+"""State types: one module for each type, which ends in one descriptor (`StateType`).
 
-A descriptor says how the state is checked beyond its JSON Schema, how it is compiled, and all that
-the rest of the package has to know of its type. What all states share (paths, templates, Assign,
+A descriptor holds the check of a state beyond its JSON Schema, its compilation, and all that the
+rest of the package needs to know of its type. What all states share (paths, templates, Assign,
 Retry, Catch, history, limits) belongs to the compiler and the interpreter.
 """
 
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 PARAMETER = r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?=\||\}\})"
-"""What stands for a parameter of a template, which it names (9.2); after a backslash it is text."""
+"""The placeholder of a parameter of a template (9.2); after a backslash it is text."""
 _PARAMETER = lazy_pattern(rf"(?<!\\){PARAMETER}")
 
 
 def has_parameter(value: Json) -> bool:
-    """Whether a text has a parameter in it, whose value is still to come."""
+    """Return whether a value is a text with a placeholder of a parameter."""
     return type(value) is str and "{{" in value and _PARAMETER.search(value) is not None
 
 
 class Node(NamedTuple):
-    """One state of a document as a check sees it."""
+    """A state of a document, as checks see it."""
 
     value: Mapping[str, Json]
     pointer: str
@@ -56,21 +56,21 @@ class Node(NamedTuple):
     profile: Profile
     query_language: str = "JSONPath"
     template: bool = False
-    """Whether it is written in a template (Specification 9.2)."""
+    """Whether it is in a template (Specification 9.2)."""
     unfilled: bool = False
-    """Whether parameters of that template have no values yet."""
+    """Whether the parameters of that template have no values yet."""
 
     def open(self, value: Json) -> bool:
-        """Whether a value is known only once parameters have been filled in."""
+        """Return whether a value depends on parameters without values."""
         return self.unfilled and has_parameter(value)
 
     def computed(self, value: Json) -> bool:
-        """Whether a value is known only once the state runs, or parameters have been filled in."""
+        """Return whether a value is computed when the state runs, or depends on parameters."""
         jsonata = self.query_language == "JSONata" and type(value) is str and "{%" in value
         return jsonata or self.open(value)
 
     def at(self, *steps: str | int) -> str:
-        """Return the JSON Pointer of something below this state."""
+        """Return the JSON Pointer of a part of this state."""
         pointer = self.pointer
         for step in steps:
             pointer += f"/{escape(step) if type(step) is str else step}"
@@ -78,14 +78,14 @@ class Node(NamedTuple):
 
 
 def has_output_label(state: Mapping[str, Json], language: Json) -> bool:
-    """Whether the `Output` of a state is a label, by which it may end a template (9.2)."""
+    """Return whether the `Output` of a state is a label of the end of a template (9.2)."""
     return type(state.get("Output")) is str and language != "JSONata"
 
 
 def mentions(value: Json, *keys: str) -> bool:
-    """Whether an object at any depth has one of these keys.
+    """Return whether an object at any depth has one of these keys.
 
-    What an Include runs is compiled late, so nothing else can say beforehand what there will be.
+    An included document is compiled when it runs; this shows beforehand what it may have.
     """
     if type(value) is dict:
         return not value.keys().isdisjoint(keys) or any(
@@ -95,10 +95,10 @@ def mentions(value: Json, *keys: str) -> bool:
 
 
 class Compiler(Protocol):
-    """What compiling one state may ask for, in either query language (Specification 3.1, 3.6).
+    """Compiles the fields of one state, in either query language (Specification 3.1, 3.6).
 
-    All texts have been checked before. A closure takes the raw or the effective input, which are
-    the same in JSONata.
+    All texts are checked before. A closure takes the raw or the effective input, which are the
+    same in JSONata.
     """
 
     state: Mapping[str, Json]
@@ -116,13 +116,15 @@ class Compiler(Protocol):
         ...
 
     def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
-        """Compile the template in *field*, None where the field is absent."""
+        """Compile the template in *field*; None if the field is absent."""
         ...
 
     def computed(self, field: str, kind: str) -> Evaluate | None:
-        """Compile a field that holds an expression instead of its JSON type *kind*, else None.
+        """Compile a field with an expression in place of a value of the JSON type *kind*.
 
-        The closure raises EvaluationFailed for a value of another type.
+        Returns:
+            The closure, which raises EvaluationFailed for a value of another type; None for a
+            field without an expression.
         """
         ...
 
@@ -131,69 +133,74 @@ class Compiler(Protocol):
         ...
 
     def expression(self, field: str, text: str) -> Evaluate:
-        """Compile a path of any kind or an intrinsic call that stands in *field*."""
+        """Compile a path of any kind or an intrinsic call in *field*."""
         ...
 
     def matcher(self, names: list[str]) -> Callable[[StateError], bool]:
-        """Compile error names as `ErrorEquals` has them."""
+        """Compile the error names of an `ErrorEquals`."""
         ...
 
     def condition(self) -> Predicate:
-        """Compile what decides whether a choice rule holds; ask `within` the rule."""
+        """Compile the condition of a choice rule, for the compiler of that rule."""
         ...
 
     def text(self, field: str) -> Evaluate | None:
-        """Compile a text into which values are inserted, or an object with such texts.
+        """Compile a text with inserted values, or an object with such texts (3.8, 3.9).
 
-        None where neither *field* nor its dynamic form is there (Specification 3.8, 3.9).
+        None if neither *field* nor its dynamic form exists.
         """
         ...
 
     def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
-        """Compile a field that is written, dynamic (`field.$`) or an expression; None if absent."""
+        """Compile a constant or dynamic field (`field.$`) or an expression; None if absent."""
         ...
 
     def settled(self, field: str) -> Evaluate | None:
-        """Compile a block that is read as a whole; None where nothing of it is computed.
+        """Compile a block that is evaluated as a whole; None for a constant block.
 
-        The closure raises StateError for a block that would be wrong if it were written so.
+        The closure raises StateError for a computed block that breaks the schema.
         """
         ...
 
     def finish(
         self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
     ) -> Finish | None:
-        """Compile the way of a result to the output and the variables; None for no change.
+        """Compile the placement of a result in the output and the variables.
 
-        *absent* places the result where the state says nothing of it. *inserts* change the output
-        in between: `(output, raw result, frame) -> output`.
+        Args:
+            absent: The place of the result for a state without `ResultPath`.
+            inserts: Functions of blocks that change the output before `OutputPath`:
+                `(output, raw result, frame) -> output`.
+
+        Returns:
+            The closure; None for no change.
         """
         ...
 
     def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
-        """Compile the way of a result to what `OutputPath` sees; None for no change.
+        """Compile the placement of a result, without `OutputPath`; None for no change.
 
-        In JSONata there is no such step, so it is the way to the output.
+        In JSONata there is no such step, so the result is placed in the output.
         """
         ...
 
     def leave(self) -> Finish | None:
-        """Compile the way out of a state that has no result, or of a choice rule.
+        """Compile the output and assignments of a state without result, or of a choice rule.
 
         None for no change.
         """
         ...
 
     def constant_result(self, result: Json) -> Evaluate | None:
-        """Compile a state that only places a literal by its `ResultPath`, None for any other."""
+        """Compile a state that only places a literal by its `ResultPath`; None for any other."""
         ...
 
     def within(self, *steps: str | int) -> "Compiler":
-        """Return a compiler of the object at *steps* below the state, empty where absent."""
+        """Return a compiler of the object at *steps* below the state, empty if absent."""
         ...
 
     def after(self) -> "Compiler":
-        """Return a compiler of what is evaluated once the state has succeeded.
+        """Return a compiler of fields that are evaluated after the success of the state.
 
         Its closures take `$states` in JSONata: an object with `input` and `result`.
         """
@@ -204,14 +211,17 @@ class Compiler(Protocol):
         ...
 
     def task(self, name: str, work: Work, *steps: str | int) -> Machine:
-        """Make a machine of one Task that does *work*, at *steps* below the state: to be forked.
+        """Return a machine of one Task for a fork.
 
-        The work takes the machine's input.
+        Args:
+            name: Name of the Task.
+            work: Its work, which takes the input of the machine.
+            steps: The place of the machine below the state.
         """
         ...
 
     def included(self) -> MachineOf:
-        """Compile what an Include holds: a function of the arguments that are left."""
+        """Compile the included document: a function from the remaining arguments to a machine."""
         ...
 
     def step(self, name: str) -> Step:
@@ -220,7 +230,7 @@ class Compiler(Protocol):
 
 
 class Transitions(Enum):
-    """What says where a machine goes after a state."""
+    """The fields that determine the next state."""
 
     NEXT = "Next or End"
     RULES = "Choices"
@@ -239,7 +249,7 @@ class Outline(Enum):
 
 
 class Tone(Enum):
-    """What the colour of a state says in a drawing."""
+    """The meaning of the colour of a state in a drawing."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -249,12 +259,12 @@ class Tone(Enum):
 
 
 def names_agent(state: Mapping[str, Json]) -> bool:
-    """Whether a state has an `Agent` that it calls."""
+    """Return whether a state calls an `Agent`."""
     return "Agent" in state or "Agent.$" in state
 
 
 def no_details(state: Mapping[str, Json]) -> Iterator[str]:
-    """Yield no line: the name and the type of the state say all."""
+    """Yield no line beyond the name and type of a state."""
     return iter(())
 
 
@@ -267,36 +277,36 @@ class StateType:
 
     name: str
     compile: Callable[[Compiler, Step], None]
-    """Fill the step's behaviour: `transform`, `choose`, or `work` with `finish`."""
+    """Sets the behaviour of the step: `transform`, `choose`, or `work` with `finish`."""
     check: Callable[[Node], Iterator[Finding]]
-    """Find what is wrong with one state of this type and no schema can say."""
+    """Yields the findings on one state of this type beyond its schema."""
     schema: Mapping[str, Any] | None = None
-    """The JSON Schema (2020-12) of such a state; None where it is a file in `schemas/states`."""
+    """The JSON Schema (2020-12) of such a state; None for a file in `schemas/states`."""
     aws: bool = False
-    """Whether it is a type of Amazon States Language, so that the profile `aws` has it."""
+    """Whether it is a type of Amazon States Language, and so of the profile `aws`."""
     effect: bool = False
-    """Whether it reaches the world: it has a result, and takes `Retry` and `Catch`."""
+    """Whether it has effects: it has a result, and takes `Retry` and `Catch`."""
     waits: bool = False
-    """Whether it waits for time or people, which paces a loop."""
+    """Whether it waits for time or approvals, which paces a loop."""
     concurrent: bool = False
-    """Whether the machines within it run side by side."""
+    """Whether its machines run concurrently."""
     iterates: bool = False
-    """Whether the machine within it runs once for each item of an array."""
+    """Whether its machine runs once for each item of an array."""
     machines: tuple[str, ...] = ()
-    """The fields that hold the machines within: one, or an array of them."""
+    """The fields with its machines: one, or an array of them."""
     forks: bool = False
-    """Whether its work has parts, so that history tells of its beginning and its end."""
+    """Whether its work has parts; the history has events for its start and end then."""
     budgeted: bool = False
     """Whether it may have a budget of its own."""
     transitions: Transitions = Transitions.NEXT
     calls: Callable[[Mapping[str, Json]], bool] = names_agent
     """Whether such a state calls an agent."""
     insertions: tuple[tuple[str, ...], ...] = ()
-    """The ways to the texts into which braces insert values; elsewhere braces are plain text."""
+    """The places of texts in which braces insert values; elsewhere braces are plain text."""
     outline: Outline = Outline.BOX
     tone: Tone = Tone.PLAIN
     describe: Callable[[Mapping[str, Json]], Iterator[str]] = no_details
-    """Yield a line or two for drawings on what such a state does, beyond its name and its type."""
+    """Yields a line or two for drawings on the work of a state, beyond its name and type."""
 
     @property
     def terminal(self) -> bool:
@@ -310,7 +320,7 @@ class StateType:
 
     @property
     def decides(self) -> bool:
-        """Whether rules may say where it goes."""
+        """Whether rules may determine the next state."""
         return self.transitions in (Transitions.RULES, Transitions.RULES_OR_NEXT)
 
 
@@ -322,7 +332,7 @@ def expression_text(value: Json) -> str:
 
 
 def describe_field(field: str) -> Callable[[Mapping[str, Json]], Iterator[str]]:
-    """Return what describes a state by the text in one of its fields."""
+    """Return a function that describes a state by the text in one of its fields."""
 
     def describe(state: Mapping[str, Json]) -> Iterator[str]:
         if type(state.get(field)) is str:

@@ -1,4 +1,4 @@
-"""Calls: whom a state calls, and what comes with a call beside its payload."""
+"""Calls of states: their targets, payloads and options."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ _PATTERNS = (".sync", ".sync:2", ".waitForTaskToken")
 
 
 def is_function(name: str) -> bool:
-    """Whether this is the ARN of a Lambda function, or a pattern of such."""
+    """Return whether this is the ARN of a Lambda function, or a pattern of such ARNs."""
     return _FUNCTION.match(name) is not None
 
 
 class Target:
-    """Whom a state calls; one per state, made when the program is compiled."""
+    """The target of a call: an agent or a resource; made when the program is compiled."""
 
     __slots__ = ("aside", "base", "kind", "label", "name", "optional", "pattern", "state")
 
@@ -34,9 +34,9 @@ class Target:
         self.name = name
         self.state = state
         self.aside = aside
-        """Whether it is called beside the agent of the state, so that no mock stands for it."""
+        """Whether it is a helper of the agent, such as a validator; mocks do not replace it."""
         self.optional = optional
-        """Whether the state goes on where nothing is bound to the name."""
+        """Whether the state continues if nothing is bound to the name."""
         self.pattern = ""
         """The pattern of an integration: `.sync`, `.sync:2`, `.waitForTaskToken` or none."""
         self.base = name
@@ -51,38 +51,40 @@ class Target:
 
     @property
     def is_activity(self) -> bool:
-        """Whether workers ask for its tasks by themselves."""
+        """Whether it is an activity, whose workers poll for tasks."""
         return self.kind == "resource" and _ACTIVITY.fullmatch(self.name) is not None
 
     @property
     def invokes(self) -> bool:
-        """Whether it is asked to call the function that the request names."""
+        """Whether it is the integration `lambda:invoke`."""
         return self.kind == "resource" and _INVOKE.fullmatch(self.base) is not None
 
     @property
     def by_token(self) -> bool:
-        """Whether its answer comes by task token."""
+        """Whether its result comes by task token."""
         return self.pattern == ".waitForTaskToken" or self.is_activity
 
 
 class CallPart(NamedTuple):
-    """One of several calls that an attempt of a state makes; its timeout is that of them all."""
+    """One of several calls in an attempt of a state; they share one timeout."""
 
     key: str
-    """Names the call: the same in every attempt of the visit."""
+    """Identifies the call; the same in every attempt of the visit."""
     attempt: int
     """1 for the first attempt."""
     began: float
-    """When the attempt began."""
+    """Start of the attempt in epoch seconds."""
 
 
 class CallOptions:
-    """What comes with one call beside its payload: limits, in seconds from the agent's start.
+    """The limits, credentials and agent blocks of a call.
 
-    *state* is the name for the cause of a timeout, None where a timeout has no cause.
-    *credentials* are whatever the state's `Credentials` came to, None without them. *part* says
-    which one of several calls of an attempt this is, None for the only one. `blocks` is what the
-    agent blocks of the state hand over, by the names that `Call` has for it.
+    Args:
+        timeout: Seconds from the start of the agent; None for no limit.
+        heartbeat: Seconds between two heartbeats; None for no limit.
+        state: Name of the state for the cause of a timeout; None for a timeout without a cause.
+        credentials: The value of the state's `Credentials`; None without them.
+        part: The call among several calls of an attempt; None for the only one.
     """
 
     __slots__ = (
@@ -104,17 +106,17 @@ class CallOptions:
         self.credentials = credentials
         self.part = part
         self.began = None if part is None else part.began
-        """When the call began, None for now."""
+        """Start of the call in epoch seconds; None for now."""
         self.again = False
-        """Whether the attempt may make the call again, in what is left of its time."""
+        """Whether the attempt may repeat the call in its remaining time."""
         self.shared = False
-        """Whether other calls have the same, so that nothing of it may be changed."""
+        """Whether other calls share these options; shared ones must not be changed."""
         self.within: Any = None
         """The reservation around it: of an outer call, then of this one, for calls within it."""
         self.blocks: dict[str, Any] = {}
 
     def copy(self) -> "CallOptions":
-        """Return options that say the same."""
+        """Return a copy that may be changed."""
         made = CallOptions(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
         made.began, made.again, made.blocks = self.began, self.again, dict(self.blocks)
         made.within = self.within
@@ -122,24 +124,24 @@ class CallOptions:
 
     @property
     def limited(self) -> bool:
-        """Whether the call has a limit at all."""
+        """Whether the call has a timeout or a heartbeat."""
         return self.timeout is not None or self.heartbeat is not None
 
     def left(self, now: float) -> float | None:
-        """Return how many seconds a call may take from *now* on, None for no limit."""
+        """Return the remaining seconds at *now* (epoch seconds); None for no limit."""
         if self.timeout is None or self.began is None:
             return self.timeout
         return self.began + self.timeout - now
 
     def cause(self, what: str, seconds: float | None) -> str | None:
-        """Return the cause of a timeout: *what* did not come within *seconds*."""
+        """Return the cause of a timeout of *seconds*, in which there was no *what*."""
         if self.state is None:
             return None
         return f"state '{self.state}': no {what} within {seconds:g} s"
 
 
 class Invocation(NamedTuple):
-    """A call of an agent or of the handler of a resource, whose answer is awaited."""
+    """A call of an agent or of the handler of a resource; its answer is the result."""
 
     target: Target
     payload: Json
@@ -147,10 +149,10 @@ class Invocation(NamedTuple):
 
 
 class Handover(NamedTuple):
-    """What is asked of somebody who answers later: by task token, or from within a job.
+    """A task whose result comes later: by task token, or from a job.
 
-    The answer belongs to the token of the present attempt (`Frame.token`), so that a store can keep
-    the request and the machine need not wait in memory.
+    The result belongs to the token of the current attempt (`StateFrame.token`), so a store can
+    record the request, and the machine need not wait in memory.
     """
 
     target: Target
@@ -159,6 +161,6 @@ class Handover(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """Makes sure that every one of some targets can be called, before the first is."""
+    """A check that all targets can be called, made before the first call."""
 
     targets: Sequence[Target]

@@ -1,4 +1,4 @@
-"""What an effect may end in instead of an answer."""
+"""The errors and interruptions of effects."""
 
 from asl.core.errors import StateError
 from asl.states.effects import StateFrame
@@ -15,11 +15,11 @@ __all__ = [
 
 
 class RaisedError(StateError):
-    """An error that the document or an agent raised by name: its cause is passed on untouched."""
+    """An error raised by name by the document or an agent; its cause is passed on unchanged."""
 
 
 class CallbackError(RaisedError):
-    """A failure that came by task token; it may lack its name and its cause."""
+    """A failure reported by task token; name and cause are optional."""
 
 
 class HeartbeatMissed(StateError):
@@ -30,19 +30,19 @@ class HeartbeatMissed(StateError):
 
 
 class Suspension(BaseException):
-    """The machine waits for people, and nothing of it needs to stay in memory meanwhile."""
+    """The machine waits for an approval or a callback and may leave memory meanwhile."""
 
 
 class ExecutionTimeout(BaseException):
-    """The execution's own time limit has passed; no catcher of the workflow may see this."""
+    """The execution has timed out; catchers of the workflow do not see this."""
 
 
 class ExecutionCancellation(BaseException):
-    """Somebody has asked for the end of the execution; no catcher of the workflow may see this."""
+    """The execution is cancelled; catchers of the workflow do not see this."""
 
 
 class BudgetOverrun(BaseException):
-    """A state around has spent more than it may: it fails, whatever the machines in it catch."""
+    """A state exceeds its budget: it fails, whatever the machines within it catch."""
 
     def __init__(self, frame: StateFrame, visit: int, error: StateError) -> None:
         super().__init__(error)

@@ -1,4 +1,4 @@
-"""Fields of agent-native states as they are once their expressions have been evaluated (3.9)."""
+"""Evaluated fields of agent-native states, with typed access and errors (3.9)."""
 
 from collections.abc import Callable, Collection, Mapping
 from math import inf
@@ -13,10 +13,10 @@ __all__ = ["BlockSettings", "invalid_field", "read_duration"]
 
 
 class BlockSettings:
-    """The values of some fields; one that is null counts as absent.
+    """The evaluated fields of a state or block; a field with null is absent.
 
-    A value that a field does not take raises StateError("States.Runtime"), in JSONata
-    EvaluationFailed, as the value of an expression does.
+    Each method reads one field and returns None, or an empty value, for an absent one. A wrong
+    value raises StateError("States.Runtime"), and EvaluationFailed in JSONata.
     """
 
     __slots__ = ("block", "jsonata", "state", "values")
@@ -27,20 +27,24 @@ class BlockSettings:
         self.values = values
         self.jsonata = jsonata
         self.block = block
-        """What stands before the name of a field: `Consensus.`"""
+        """The prefix of the names of fields: `Consensus.`"""
         self.state = state
-        """The state that has the fields, where errors name it."""
+        """The name of the state for errors, or empty."""
 
     def __contains__(self, field: str) -> bool:
         return self.values.get(field) is not None
 
     def flag(self, field: str, absent: bool = False) -> bool:
-        """Return whether a field is true."""
+        """Return a flag; *absent* for an absent field."""
         found = self._read(field, _is_flag, "true or false")
         return absent if found is None else found is True
 
     def word(self, field: str, words: Collection[str]) -> str | None:
-        """Return one of *words*."""
+        """Return one of *words*.
+
+        Raises:
+            StateError: The value is another one.
+        """
         found: str | None = self.values.get(field)
         if found is not None and found not in words:
             raise self.unfit(field, " or ".join(words))
@@ -52,7 +56,11 @@ class BlockSettings:
         return found
 
     def way(self, field: str) -> Path | None:
-        """Return a reference path that leads to a member: `$.trace`."""
+        """Return a reference path to a member: `$.trace`.
+
+        Raises:
+            StateError: The value is no such path.
+        """
         text = self.name(field)
         path = None if text is None else _way(text)
         if text is not None and path is None:
@@ -60,7 +68,7 @@ class BlockSettings:
         return path
 
     def one_or_more(self, field: str) -> list[str]:
-        """Return the names in a list, or the one that stands there without it."""
+        """Return the names in a list, or a single name as a list."""
         found = self._read(field, _are_names, "a name or a list of names")
         return [] if found is None else [found] if type(found) is str else found
 
@@ -70,7 +78,7 @@ class BlockSettings:
         return found
 
     def names(self, field: str, among: Collection[str]) -> list[str] | None:
-        """Return a list of different names out of *among*."""
+        """Return a list of different names of *among*."""
         found: list[str] | None = self._read(
             field,
             lambda value: (
@@ -84,7 +92,7 @@ class BlockSettings:
         return found
 
     def count(self, field: str, most: int | None = None) -> int | None:
-        """Return a whole number from 1, up to *most* where that is given."""
+        """Return a whole number from 1, up to *most* if given."""
         found = self._read(
             field,
             lambda value: is_integer(value) and value >= 1 and (most is None or value <= most),
@@ -94,7 +102,7 @@ class BlockSettings:
         return None if found is None else int(found)
 
     def number(self, field: str, least: float, most: float) -> float | None:
-        """Return a number between bounds, which it may reach."""
+        """Return a number from *least* to *most*."""
         found: float | None = self._read(
             field,
             lambda value: is_number(value) and least <= value <= most,
@@ -115,7 +123,11 @@ class BlockSettings:
         return found
 
     def lifetime(self, field: str) -> Json:
-        """Return a duration or `never` as it is written; raises StateError("States.InvalidTTL")."""
+        """Return a duration or `never`, unparsed.
+
+        Raises:
+            StateError: States.InvalidTTL for another value.
+        """
         found = self.values.get(field)
         if found is None:
             return None
@@ -138,11 +150,11 @@ class BlockSettings:
         return [] if found is None else found
 
     def block_of(self, field: str) -> "BlockSettings":
-        """Return the fields of an object, whose errors name it, too."""
+        """Return the fields of an object, with its name in their errors."""
         return BlockSettings(self.members(field), self.jsonata, f"{self.block}{field}.", self.state)
 
     def unfit(self, field: str, wanted: str) -> StateError:
-        """Return the error of a field that has not the value which is *wanted*."""
+        """Return the error of a field with another value than *wanted*."""
         cause = f"{self._place(field)} is {wanted}, not {excerpt(self.values.get(field), 200)}"
         if self.jsonata:
             return EvaluationFailed(cause, self.block + field)
@@ -195,16 +207,22 @@ def _is_object(value: Json) -> bool:
 
 
 MAX_WAIT = 1e10
-"""Seconds that a duration may come to: some 300 years."""
+"""Maximum seconds of a duration: some 300 years."""
 
 
 def read_duration(
     field: str, value: Json, *, positive: bool = False, allow_never: bool = False
 ) -> float:
-    """Return the seconds of a duration in *field*; raises StateError("States.InvalidTTL").
+    """Return the seconds of a duration.
 
-    What is longer than anybody waits raises StateError("States.Runtime"); where `never` is allowed
-    it is infinite, too.
+    Args:
+        field: The field, for errors.
+        value: A duration such as `"2h"`, or a number of seconds.
+        positive: Whether 0 is refused.
+        allow_never: Whether `never` is allowed; it and durations above MAX_WAIT are infinite.
+
+    Raises:
+        StateError: States.InvalidTTL for no duration, States.Runtime for one out of bounds.
     """
     try:
         if type(value) not in (str, int, float):
@@ -215,12 +233,13 @@ def read_duration(
     if seconds > MAX_WAIT and allow_never:
         return inf
     if seconds > MAX_WAIT or (positive and seconds == 0):
-        raise StateError("States.Runtime", f"{field}: nobody waits for {value!r}")
+        bounds = f"{'above 0 and ' if positive else ''}at most {MAX_WAIT:.0f} seconds"
+        raise StateError("States.Runtime", f"{field} must be {bounds}, got {value!r}")
     return seconds
 
 
 def invalid_field(
     field: str, wanted: str, found: Json, error: str = "States.Runtime"
 ) -> StateError:
-    """Return the error of a field that came to something else than *wanted*."""
+    """Return the error of a field with another value than *wanted*."""
     return StateError(error, f"{field} is {wanted}, not {excerpt(found, 200)}")
