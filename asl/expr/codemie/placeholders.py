@@ -45,7 +45,7 @@ class Placeholder:
 
 def find_placeholders(text: str) -> Iterator[Placeholder]:
     """Yield the placeholders of a text."""
-    for match in _BRACES.finditer(text, 0, text.rfind("}}") + 2):  # none is closed behind that
+    for match in _BRACES.finditer(text, 0, text.rfind("}}") + 2):  # none is closed after that
         yield Placeholder(match.start(), match.end(), _steps(match[1].strip()))
 
 

@@ -97,7 +97,7 @@ def parse(text: str) -> tuple[Part, ...]:
     open_: list[tuple[str, ValuePart, int]] = []
     levels: list[list[Part]] = [[]]
     at = 0
-    for match in _TAG.finditer(text, 0, text.rfind("}}") + 2):  # none is closed behind that
+    for match in _TAG.finditer(text, 0, text.rfind("}}") + 2):  # none is closed after that
         levels[-1].append(TextPart(text[at : match.start()]))
         at = match.end()
         if match[0][0] == "\\":

@@ -25,7 +25,7 @@ class LiteralArgument(NamedTuple):
 
 
 class TextArgument(NamedTuple):
-    r"""A quoted string. `raw` keeps its escapes: in a format template `\{` is no placeholder.
+    r"""A quoted string; `raw` has its escapes: in a format template `\{` is no placeholder.
 
     The character `raw[i]` is at `offset + 1 + i`.
     """

@@ -10,15 +10,22 @@ from typing import Any
 
 from asl.core.regex import linear
 from asl.expr.jsonata import grouping, operators, paths
-from asl.expr.jsonata.analysis import nodes_of
-from asl.expr.jsonata.calls import HOLE, FunctionChain, Lambda, Native, Partial, TailCall
+from asl.expr.jsonata.analysis import nesting, nodes_of
+from asl.expr.jsonata.calls import (
+    HOLE,
+    FunctionChain,
+    Lambda,
+    Native,
+    Partial,
+    Signature,
+    SignatureParameter,
+    TailCall,
+)
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.nesting import nesting
 from asl.expr.jsonata.operators import Transform
 from asl.expr.jsonata.parser import join_surrogates
 from asl.expr.jsonata.scopes import QueryScope
-from asl.expr.jsonata.signatures import Signature, SignatureParameter
 from asl.expr.jsonata.sorting import Term
 from asl.expr.jsonata.values import (
     Closure,
@@ -416,7 +423,7 @@ def truth(value: Value, scope: QueryScope) -> bool:
 
 
 def _kept(closure: Closure) -> Closure:
-    """Return an expression followed by `[]`: a sequence of one item stays an array."""
+    """Return an expression followed by `[]`: a sequence of one item remains an array."""
 
     def keep(item: Value, scope: QueryScope) -> Value:
         value = closure(item, scope)

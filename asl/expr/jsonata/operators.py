@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from math import fmod
 
+from asl.expr.jsonata.calls import Signature, parse_parameters
 from asl.expr.jsonata.faults import fault
 from asl.expr.jsonata.javascript import INFINITY, PLAIN, SAFE, UNDEFINED, TooLong, Value, double
 from asl.expr.jsonata.scopes import CHARACTER, QueryRun, QueryScope
-from asl.expr.jsonata.signatures import Signature, parse_parameters
 from asl.expr.jsonata.values import (
     COMPARED,
     Closure,

@@ -17,7 +17,7 @@ from asl.expr.jsonata.analysis import ParsedTree
 from asl.expr.query_protocol import Reference
 
 __all__ = [
-    "Node",
+    "SyntaxNode",
     "check_length",
     "join_surrogates",
     "lift_texts",
@@ -74,7 +74,7 @@ def syntax_error(message: str, offset: int) -> ExpressionFault:
     return ExpressionFault(message, offset, CODE)
 
 
-class Node:
+class SyntaxNode:
     """A node like the library's; absent attributes are those of the class."""
 
     type: str
@@ -229,7 +229,7 @@ class _Reader:
         """The number of lifted texts read so far, None outside of forms."""
         self.next: Callable[[], re.Match[str] | None] = _TOKEN.scanner(source).match  # type: ignore[attr-defined]
         self.depth = 0
-        self.variables: list[Node] = []
+        self.variables: list[SyntaxNode] = []
         """The uses of variables so far."""
         self.context: list[tuple[str, int]] = []
         """The uses of the context item, outside of paths."""
@@ -255,13 +255,13 @@ class _Reader:
             raise _Unusual
         self.advance()
 
-    def whole(self) -> Node:
+    def whole(self) -> SyntaxNode:
         node = self.expression(0)
         if self.kind != _END:
             raise _Unusual
         return node
 
-    def expression(self, power: int) -> Node:
+    def expression(self, power: int) -> SyntaxNode:
         depth = self.deeper()
         left = self.first()
         while self.id and power < _POWERS.get(self.id, 0):
@@ -277,7 +277,7 @@ class _Reader:
             raise _Unusual
         return self.depth - 1
 
-    def first(self) -> Node:
+    def first(self) -> SyntaxNode:
         """Read the start of an expression."""
         kind, value, position, operator = self.kind, self.value, self.position, self.id
         if kind == _END:
@@ -290,45 +290,45 @@ class _Reader:
         if kind in (_SINGLE, _DOUBLE):
             if self.texts is not None and self.id != ":":
                 self.texts += 1
-                return Node("text", value=self.texts - 1, position=position)
+                return SyntaxNode("text", value=self.texts - 1, position=position)
             text = _unescaped(value) if "\\" in value else value
-            return Node("string", value=text, position=position)
+            return SyntaxNode("string", value=text, position=position)
         if kind == _NUMBER:
             number = float(value)
             if number - number != 0:
                 raise _Unusual
-            return Node("number", value=_whole(number), position=position)
+            return SyntaxNode("number", value=_whole(number), position=position)
         if kind == _NAME and value in _VALUES:
-            return Node("value", value=_VALUES[value], position=position)
+            return SyntaxNode("value", value=_VALUES[value], position=position)
         if not self.inside:
             self.context.append((value, max(position - len(value), 0)))
-        return Node("path", steps=[Node("name", value=value, position=position)])
+        return SyntaxNode("path", steps=[SyntaxNode("name", value=value, position=position)])
 
-    def variable(self, name: str, position: int) -> Node:
-        node = Node("variable", value=name, position=position)
+    def variable(self, name: str, position: int) -> SyntaxNode:
+        node = SyntaxNode("variable", value=name, position=position)
         if name not in ("", "$"):
             self.variables.append(node)
         elif name or not self.inside:
             self.context.append((f"${name}", position - 1 - len(name)))
         return node
 
-    def opened(self, operator: str, position: int) -> Node:
+    def opened(self, operator: str, position: int) -> SyntaxNode:
         """Read an expression that starts with an operator."""
         if operator == "-":
             operand = self.expression(_SIGN)
             if operand.type == "number":
                 operand.value = _whole(-float(operand.value))
                 return operand
-            return Node("unary", value="-", expression=operand)
+            return SyntaxNode("unary", value="-", expression=operand)
         if operator == "(":
-            block = Node("block", expressions=[self.expression(0)], position=position)
+            block = SyntaxNode("block", expressions=[self.expression(0)], position=position)
             self.expect(")")
             return block
         if operator == "[":
             items = self.listed("]", self.expression)
-            return Node("unary", value="[", expressions=items, position=position)
+            return SyntaxNode("unary", value="[", expressions=items, position=position)
         if operator == "{":
-            return Node("unary", value="{", lhs_object=self.listed("}", self.pair))
+            return SyntaxNode("unary", value="{", lhs_object=self.listed("}", self.pair))
         raise _Unusual
 
     def listed(self, closing: str, read: Callable[[int], Any]) -> list[Any]:
@@ -342,12 +342,12 @@ class _Reader:
         self.expect(closing)
         return found
 
-    def pair(self, power: int) -> list[Node]:
+    def pair(self, power: int) -> list[SyntaxNode]:
         key = self.expression(power)
         self.expect(":")
         return [key, self.expression(power)]
 
-    def joined(self, left: Node, operator: str, position: int) -> Node:
+    def joined(self, left: SyntaxNode, operator: str, position: int) -> SyntaxNode:
         """Read an operator after an expression, with its operands."""
         self.advance()
         if operator == "(":
@@ -357,7 +357,7 @@ class _Reader:
                 raise _Unusual
             left.called = left.type == "variable"
             arguments = self.listed(")", self.expression)
-            return Node(
+            return SyntaxNode(
                 "function", value="(", procedure=left, arguments=arguments, position=position
             )
         if operator == ".":
@@ -366,29 +366,29 @@ class _Reader:
             self.inside = inside
             return _path(left, right)
         if operator == "?":
-            node = Node("condition", condition=left, position=position)
+            node = SyntaxNode("condition", condition=left, position=position)
             node.then = self.expression(0)
             if self.id == ":":
                 self.advance()
                 node._else = self.expression(0)
             return node
         right = self.expression(_POWERS[operator])
-        return Node("binary", value=operator, lhs=left, rhs=right, position=position)
+        return SyntaxNode("binary", value=operator, lhs=left, rhs=right, position=position)
 
 
-def _path(left: Node, right: Node) -> Node:
+def _path(left: SyntaxNode, right: SyntaxNode) -> SyntaxNode:
     if left.type not in ("path", "variable", "function", "block"):
         raise _Unusual
     if right.type not in ("path", "function"):
         raise _Unusual
-    path = left if left.type == "path" else Node("path", steps=[left])
+    path = left if left.type == "path" else SyntaxNode("path", steps=[left])
     path.steps += right.steps if right.type == "path" else [right]
     if left.type == "variable" and right.type == "path":
         left.member = right.steps[0].value
     return path
 
 
-def _reference(node: Node) -> Reference:
+def _reference(node: SyntaxNode) -> Reference:
     name = node.value
     return Reference(name, node.position - len(name) - 1, node.called, node.member)
 

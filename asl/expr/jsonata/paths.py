@@ -124,7 +124,7 @@ def _through_arrays(
 
 
 def _flat(found: list[Value], last: bool, run: QueryRun) -> list[Value]:
-    """Return the results of a step as one sequence; a single array at the end stays an array."""
+    """Return the results of a step as one sequence; a single array at the end remains an array."""
     if (
         last
         and len(found) == 1

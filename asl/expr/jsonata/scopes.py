@@ -9,9 +9,9 @@ from asl.core.values import Json
 from asl.core.work import LIMITS as LIMITS_OF_WORK
 from asl.core.work import Quantity, WorkLimits, WorkMeter
 from asl.expr.frame import Frame
+from asl.expr.jsonata.analysis import Nesting
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
-from asl.expr.jsonata.nesting import Nesting
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ JSON values are represented as everywhere (null is None); an input is used as it
 changed. Two kinds of list exist besides the JSON array:
 
 * a `ResultSequence` is the result of a path step. An empty one is undefined, and one of a single
-  item collapses to the item, unless it is marked to be kept;
+  item collapses to the item, unless `keep` is set;
 * a `Constructed` array was written `[...]` as a step of a path; it is not flattened into the
   sequence around it.
 """
@@ -250,7 +250,7 @@ def append_values(one: Value, other: Value) -> Value:
 
 
 LONG = 2**63
-"""Bound below which AWS keeps all digits of integers that are not computed with."""
+"""Bound of the integers that AWS prints with all digits if they are no result of arithmetic."""
 
 
 def normal(value: float) -> int | float:

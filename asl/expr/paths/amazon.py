@@ -2,7 +2,7 @@
 
 * The roots `$$` and `$name` are AWS's own: what follows them is a path of the context object or of
   the variable (AWS, documented).
-* An index behind the end of an array finds null in a payload template, not a failure
+* An index beyond the end of an array finds null in a payload template, not a failure
   (AWS, recorded).
 * `[?(@.a='x')]` is refused. The engine takes it for a member of a strange name, so that it never
   holds; nothing is known of AWS.

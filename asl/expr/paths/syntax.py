@@ -252,7 +252,7 @@ class _Parser:
             if character == quote:
                 self.at += 1
                 return "".join(characters)
-            # AWS keeps a backslash that escapes neither the quote nor itself (recorded).
+            # A backslash that escapes neither the quote nor itself is literal (AWS, recorded).
             if character == "\\" and self.text[self.at + 1 : self.at + 2] in (quote, "\\"):
                 self.at += 1
                 character = self.text[self.at]

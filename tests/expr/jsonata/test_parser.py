@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from asl.core.errors import ExpressionFault
 from asl.expr.jsonata import parser
 from asl.expr.jsonata.library import parse_with_library
-from asl.expr.jsonata.parser import Node
+from asl.expr.jsonata.parser import SyntaxNode
 
 OWN = ("called", "member")
-PARTS = sorted(name for name in vars(Node) if not name.startswith("__") and name not in OWN)
+PARTS = sorted(name for name in vars(SyntaxNode) if not name.startswith("__") and name not in OWN)
 
 
 def shape(node: Any) -> Any:
@@ -126,7 +126,7 @@ def without_places(node: Any, texts: tuple[str, ...]) -> Any:
     """A tree as data, with these texts in it and without where its nodes stand."""
     if isinstance(node, list):
         return [without_places(each, texts) for each in node]
-    if not isinstance(node, Node):
+    if not isinstance(node, SyntaxNode):
         return type(node).__name__, node
     if node.type in ("text", "string"):
         return "string", texts[node.value] if node.type == "text" else parser.join_surrogates(

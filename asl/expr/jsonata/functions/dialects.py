@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from asl.core.lazy import LazyTable
 from asl.core.values import Json
-from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.calls import Native, parse_parameters
 from asl.expr.jsonata.faults import QueryFault
 from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.javascript import UNDEFINED, Undefined, Value
-from asl.expr.jsonata.signatures import parse_parameters
 
 __all__ = [
     "PLAIN",

@@ -156,7 +156,7 @@ def _digits(value: int, picture: Picture) -> str:
     else:
         breaks = [each for each in picture.separators if each[0] <= len(text)]
     end = len(text)
-    for place, character in breaks:  # from the right, so that the places before stay
+    for place, character in breaks:  # from the right, so that earlier places remain valid
         text = text[: end - place] + character + text[end - place :]
     if not picture.ordinal:
         return text

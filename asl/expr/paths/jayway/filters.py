@@ -178,7 +178,7 @@ class _Parser:
             if operator == "||":
                 groups.append([])
             groups[-1].append(self.criterion(part))
-        # The engine evaluates the last condition first, which matters where one fails.
+        # The engine evaluates the last condition first, which matters if one fails.
         return any_of([all_of(group[::-1]) for group in reversed(groups)])
 
     def criterion(self, text: str) -> Test:
