@@ -519,6 +519,160 @@ def test_what_an_agent_raises_fails_the_state(document: Any, make: Any, error: A
         assert asyncio.run(beside_others()).error == "States.TaskFailed"
 
 
+class Mute(Exception):
+    """An exception whose text ends the process."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+def deep_group() -> BaseException:
+    """Return a group in a group, deeper than Python calls functions."""
+    error: BaseException = ValueError("inside")
+    for _ in range(2_000):
+        error = BaseExceptionGroup("g", [error, error])
+    return error
+
+
+RAISED: Mapping[str, Any] = {
+    "Exception": lambda: ValueError("no"),
+    "StopIteration": lambda: StopIteration(4),
+    "StopAsyncIteration": StopAsyncIteration,
+    "GeneratorExit": lambda: GeneratorExit("closed"),
+    "SystemExit": lambda: SystemExit(1),
+    "CancelledError": asyncio.CancelledError,
+    "MemoryError": MemoryError,
+    "RecursionError": lambda: RecursionError("deep"),
+    "BaseException": Own,
+    "wordless": Wordless,
+    "mute": Mute,
+    "group": lambda: BaseExceptionGroup("g", [SystemExit(1), GeneratorExit()]),
+    "deep group": deep_group,
+    "AslError": lambda: asl.AslError("misused"),
+}
+"""What foreign code may raise; KeyboardInterrupt is the user's and flies."""
+CALL = {"StartAt": "I", "States": {"I": {"Type": "Task", "Agent": "A", "End": True}}}
+SLOW = {"StartAt": "W", "States": {"W": {"Type": "Task", "Agent": "Slow", "End": True}}}
+RESOURCE = "arn:aws:states:::aws-sdk:sqs:sendMessage"
+DISTRIBUTED = {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"}
+FOLLOWS = {"Read": {"Keys": ["k"], "InjectAt": "$.m"}}
+CONTEXTS: Mapping[str, dict[str, Any]] = {
+    "agent": one(Type="Task", Agent="A"),
+    "resource": one(Type="Task", Resource=RESOURCE),
+    "tool": one(Type="Task", Agent="T"),
+    "memory": {"Memory": {"Backend": "custom"}, **one(Type="Task", Agent="F", Memory=FOLLOWS)},
+    "Map": one(Type="Map", ItemsPath="$.items", ItemProcessor=CALL),
+    "Parallel": one(Type="Parallel", Branches=[SLOW, CALL]),
+    "distributed Map": one(
+        Type="Map", ItemsPath="$.items", ItemProcessor={"ProcessorConfig": DISTRIBUTED, **CALL}
+    ),
+    "child": one(Type="Workflow", WorkflowId="kid", Input={}),
+}
+NAMES = {
+    "tool": "Agent.ToolError",
+    "memory": "States.MemoryNotConfigured",
+    "distributed Map": "States.ExceedToleratedFailureThreshold",
+}
+"""The error of a state, where it is not States.TaskFailed."""
+
+
+class Foreign:
+    """A memory whose methods raise."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def get(self, *arguments: Any) -> Any:
+        raise self.error
+
+    entries = change = get
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.parametrize("name", RAISED)
+def test_what_foreign_code_raises_fails_the_state_around_it(context: str, name: str) -> None:
+    """Wherever it is raised: a catcher sees it, siblings are cancelled, nothing hangs."""
+    ended: list[str] = []
+    error = RAISED[name]()
+
+    async def slow(parameters: Any) -> Any:
+        try:
+            await asyncio.sleep(10**6)
+        finally:
+            ended.append("sibling")
+
+    async def uses_tool(parameters: Any, call: asl.Call) -> Any:
+        return await call.tools.call("t", {})
+
+    given: dict[str, Any] = {
+        "agents": {"A": coroutine(error), "T": uses_tool, "F": plain(1), "Slow": slow},
+        "resources": {RESOURCE: coroutine(error)},
+        "tools": {"t": coroutine(error)},
+        "memory": Foreign(error),
+        "workflows": {"kid": CALL},
+    }
+    document = json.loads(json.dumps(CONTEXTS[context]))
+    state = document["States"]["S"]
+    wanted = NAMES.get(context, "States.TaskFailed")
+    result = end_of(document, {"items": [1, 2, 3]}, **given)
+    assert result.error == wanted
+    assert ended == ["sibling"] * (context == "Parallel")
+    del state["End"]
+    state |= {"Next": "Done", "Catch": [{"ErrorEquals": [wanted], "Next": "Caught"}]}
+    document["States"] |= {"Caught": {"Type": "Pass", "Result": "caught", "End": True}}
+    document["States"] |= {"Done": {"Type": "Succeed"}}
+    assert end_of(document, {"items": [1, 2, 3]}, **given).output == "caught"
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_keyboard_interrupt_flies_from_foreign_code(context: str) -> None:
+    """No catcher sees it."""
+    document = json.loads(json.dumps(CONTEXTS[context]))
+
+    async def uses_tool(parameters: Any, call: asl.Call) -> Any:
+        return await call.tools.call("t", {})
+
+    async def fine(parameters: Any) -> Any:
+        await asyncio.sleep(1)
+
+    interrupt = coroutine(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        end_of(
+            document,
+            {"items": [1, 2, 3]},
+            agents={"A": interrupt, "T": uses_tool, "F": plain(1), "Slow": fine},
+            resources={RESOURCE: interrupt},
+            tools={"t": interrupt},
+            memory=Foreign(KeyboardInterrupt()),
+            workflows={"kid": CALL},
+        )
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_what_a_listener_raises_flies(name: str) -> None:
+    """It is no part of the workflow: the caller gets it as it is."""
+    error = RAISED[name]()
+
+    def listener(event: asl.Event) -> None:
+        raise error
+
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - it is looked at below
+        asl.run(TASK, {}, agents={"A": plain(1)}, listener=listener, clock="virtual")
+    assert error in (caught.value, caught.value.__cause__)
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_what_middleware_raises_is_its_fault(name: str) -> None:
+    """An AslError names the middleware; no catcher of the workflow sees it."""
+    error = RAISED[name]()
+
+    async def around(effect: asl.Effect, proceed: Any) -> Any:
+        raise error
+
+    with pytest.raises(asl.AslError, match="around"):
+        asl.run(TASK, {}, agents={"A": plain(1)}, middleware=[around], clock="virtual")
+
+
 @pytest.mark.parametrize("error", [GeneratorExit(), SystemExit(), StopIteration(), Own()])
 @pytest.mark.parametrize("make", [plain, coroutine])
 def test_what_a_tool_a_hook_or_a_judge_raises_fails_the_state(make: Any, error: Any) -> None:

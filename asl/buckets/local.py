@@ -130,19 +130,32 @@ class FolderBucket:
             yield from self._below(start, f"{above}/" if above else "", prefix)
 
     def _below(self, folder: Path, above: str, prefix: str) -> Iterator[StoredObject]:
+        levels = [self._listed(folder, above, prefix)]
+        while levels:
+            found = next(levels[-1], None)
+            if found is None:
+                levels.pop()
+                continue
+            key, entry = found
+            if key.endswith("/"):
+                levels.append(self._listed(Path(entry.path), key, prefix))
+            elif entry.is_file() and self._is_inside(Path(entry.path)):
+                file = entry.stat()
+                text = f"{file.st_mtime_ns} {file.st_size}"
+                tag = sha256(text.encode()).hexdigest()[:32]
+                yield StoredObject(key, file.st_size, int(file.st_mtime), f'"{tag}"')
+
+    def _listed(
+        self, folder: Path, above: str, prefix: str
+    ) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """Yield the entries of a folder in the order of their keys."""
         with os.scandir(folder) as entries:
             # A folder sorts by its name with "/", as its keys do among the others.
             named = {e.name + "/" * e.is_dir(follow_symlinks=False): e for e in entries}
         for name in sorted(named):
-            key, entry = above + name, named[name]
-            if not (key.startswith(prefix) or prefix.startswith(key)):
-                continue
-            if name.endswith("/"):
-                yield from self._below(Path(entry.path), key, prefix)
-            elif entry.is_file() and self._is_inside(Path(entry.path)):
-                found = entry.stat()
-                tag = sha256(f"{found.st_mtime_ns} {found.st_size}".encode()).hexdigest()[:32]
-                yield StoredObject(key, found.st_size, int(found.st_mtime), f'"{tag}"')
+            key = above + name
+            if key.startswith(prefix) or prefix.startswith(key):
+                yield key, named[name]
 
     def _path(self, key: str) -> Path:
         check_key(self.name, key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from asl.core.errors import NotJson, StateError
 from asl.core.values import replace_surrogates
@@ -34,6 +35,8 @@ __all__ = [
 MAX_CAUSE = 32_768
 """Maximum length of a cause in characters, as with AWS."""
 
+MAX_LEAVES = 100
+"""Maximum number of exceptions of a group in its description."""
 
 _OWN = (Suspension, ExecutionCancellation, ExecutionTimeout, BudgetOverrun, KeyboardInterrupt)
 _PACKAGE = __name__.partition(".")[0]
@@ -88,11 +91,13 @@ def unwrap_group(error: BaseException) -> BaseException:
 
 def leaf_exceptions(error: BaseException) -> Iterator[BaseException]:
     """Yield the exceptions in a group and its subgroups; any other exception itself."""
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from leaf_exceptions(each)
-    else:
-        yield error
+    todo = [error]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, BaseExceptionGroup):
+            todo.extend(reversed(each.exceptions))
+        else:
+            yield each
 
 
 def normalize_error(error: StateError | NotJson, target: Target) -> StateError:
@@ -128,11 +133,12 @@ def bounded_text(text: str) -> str:
 def describe_exception(error: BaseException) -> str:
     """Return type and message of an exception of user code, in bounded length.
 
-    A group is described by all exceptions in it.
+    A group is described by the first exceptions in it.
     """
     error = unwrap_group(error)
     if isinstance(error, BaseExceptionGroup):
-        inner = "; ".join(map(describe_exception, leaf_exceptions(error)))
+        leaves = islice(leaf_exceptions(error), MAX_LEAVES)
+        inner = "; ".join(map(describe_exception, leaves))
         return bounded_text(f"{type(error).__name__}: {error.message}: {inner}")
     name, message = type(error).__name__, exception_message(error)
     return bounded_text(f"{name}: {message}" if message else name)
@@ -142,5 +148,7 @@ def exception_message(error: BaseException) -> str:
     """Return the message of an exception of user code, empty if it cannot be read."""
     try:
         return str(error)
-    except Exception:  # user code: even the text of its error may fail
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # user code: even the text of its error may fail
         return ""

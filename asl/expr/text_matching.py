@@ -10,11 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact
 
 __all__ = ["cached_glob", "compile_glob", "escape_glob", "literal_pieces", "similarity", "words"]
+
+MAX_QUERY: Final = 10_000
+"""Characters of a query that are compared with values."""
+MAX_COMPARED: Final = 100_000
+"""Characters of a value that are compared with a query."""
 
 _TOKEN = lazy_pattern(r"\\[*\\]|.", re.DOTALL)
 
@@ -73,8 +79,12 @@ def words(value: Json) -> list[str]:
 
 
 def similarity(query: str, value: Json) -> float:
-    """Return the cosine similarity of the words of a query and a value, from 0 to 1."""
-    one, other = Counter(words(query)), Counter(words(value))
+    """Return the cosine similarity of the words of a query and a value, from 0 to 1.
+
+    Only the beginnings of both are compared.
+    """
+    text = value if type(value) is str else compact(value)
+    one, other = Counter(words(query[:MAX_QUERY])), Counter(words(text[:MAX_COMPARED]))
     common = sum(count * other[word] for word, count in one.items())
     lengths = math.prod(sum(count * count for count in each.values()) for each in (one, other))
     return common / math.sqrt(lengths) if common else 0.0

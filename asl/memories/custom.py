@@ -2,12 +2,21 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from asl.core.errors import StateError
+from asl.core.values import copy_result
+from asl.engine.exception_mapping import bounded_error, describe_exception, is_control_flow
 from asl.engine.memory import Memory, MemoryEntry
 
 __all__ = ["CustomMemory"]
+
+MAX_ENTRIES: Final = 100_000
+"""Entries of a namespace, or that a search finds."""
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of the values that one request reads, as compact JSON."""
+LAST_TIME: Final = 253_402_300_799
+"""The last second of the year 9999."""
 
 
 class CustomMemory:
@@ -25,7 +34,7 @@ class CustomMemory:
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
         """Return an entry, None where there is none."""
         with _failing():
-            return _entry(self.memory.get(namespace, key, now))
+            return _entry(self.memory.get(namespace, key, now))[0]
 
     def entries(self, namespace: str, now: float) -> Iterable[MemoryEntry]:
         """Return all entries of a namespace, the latest first."""
@@ -43,7 +52,7 @@ class CustomMemory:
         ours: list[BaseException] = []
 
         def made(known: MemoryEntry | None) -> MemoryEntry | None:
-            known = _entry(known)
+            known, _ = _entry(known)
             try:
                 return make(known)
             except BaseException as error:  # ours, not of the memory that was given
@@ -60,27 +69,50 @@ class CustomMemory:
             return _entries(self.memory.search(namespace, words, now, most))
 
 
-def _entry(found: Any) -> MemoryEntry | None:
-    """Return what a memory gave for an entry; raises TypeError for what is none."""
-    if found is not None and not all(hasattr(found, field) for field in MemoryEntry._fields):
+def _entry(found: Any, left: int = MAX_BYTES) -> tuple[MemoryEntry | None, int]:
+    """Return an own copy of what a memory gave for an entry, and how many bytes it may still give.
+
+    Raises TypeError, ValueError or NotJson for what is no entry.
+    """
+    if found is None:
+        return None, left
+    if not all(hasattr(found, field) for field in MemoryEntry._fields):
         raise TypeError(f"{type(found).__name__} is no MemoryEntry")
-    entry: MemoryEntry | None = found
-    return entry
+    if type(found.key) is not str:
+        raise TypeError(f"the key of an entry is {type(found.key).__name__}, not str")
+    for time in (found.written, found.expires):
+        if type(time) not in (int, float) and not (time is None and time is found.expires):
+            raise TypeError(f"a time of an entry is {type(time).__name__}, not float")
+    if not 0 <= found.written <= LAST_TIME:
+        raise ValueError("an entry was written before 1970 or after 9999")
+    sizes: list[int] = []
+    try:
+        value = copy_result(found.value, left, found.key, sizes.append)
+    except StateError:
+        raise ValueError(f"its values have more than {MAX_BYTES} bytes") from None
+    return MemoryEntry(found.key, value, found.written, found.expires), left - sum(sizes)
 
 
 def _entries(found: Iterable[Any]) -> list[MemoryEntry]:
-    return [entry for each in found if (entry := _entry(each)) is not None]
+    entries = []
+    left = MAX_BYTES
+    for number, each in enumerate(found):
+        if number == MAX_ENTRIES:
+            raise ValueError(f"it has more than {MAX_ENTRIES} entries: add a method 'search'")
+        entry, left = _entry(each, left)
+        if entry is not None:
+            entries.append(entry)
+    return entries
 
 
 @contextmanager
 def _failing(ours: Sequence[BaseException] = ()) -> Iterator[None]:
     try:
         yield
-    except StateError:
-        raise
-    except Exception as error:  # foreign code: anything it raises is its failure
-        if error in ours:
+    except BaseException as error:  # foreign code
+        if is_control_flow(error) or any(error is each for each in ours):
             raise
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        cause = f"the memory that was given cannot be used: {said}"
+        if isinstance(error, StateError):
+            raise bounded_error(error) from error
+        cause = f"the memory that was given cannot be used: {describe_exception(error)}"
         raise StateError("States.MemoryNotConfigured", cause) from error

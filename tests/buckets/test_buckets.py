@@ -151,6 +151,25 @@ def test_a_link_inside_a_folder_is_an_object(tmp_path: Path) -> None:
     assert read(bucket, "two") == b"1"
 
 
+def test_a_deep_folder_is_listed(tmp_path: Path) -> None:
+    """However deep it is; it is removed here, since few tools remove it."""
+    place, depth = tmp_path, 1_200
+    try:
+        for _ in range(depth):
+            place /= "a"
+            place.mkdir()
+        (place / "f").write_text("1")
+        listed = [each.key for each in as_bucket("b", tmp_path).objects("")]
+        assert listed == ["a/" * depth + "f"]
+        (place / "f").unlink()
+    finally:
+        for folder in (place, *place.parents):
+            if folder == tmp_path:
+                break
+            if folder.is_dir():
+                folder.rmdir()
+
+
 def test_a_folder_is_no_object(tmp_path: Path) -> None:
     """It cannot be opened."""
     (tmp_path / "sub").mkdir()

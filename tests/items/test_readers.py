@@ -16,7 +16,7 @@ from asl.buckets import as_bucket
 from asl.core.errors import StateError
 from asl.states.item_sources import make_batches
 from asl.states.items import READERS, DataFault, DataFormat
-from asl.states.items.dataset import MAX_MANIFEST, Dataset
+from asl.states.items.dataset import MAX_EMPTY, MAX_MANIFEST, Dataset
 
 Json = Any
 
@@ -285,6 +285,15 @@ def test_a_wrong_line_of_an_athena_manifest_is_told() -> None:
     assert next(rows) == 1
     with pytest.raises(StateError, match="line 2: no URI of an object: 'nonsense'"):
         next(rows)
+
+
+def test_files_without_items_are_bounded() -> None:
+    """So many in succession end in a fault; an item between them starts the count again."""
+    uris = "s3://b/e\n" * MAX_EMPTY + "s3://b/i\n" + "s3://b/e\n" * MAX_EMPTY
+    config = {"InputType": "JSONL", "ManifestType": "ATHENA_DATA"}
+    assert list(dataset({"x": uris, "e": "", "i": "1"}, config)) == [1]
+    with pytest.raises(StateError, match=f"more than {MAX_EMPTY} files in succession"):
+        list(dataset({"x": uris + "s3://b/e\n", "e": "", "i": "1"}, config))
 
 
 def test_an_athena_manifest_is_bounded() -> None:

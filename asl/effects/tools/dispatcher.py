@@ -35,7 +35,7 @@ from asl.effects.tools.outcomes import (
 from asl.effects.tools.policies import CallPolicies
 from asl.effects.tools.tool_log import ToolLog
 from asl.engine.agent import Agent, Call
-from asl.engine.exception_mapping import is_fault, unwrap_group
+from asl.engine.exception_mapping import is_cancellation, is_fault, unwrap_group
 from asl.engine.frame import digest
 from asl.engine.pools import SharedBudgets
 from asl.engine.reservations import Reservation
@@ -401,13 +401,18 @@ class ToolDispatcher:
             failure = unwrap_group(raised)
             if isinstance(failure, StateError):
                 raise failure from cause_for(failure, raised.__cause__)
-            if not is_fault(failure):
+            if not is_fault(failure) and not self._cancelled_itself(failure):
                 raise
             if bounds.refusal is not None:
                 raise bounds.refusal from cause_for(bounds.refusal, raised)
             raise tool_failure(tool, failure) from raised
         finally:
             call.end()
+
+    def _cancelled_itself(self, failure: BaseException) -> bool:
+        """Return whether a cancellation is the tool's own: nothing has cancelled its call."""
+        runtime = self.caller.runtime
+        return is_cancellation(failure) and not (runtime.in_event_loop and runtime.is_cancelled())
 
     def _call(
         self,

@@ -23,6 +23,8 @@ _URI = re.compile(r"[sS]3://([^/]+)/(.+)")
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
+MAX_EMPTY = 5_000
+"""Files in succession that may hold no items; opening each takes some 50 microseconds."""
 MAX_MANIFEST = 16 * 1024 * 1024
 """Bytes of a file that lists other files."""
 
@@ -68,7 +70,7 @@ class Dataset:
         if self.most < 0:
             raise StateError("States.ItemReaderFailed", "field MaxItems must be positive")
         try:
-            items = chain.from_iterable(self.parts)
+            items = chain.from_iterable(self._checked_parts())
             yield from islice(items, self.most) if self.most else items
         except (DataFault, ObjectFault, OSError, EOFError, zlib.error) as fault:  # two for bad gzip
             raise self._failure(fault) from fault
@@ -115,6 +117,25 @@ class Dataset:
             return StateError("States.ItemReaderFailed", message)
         where = ", ".join(part for part in (self.name, place) if part)
         return StateError("States.ItemReaderFailed", f"{where}: {message}")
+
+    def _checked_parts(self) -> Iterator[Iterator[Json]]:
+        """Yield the items file by file.
+
+        Nothing else can happen until there is an item, so DataFault is raised for too many files
+        in succession without any.
+        """
+        empty = 0
+        for part in self.parts:
+            found = False
+            for first in part:
+                found = True
+                yield chain((first,), part)
+                break
+            empty = 0 if found else empty + 1
+            if empty > MAX_EMPTY:
+                raise DataFault(
+                    f"more than {MAX_EMPTY} files in succession hold no items", "the file"
+                )
 
     def _parts(self) -> Generator[Iterator[Json], None, None]:
         """Yield the items file by file: each is opened when the one before is at its end."""
